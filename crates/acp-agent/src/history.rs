@@ -27,7 +27,7 @@ pub(crate) struct StoredHistory {
 
 /// The model's conversation, as read from a session's history.
 pub(crate) struct ModelHistory {
-    /// The whole conversation.
+    /// All messages of the conversation, oldest first.
     pub(crate) messages: Vec<ModelMessage>,
     /// The last messages of `messages`, which have not been stored yet.
     pub(crate) missing_messages: Vec<ModelMessage>,

@@ -146,7 +146,7 @@ impl KeySources {
     }
 }
 
-/// API keys by account name.
+/// A set of API keys, each with the name of its account.
 pub(crate) struct KeySet(BTreeMap<String, Secret>);
 
 impl KeySet {
@@ -168,7 +168,7 @@ impl KeyFile {
         Self { path: path.into() }
     }
 
-    /// Returns the file's path.
+    /// Returns the path of the key file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -289,7 +289,7 @@ pub enum KeyFileError {
     /// The file belongs to another user, or is not a regular file.
     #[error("key file {path} is not a regular file owned by you; remove it and log in again")]
     WrongOwner {
-        /// The path of the file or its directory.
+        /// The path of the file or directory with the wrong owner.
         path: String,
     },
     /// The file is not a JSON object of strings.

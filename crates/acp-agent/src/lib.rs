@@ -269,9 +269,9 @@ impl acp::Agent for CodingAgent {
         Some(&self.sessions)
     }
 
-    /// Tells clients that they may override the system prompt. An override replaces only the part that describes the
-    /// agent's role and how it works. The description of the session, the instruction files of the project and the
-    /// user, and the permissions stay the same.
+    /// Returns capabilities that say that clients may override the system prompt. An override replaces only the part
+    /// that describes the agent's role and how it works. The description of the session, the instruction files of the
+    /// project and the user, and the permissions stay the same.
     fn system_prompt_capabilities(&self) -> Option<SessionSystemPromptCapabilities> {
         let overriding = SessionSystemPromptOverrideCapabilities::new();
         let modes = SessionSystemPromptModeCapabilities::new().overriding(overriding);

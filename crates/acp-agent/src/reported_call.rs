@@ -29,7 +29,7 @@ struct ReportedCallState {
 }
 
 impl ReportedCall {
-    /// Reports a new tool call.
+    /// Reports a new tool call to the client.
     pub(crate) async fn begin(turn: &Turn, call: ToolCall) -> acp::Result<Self> {
         let mut told = ToolCallUpdate::new(&call.tool_call_id)
             .title(&call.title)

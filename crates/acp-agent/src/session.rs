@@ -48,7 +48,7 @@ pub(crate) struct SessionState {
     log: SessionLog,
     /// The session's directories. The first one is the working directory.
     roots: Vec<String>,
-    /// The agent's models.
+    /// The registry of the models that the agent can use.
     registry: Arc<ModelRegistry>,
     /// Whether commands must run in the sandbox.
     pub(crate) is_sandboxed: bool,
@@ -56,7 +56,7 @@ pub(crate) struct SessionState {
     pub(crate) servers: SessionMcpServers,
     /// The conversation with the model. The running turn holds the lock.
     pub(crate) conversation: tokio::sync::Mutex<Conversation>,
-    /// The session's slash commands.
+    /// The slash commands that are available in the session.
     pub(crate) commands: tokio::sync::Mutex<SlashCommands>,
     /// The queue of messages for the running turn.
     pub(crate) steering: Steering,
@@ -68,7 +68,7 @@ pub(crate) struct SessionState {
 struct MutableSessionState {
     mode: Mode,
     selection: ModelSelection,
-    /// The user's "always" answers.
+    /// The user's "always" answers, by subject. `true` means that the subject is allowed.
     always_answers: HashMap<AlwaysSubject, bool>,
     /// The number of tool calls so far.
     calls: u64,

@@ -34,7 +34,7 @@ use crate::workspace::access::WorkspaceAccess;
 /// The number of sessions on a page of a list.
 const PAGE_SIZE: usize = 100;
 
-/// The agent's sessions.
+/// The sessions of an agent, with the settings that they share.
 pub(crate) struct AgentSessions {
     pub(crate) registry: Arc<ModelRegistry>,
     /// The mode in which sessions start.
@@ -97,7 +97,7 @@ impl AgentSessions {
         store.ok_or_else(|| acp::Error::internal("this agent does not store sessions"))
     }
 
-    /// Opens a new session.
+    /// Opens a new session for a client.
     pub(crate) async fn open_new(
         &self,
         session: &Session,
@@ -126,7 +126,7 @@ impl AgentSessions {
         Ok(self.opened_session(session, setup, state))
     }
 
-    /// Opens a stored session.
+    /// Opens a stored session for a client.
     async fn reopen(
         &self,
         session: &Session,

@@ -1,7 +1,7 @@
 //! A parser for server-sent events, as specified by the HTML standard. It accepts bytes as they arrive, and limits the
 //! size of an event. It is used for language models and MCP servers.
 
-/// A server-sent event.
+/// A server-sent event, with its type and data.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SseEvent {
     /// The type of the event. Empty for the default type, `message`.

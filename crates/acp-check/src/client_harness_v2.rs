@@ -75,7 +75,7 @@ impl ClientHarness {
         self.wire.send_result(&prompted.id, accepted).await
     }
 
-    /// Sends a state update.
+    /// Sends an update with the agent's state.
     ///
     /// # Errors
     /// The client stopped reading or closed the connection.

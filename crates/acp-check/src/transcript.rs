@@ -55,7 +55,7 @@ impl Default for Transcript {
 }
 
 impl Transcript {
-    /// Returns the entries, in order.
+    /// Returns the recorded messages and events, in order.
     #[must_use]
     pub fn entries(&self) -> &[TranscriptEntry] {
         &self.entries

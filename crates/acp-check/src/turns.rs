@@ -391,7 +391,7 @@ impl AgentHarness {
         self.prompt_response(&prompt).await
     }
 
-    /// Responds to the pending request and to similar ones that arrived meanwhile with `answer`, which has a `result`
+    /// Responds to the pending request and to similar ones that arrived meanwhile with `response`, which has a `result`
     /// or an `error`. Later requests are handled by the host again.
     ///
     /// # Errors

@@ -54,9 +54,9 @@ impl ReceivedMessage {
 /// The response to a request: a result or an error.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReceivedResponse {
-    /// The request succeeded.
+    /// The request succeeded with this result.
     Result(Value),
-    /// The request failed.
+    /// The request failed with an error.
     Error {
         /// The code of the error.
         code: i64,
@@ -195,7 +195,7 @@ impl Wire {
         self.send_line(message.to_string().as_bytes()).await
     }
 
-    /// Sends a request and returns its id.
+    /// Sends a request to the program under test, and returns the request's id.
     ///
     /// # Errors
     /// The other side stopped reading or closed the connection.
@@ -207,7 +207,7 @@ impl Wire {
         Ok(id)
     }
 
-    /// Sends a notification.
+    /// Sends a notification to the program under test.
     ///
     /// # Errors
     /// The other side stopped reading or closed the connection.

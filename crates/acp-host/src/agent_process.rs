@@ -88,14 +88,14 @@ impl AgentCommand {
         Ok(Self::new(program).args(words))
     }
 
-    /// Adds arguments.
+    /// Adds arguments to the command line of the agent.
     #[must_use]
     pub fn args(mut self, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         self.args.extend(args.into_iter().map(Into::into));
         self
     }
 
-    /// Adds an environment variable.
+    /// Adds a variable to the agent's environment.
     #[must_use]
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.env.push((name.into(), value.into()));
@@ -109,7 +109,7 @@ impl AgentCommand {
         self
     }
 
-    /// Sets the working directory.
+    /// Sets the working directory of the agent.
     #[must_use]
     pub fn cwd(mut self, cwd: impl Into<PathBuf>) -> Self {
         self.cwd = Some(cwd.into());
@@ -192,7 +192,7 @@ pub fn split_command_line(line: &str) -> Result<Vec<String>, ParseLineError> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseLineError {
-    /// The line is empty.
+    /// The line contains no words.
     #[error("the command is empty")]
     Empty,
     /// A quote is not closed.

@@ -38,7 +38,7 @@ enum AttachmentContent {
 /// The kind of content that a file is sent as, based on its extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttachmentKind {
-    /// An image, other than SVG.
+    /// An image in any format except SVG.
     Image,
     /// An audio file.
     Audio,
@@ -69,7 +69,7 @@ impl AttachmentKind {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AttachmentError {
-    /// The file cannot be read.
+    /// The file or directory cannot be read.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file or directory that cannot be read.

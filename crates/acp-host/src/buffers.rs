@@ -79,7 +79,7 @@ pub enum BufferWriteError {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct BufferChange {
-    /// The file's real path.
+    /// The real path of the file to change.
     pub file: PathBuf,
     /// The complete new text of the file.
     pub text: Arc<str>,

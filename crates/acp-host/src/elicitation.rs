@@ -38,7 +38,7 @@ pub struct FieldChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FormFieldKind {
-    /// Free text.
+    /// Text that the user enters freely.
     Text,
     /// Text that must not be shown (the format `password`).
     Secret,
@@ -48,7 +48,7 @@ pub enum FormFieldKind {
     Integer,
     /// A boolean: yes or no.
     Boolean,
-    /// One of several choices.
+    /// Exactly one of several choices.
     SingleChoice,
     /// Any number of choices.
     MultipleChoice,

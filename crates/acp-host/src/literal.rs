@@ -16,7 +16,7 @@ const MAX_COMBINING_MARKS: usize = 8;
 /// A piece of text, in the form in which it is displayed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LiteralPiece<'t> {
-    /// Text that is displayed unchanged.
+    /// Text in which every character is displayed unchanged.
     Plain(&'t str),
     /// An escaped character. On a terminal with colors, it is displayed in the warning color.
     Escaped(String),

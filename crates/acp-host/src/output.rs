@@ -57,7 +57,7 @@ impl Utf8Decoder {
 #[derive(Debug)]
 pub(crate) struct BoundedText {
     limit: usize,
-    /// The stored text, as UTF-8.
+    /// The stored end of the text, as UTF-8.
     bytes: VecDeque<u8>,
     is_truncated: bool,
 }

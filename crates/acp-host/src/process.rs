@@ -138,7 +138,7 @@ impl RunningProcess {
         undo(self.watch.clone())
     }
 
-    /// Returns the process id.
+    /// Returns the process id of the leader of the group.
     pub(crate) fn id(&self) -> u32 {
         self.group.id()
     }

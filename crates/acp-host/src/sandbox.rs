@@ -92,7 +92,7 @@ impl SandboxRules {
         self
     }
 
-    /// Allows network access again.
+    /// Allows network access again, after [`without_tcp`](Self::without_tcp).
     #[must_use]
     pub fn with_network(mut self) -> Self {
         self.tcp = None;

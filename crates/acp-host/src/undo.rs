@@ -55,7 +55,7 @@ struct GuardedRoot {
     dir: Dir,
     /// Paths in the root whose changes are allowed.
     writable: Vec<PathBuf>,
-    /// The maximum number of entries to examine.
+    /// The maximum number of directory entries to examine.
     max_entries: usize,
 }
 

@@ -132,7 +132,7 @@ impl<R: BufRead> Iterator for TraceReader<R> {
     }
 }
 
-/// Reads lines of limited length.
+/// A reader of lines that have a maximum length.
 #[derive(Debug, Default)]
 struct BoundedLines {
     buffer: Vec<u8>,

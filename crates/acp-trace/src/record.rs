@@ -17,7 +17,7 @@ use super::relay::Relay;
 use super::system::create_private;
 use acp_rules::Side;
 
-/// Settings for recording a trace.
+/// The settings with which a trace is recorded.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RecordSettings {

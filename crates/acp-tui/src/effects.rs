@@ -437,7 +437,7 @@ async fn assign_name(names: SessionNames, id: SessionId, name: String) -> Result
     }
 }
 
-/// Reads the stored session names.
+/// Reads the stored names of sessions.
 ///
 /// Returns none if they cannot be read, so that sessions can still be opened.
 async fn read_session_names(names: Option<SessionNames>) -> Vec<(String, SessionId)> {
@@ -473,7 +473,7 @@ async fn stop_agent(process: &AgentProcess, link: Option<&RunningAgent>, grace: 
     process.shutdown(grace).await;
 }
 
-/// Runs the agent's login program.
+/// Runs the agent's login program in the terminal.
 async fn log_in_in_terminal(
     spec: &AgentSpec,
     cwd: &Path,
@@ -504,7 +504,7 @@ const DEFAULT_EDITORS: &[&str] = if cfg!(windows) {
     &["vi", "nano"]
 };
 
-/// Returns the command line of the configured editor, or else of an installed one.
+/// Returns the command line of the configured editor, or otherwise of an installed editor.
 fn editor_command() -> Option<String> {
     let set = |name| {
         std::env::var(name)

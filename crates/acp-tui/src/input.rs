@@ -62,7 +62,7 @@ impl LineInput {
         self.text.is_empty()
     }
 
-    /// Inserts text at the cursor.
+    /// Inserts text at the cursor, as far as it fits.
     ///
     /// Control characters are removed. Line feeds and tabs become spaces unless `has_lines` is set.
     pub(crate) fn insert(&mut self, text: &str, has_lines: bool) -> InputOutcome {

@@ -19,7 +19,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 /// A reader of the terminal's input events.
 pub(crate) struct KeyReader {
     events: mpsc::Receiver<Event>,
-    /// Stops the thread when dropped.
+    /// A channel that stops the thread when its sender is dropped.
     stop: Option<oneshot::Sender<()>>,
     /// Resolves when the thread has stopped.
     stopped: oneshot::Receiver<()>,

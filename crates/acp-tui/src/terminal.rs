@@ -149,7 +149,7 @@ impl ChatTerminal {
         restore_terminal();
     }
 
-    /// Takes over the terminal again.
+    /// Takes over the terminal again after [`suspend`](Self::suspend).
     pub(crate) fn resume(&mut self) -> io::Result<()> {
         set_up_terminal(self.mouse)?;
         self.key_reader = KeyReader::start(Vec::new());

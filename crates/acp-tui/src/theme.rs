@@ -22,7 +22,7 @@ pub enum Colors {
 pub struct Theme {
     /// The terminal's background, dark or light.
     pub background: Background,
-    /// The number of available colors.
+    /// The number of colors that the terminal shows.
     pub colors: Colors,
     /// The style of ordinary text.
     pub text: Style,

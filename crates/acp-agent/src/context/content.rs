@@ -38,7 +38,7 @@ enum UriTarget {
     Within(String),
     /// A file that tools cannot read, with its path for display.
     Outside(String),
-    /// Something other than a file.
+    /// A resource that is not a file, such as a web page.
     Other,
 }
 

@@ -233,7 +233,7 @@ async fn wait_for_progress_after(at: Instant, progress: &mut watch::Receiver<Opt
     }
 }
 
-/// Formats progress for the user.
+/// Formats a server's progress report for the user.
 fn progress_text(progress: &McpProgress) -> String {
     let done = match progress.total {
         Some(total) => format!("{} of {total}", progress.done),

@@ -29,7 +29,7 @@ const MAX_STRUCTURED_BYTES: usize = 64 * 1024;
 #[derive(Debug)]
 pub(super) struct McpResult {
     pub(super) is_error: bool,
-    /// The text for the model.
+    /// The text of the result for the model.
     pub(super) text: String,
     /// The content blocks for the user.
     pub(super) content: Vec<ToolCallContent>,

@@ -258,7 +258,7 @@ impl McpServerTask {
 #[derive(Debug, PartialEq, Eq)]
 enum RetryPlan {
     After(Duration),
-    /// Retry with the next prompt.
+    /// Reconnect with the next prompt.
     WhenNeeded,
     Never,
 }

@@ -130,7 +130,7 @@ impl SessionMcpServers {
         }
     }
 
-    /// Returns the connected servers.
+    /// Returns the servers that are connected at the moment.
     pub(super) fn connected(&self) -> impl Iterator<Item = ConnectedMcpServer> {
         self.servers.iter().filter_map(|server| {
             let ready = server.listing()?;

@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 
 use super::listing::McpListing;
 
-/// The state of an MCP server.
+/// The state of the connection to an MCP server.
 #[derive(Clone)]
 pub(super) enum McpServerState {
     Starting,

@@ -30,7 +30,7 @@ pub enum ModelErrorKind {
     Unreachable,
     /// The response was cut off or is invalid.
     InvalidResponse,
-    /// Any other error.
+    /// Any other error, described only by the message.
     #[default]
     Other,
 }

@@ -89,7 +89,7 @@ impl<'a> RoundRequest<'a> {
         self
     }
 
-    /// Sets the thought level.
+    /// Sets the thought level for the round. `None` means the provider's default.
     #[must_use]
     pub fn thought(mut self, thought: Option<ThoughtLevel>) -> Self {
         self.thought = thought;

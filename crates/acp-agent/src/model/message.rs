@@ -9,7 +9,7 @@ use serde_json::Value;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ModelMessage {
-    /// The user's prompt.
+    /// A prompt from the user, as content blocks.
     User(Vec<ContentBlock>),
     /// The text and the tool calls of one round of the model. A round without either is not sent to the model again.
     Assistant {
@@ -93,7 +93,7 @@ pub struct ToolRequest {
 }
 
 impl ToolRequest {
-    /// Creates a tool call.
+    /// Creates a tool call with the model's own id.
     pub fn new(id: impl Into<String>, tool: impl Into<String>, arguments: Value) -> Self {
         Self {
             id: id.into(),
@@ -109,7 +109,7 @@ impl ToolRequest {
 pub struct ToolResult {
     /// The [`ToolRequest::id`] of the call.
     pub id: String,
-    /// How the call ended.
+    /// The way in which the call ended.
     pub status: ToolStatus,
     /// The output of the tool, as text for the model.
     pub text: String,

@@ -31,7 +31,7 @@ const MAX_ECHO_BYTES: usize = 16 * 1024;
 const SURVEY_MAX_LINES: u32 = 40;
 
 impl OfflineModel {
-    /// Creates the model.
+    /// Creates the offline model.
     #[must_use]
     pub fn new() -> Self {
         Self

@@ -76,7 +76,7 @@ pub struct ScriptedModel {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScriptError {
-    /// The file cannot be read.
+    /// The script file cannot be read.
     #[error("cannot read script {path}: {error}")]
     Unreadable {
         /// The path of the script file.
@@ -189,7 +189,7 @@ impl ScriptedModel {
         Self::parse(&text)
     }
 
-    /// Parses a script.
+    /// Parses the JSON text of a script.
     ///
     /// # Errors
     /// The text is not a valid script.

@@ -52,7 +52,7 @@ impl ModelChoices {
         self
     }
 
-    /// Adds models.
+    /// Adds models to choose from.
     #[must_use]
     pub fn with_model(mut self, models: impl IntoIterator<Item = ProviderModel>) -> Self {
         self.named_models.extend(models);

@@ -96,8 +96,8 @@ fn rejected(why: &str) -> Result<(), String> {
     Err(why.to_owned())
 }
 
-/// Creates an option. Its id is its kind, because some clients treat any other id as a rejection. If two options have
-/// the same kind, the second one needs a different id.
+/// Creates an option of a permission request. Its id is its kind, because some clients treat any other id as a
+/// rejection. If two options have the same kind, the second one needs a different id.
 pub(crate) fn permission_option(
     name: impl Into<String>,
     kind: PermissionOptionKind,

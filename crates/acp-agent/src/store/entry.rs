@@ -38,7 +38,7 @@ impl StoreEntryKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreEntry {
-    /// The kind of the entry.
+    /// The kind of entry, which determines the format of `body`.
     pub kind: StoreEntryKind,
     /// The content of the entry as JSON, which a store need not understand.
     pub body: String,
@@ -99,7 +99,7 @@ impl StoreEntry {
         }
     }
 
-    /// Parses the content.
+    /// Parses the content of the entry.
     pub(crate) fn parse(&self) -> Result<StoreEntryContent, StoreError> {
         let read = match self.kind {
             StoreEntryKind::UpdateV1 => serde_json::from_str::<v1::SessionUpdate>(&self.body)

@@ -11,7 +11,7 @@ pub enum StoreError {
     /// Another process has changed the session.
     #[error("session {0} was changed by another process; load it again")]
     Conflict(SessionId),
-    /// The session does not exist.
+    /// There is no session with this id.
     #[error("session not found: {0}")]
     NotFound(SessionId),
     /// A session with this id already exists.

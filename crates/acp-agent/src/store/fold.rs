@@ -36,7 +36,7 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// Adds the next entry.
+    /// Adds the next entry of the history.
     ///
     /// # Errors
     /// The entry cannot be parsed.
@@ -59,7 +59,7 @@ impl Folder {
         self.bytes
     }
 
-    /// Returns the folded entries.
+    /// Returns the folded entries, which replace the pushed ones.
     ///
     /// # Errors
     /// An entry cannot be serialized.

@@ -17,7 +17,7 @@ pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>>
 /// A store for the sessions of an agent. Once the future of a change has returned without an error, the change is
 /// durable, even if the process is killed right afterwards.
 pub trait SessionStore: Send + Sync + 'static {
-    /// Stores a new session.
+    /// Stores a new session without any entries.
     ///
     /// # Errors
     /// A session with this id exists ([`StoreError::Exists`]), or the session cannot be stored.
@@ -98,7 +98,7 @@ pub trait SessionStore: Send + Sync + 'static {
         most: usize,
     ) -> StoreFuture<'_, SessionPage>;
 
-    /// Deletes a session.
+    /// Deletes a session with its history.
     ///
     /// # Errors
     /// [`StoreError::NotFound`], or the session cannot be deleted.

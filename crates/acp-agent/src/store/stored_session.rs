@@ -32,7 +32,7 @@ pub struct SessionProperties {
     pub mode: String,
     /// The number of tool calls in the session so far.
     pub calls: u64,
-    /// The user's "always" answers.
+    /// The user's "always" answers, which are remembered for the session.
     pub always: Vec<AlwaysAnswer>,
     /// The cost of the session so far, in billionths of a US dollar.
     pub spent: u64,
@@ -111,7 +111,7 @@ impl SessionFilter {
     }
 }
 
-/// A remembered "always" answer.
+/// An "always" answer that is remembered for a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AlwaysAnswer {
@@ -143,13 +143,13 @@ impl AlwaysAnswer {
 pub struct StoredSession {
     /// The id of the session.
     pub id: SessionId,
-    /// All properties of the session.
+    /// The properties of the session, with its title and mode.
     pub properties: SessionProperties,
     /// The time at which the session was created, with a precision of one millisecond.
     pub created_at: SystemTime,
     /// The time at which an entry was last added, with a precision of one millisecond.
     pub updated_at: SystemTime,
-    /// The session's current revision.
+    /// The current revision of the session, which identifies its state.
     pub revision: SessionRevision,
     /// The number that the next entry will have.
     pub next_entry: u64,
@@ -161,9 +161,9 @@ pub struct StoredSession {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EntryFilter {
-    /// All entries.
+    /// All entries of the history.
     All,
-    /// The updates of the session.
+    /// Only the updates that were sent to the client.
     Updates,
     /// The messages of the conversation with the model, and its compactions.
     Messages,

@@ -256,7 +256,7 @@ async fn fetch_target(target: &FetchTarget, _: Permit) -> Result<FetchResponse, 
     target.get().await
 }
 
-/// Runs work on a URL until the work completes, times out, or the turn is cancelled.
+/// Runs work on a URL until the work completes or times out, or the turn is cancelled.
 async fn with_timeout<T>(
     execution: &ToolExecution<'_>,
     timeout: Duration,

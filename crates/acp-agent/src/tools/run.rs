@@ -149,7 +149,7 @@ impl RunTool {
 
 /// The way in which the output of a command is shown to the user.
 enum OutputView {
-    /// In a client terminal.
+    /// The output is shown in a client terminal.
     Client,
     /// In a terminal of the agent that the client displays.
     Terminal(DisplayTerminal, Arc<ProcessEvents>),

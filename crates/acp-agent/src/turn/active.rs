@@ -11,7 +11,7 @@ use crate::permission::rules::RuleFiles;
 use crate::session::SessionState;
 use crate::workspace::Workspace;
 
-/// A running turn.
+/// A running turn with everything that it needs.
 #[derive(Clone, Copy)]
 pub(crate) struct ActiveTurn<'a> {
     /// The model that the current round uses.

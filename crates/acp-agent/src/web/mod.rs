@@ -17,7 +17,7 @@ use crate::web::document::Document;
 /// The maximum size of a document, in bytes.
 const MAX_DOCUMENT_BYTES: usize = 4 * 1024 * 1024;
 
-/// The timeout for connecting.
+/// The time limit for connecting to a server or a proxy.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A URL to fetch, with the addresses of its host.
@@ -30,7 +30,7 @@ pub(crate) struct FetchTarget {
     proxy: Option<Proxy>,
 }
 
-/// The proxies from the environment.
+/// The HTTP proxies that are set in the environment.
 pub(crate) struct Proxies(Matcher);
 
 /// An HTTP proxy from the environment.
@@ -54,7 +54,7 @@ pub(crate) struct PrivateAddress {
 /// The response of a web server.
 #[derive(Debug)]
 pub(crate) enum FetchResponse {
-    /// A redirect to this URL.
+    /// The server redirects to this URL.
     Redirect(Url),
     Document(Document),
 }

@@ -166,7 +166,7 @@ impl CommandProcess {
         }
     }
 
-    /// Waits until the command exits.
+    /// Waits until the command exits, and returns its exit status.
     pub(crate) async fn wait(&self) -> acp::Result<TerminalExitStatus> {
         match self {
             Self::Client(terminal) => terminal.wait_for_exit().await,

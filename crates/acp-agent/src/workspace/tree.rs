@@ -135,7 +135,7 @@ impl DirectoryTree {
         Ok((entries, more))
     }
 
-    /// Opens a file for reading.
+    /// Opens a file in the session's directories for reading.
     pub(crate) fn open(&self, path: &Path) -> Result<File, String> {
         let opened = self.0.open_file(path);
         opened.map_err(|refusal| self.0.error_message(path, &refusal))

@@ -1,4 +1,5 @@
-//! `session/archive`, `session/unarchive` and `session/status`: sessions that are kept, and hidden or not in memory.
+//! Tests `session/archive`, `session/unarchive` and `session/status`, with sessions that are stored and are hidden or
+//! closed.
 
 use acp::v1::{ListSessionsRequest, SessionArchiveFilter, SessionId, SessionStatus};
 use acp::{Error, Options, jsonrpc};
@@ -41,7 +42,7 @@ async fn check_archiving(store: impl SessionStore, options: Options) {
     for filter in [SessionArchiveFilter::Only, SessionArchiveFilter::Include] {
         assert_eq!(listed(Some(filter)).await, [(id.clone(), Some(true))]);
     }
-    // It can be opened and gone on with, and stays archived.
+    // The session can be opened and continued, and stays archived.
     let again = f.agent.load_session(id.clone(), f.cwd()).await.unwrap();
     again.prompt("second").await.unwrap();
     assert_eq!(listed(None).await, []);
@@ -49,10 +50,10 @@ async fn check_archiving(store: impl SessionStore, options: Options) {
     f.agent.unarchive_session(&id).await.unwrap();
     assert_eq!(listed(None).await, [(id.clone(), Some(false))]);
     assert_eq!(listed(Some(SessionArchiveFilter::Only)).await, []);
-    // It is open, and goes on.
+    // The session is open and can be continued.
     again.prompt("third").await.unwrap();
 
-    // A copy of an archived session is not archived itself.
+    // A fork of an archived session is not archived.
     f.agent.archive_session(&id).await.unwrap();
     let copy = f.agent.fork_session(id.clone(), f.cwd()).await.unwrap();
     assert_eq!(listed(None).await, [(copy.id().clone(), Some(false))]);

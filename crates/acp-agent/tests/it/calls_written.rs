@@ -1,5 +1,5 @@
-//! Tool calls are shown while the model still writes them, in each provider's format: from their name on, and with
-//! what is known of their arguments.
+//! Checks that tool calls are shown while the model is still writing them, in each provider's format: from the tool's
+//! name on, and with the arguments that are already known.
 
 use crate::common;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ fn tool_calls(thread: &Thread) -> Vec<ThreadToolCall> {
     calls.collect()
 }
 
-/// What a person sees of the calls.
+/// Returns the title, status and text of each call as a user sees it.
 fn shown_calls(thread: &Thread) -> Vec<(String, ToolCallStatus, String)> {
     let calls = tool_calls(thread).into_iter();
     calls
@@ -37,7 +37,7 @@ fn shown_calls(thread: &Thread) -> Vec<(String, ToolCallStatus, String)> {
         .collect()
 }
 
-/// Whether there is a call of this title that is still to be done.
+/// Returns a predicate that is true if a call with this title is pending.
 fn has_pending_call(title: &'static str) -> impl Fn(&Thread) -> bool {
     move |thread| {
         let mut calls = tool_calls(thread).into_iter();
@@ -102,7 +102,7 @@ async fn check_shown_early(options: Options, format: WireFormat) {
     more.notify_one();
     assert_eq!(turn.await.unwrap().unwrap(), StopReason::EndTurn, "{what}");
     assert_eq!(f.read_file("new.txt"), "new\n");
-    // They are the same calls, and what is said of them now is all of it.
+    // The calls are the same, and their descriptions are now complete.
     let done = f.tool_calls();
     assert_eq!(done.len(), 2, "{what}: {done:?}");
     for (done, early) in done.iter().zip(&early) {
@@ -115,7 +115,7 @@ async fn check_shown_early(options: Options, format: WireFormat) {
     assert_eq!(input, json!({"path": "new.txt", "text": "new\n"}));
     assert_eq!(f.permission_requests()[0].tool_call.id, done[0].id);
 
-    // And so they are shown by whoever opens the session again.
+    // A client that opens the session again shows the same calls.
     let before = f.session.thread().read(shown_calls);
     let g = AgentFixture::start_with_options(
         options,
@@ -128,7 +128,7 @@ async fn check_shown_early(options: Options, format: WireFormat) {
     assert_eq!(again.thread().read(shown_calls), before, "{what}");
 }
 
-/// A call that breaks off in the middle of its arguments.
+/// Returns a call that is cut off in the middle of its arguments.
 fn half_written_call() -> AnswerPiece {
     AnswerPiece::Scribble("x", "write", r#"{"path": "no.txt", "text": "not all"#)
 }
@@ -212,7 +212,7 @@ async fn cancel_while_arguments_arrive_ends_the_call() {
             assert_eq!(ended, StopReason::Cancelled, "{format}");
             let call = f.only_tool_call();
             match options.latest() {
-                // It has no status for that, and a text says it.
+                // This version has no status for that, so a text says it.
                 ProtocolVersion::V1 => {
                     assert_eq!(call.status, ToolCallStatus::Failed, "{format}");
                     assert_eq!(call_text(&call), "Cancelled.");
@@ -240,7 +240,7 @@ async fn call_being_written_when_the_agent_exits_fails() {
     let f = AgentFixture::new(keeps(), NO_OFFERS).await;
     let _turn = f.start_prompt("Write it");
     wait_for_thread(f.session.thread(), has_pending_call("Write `no.txt`")).await;
-    // As after a kill: all that is left is what was kept.
+    // As after a kill, only the stored data is left.
     let g = AgentFixture::new(keeps(), NO_OFFERS).await;
     let id = f.session.id().clone();
     let again = g.agent.load_session(id, f.cwd()).await.unwrap();
@@ -274,7 +274,7 @@ async fn shown_call_in_architect_mode_ends_with_the_question() {
             .cancel_when("Write it", |_| !f.permission_requests().is_empty())
             .await;
         assert_eq!(ended, StopReason::Cancelled, "{format}");
-        // The call, and the question, twice.
+        // The call and the permission request are each shown twice.
         assert_eq!(
             count_failed(&f.tool_calls()),
             4,
@@ -285,15 +285,15 @@ async fn shown_call_in_architect_mode_ends_with_the_question() {
     }
 }
 
-/// How many of them have failed.
+/// Returns how many of the calls have failed.
 fn count_failed(calls: &[ThreadToolCall]) -> usize {
     let failed = calls.iter();
     let failed = failed.filter(|call| call.status == ToolCallStatus::Failed);
     failed.count()
 }
 
-/// A model that writes these calls in pieces of so many bytes, then one that does not come to its end, and says no
-/// more when it is asked again.
+/// A model that writes these calls in pieces of this many bytes, followed by a call that it does not complete. When it
+/// is called again, it sends nothing.
 struct CallWritingModel(Vec<ToolRequest>, usize);
 
 impl Model for CallWritingModel {
@@ -348,7 +348,7 @@ async fn updates_of_a_long_call_are_batched() {
         panic!("{calls:?}");
     };
     assert_eq!(write.status, ToolCallStatus::Completed);
-    // One that was begun and never came.
+    // One call was started but never completed.
     assert_eq!(frob.title, "Call `frob`");
     assert_eq!(frob.status, ToolCallStatus::Failed);
 
@@ -362,7 +362,7 @@ async fn updates_of_a_long_call_are_batched() {
             _ => None,
         })
         .collect();
-    // 13,000 pieces, and each time it is twice as long.
+    // 13,000 pieces, which are parsed each time their length has doubled.
     assert!((5..12).contains(&inputs.len()), "{}", inputs.len());
     let lengths: Vec<usize> = inputs
         .iter()

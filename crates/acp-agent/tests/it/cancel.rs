@@ -1,4 +1,4 @@
-//! Cancelling at every point of a turn.
+//! Cancels a turn at every point.
 
 use crate::common;
 use crate::common::{
@@ -10,14 +10,14 @@ use acp::thread::PlanEntryStatus;
 use acp::thread::ToolCallStatus;
 use acp::v1::*;
 
-/// Prints its process id and that of a child, and ends neither.
+/// A command that prints its process id and that of a child, and waits for the child.
 const HANGING_COMMAND: &str = "/run echo pid:$$; sleep 1000 & echo child:$!; wait";
 
 fn child_pid(text: &str) -> Option<u32> {
     parse_pid(&text.replace("pid:", "").replace("child:", "pid:"))
 }
 
-/// What has to be true after every cancelled turn.
+/// Checks everything that must be true after any cancelled turn.
 async fn assert_clean(f: &AgentFixture) {
     assert!(f.tool_calls().iter().all(|call| call.is_finished()));
     f.session
@@ -46,7 +46,7 @@ async fn cancel_during_a_client_terminal() {
     let call = f.only_tool_call();
     assert_eq!(call.status, ToolCallStatus::Failed);
     assert!(call_text(&call).contains("Cancelled"));
-    // What it showed stays.
+    // The content that it showed stays.
     assert!(common::call_terminal(&call).is_some());
     assert_eq!(
         (load_count(&f.seen.created), load_count(&f.seen.released)),
@@ -132,7 +132,7 @@ async fn cancel_while_the_model_hangs_or_streams() {
         .cancel_when("go", |thread| !thread.plans().is_empty())
         .await;
     assert_eq!(stopped, StopReason::Cancelled);
-    // The plan is left as it is.
+    // The plan stays as it is.
     f.session.thread().read(|thread| {
         assert_eq!(
             thread.plans()[0].entries()[0].status,

@@ -1,5 +1,5 @@
-//! The offline model's commands, end to end, with a client that offers everything and one that
-//! offers nothing.
+//! Tests the offline model's commands from end to end, with a client that offers everything and one that offers
+//! nothing.
 
 use crate::common::{
     ALL_OFFERS, ALLOW, AgentFixture, ClientOffers, NO_OFFERS, REJECT, call_diff, call_terminal,
@@ -74,7 +74,7 @@ async fn list_shows_a_directory() {
         assert_eq!(call.locations[0].path, f.path("").trim_end_matches('/'));
         assert_eq!(call.raw_output.unwrap()["entries"][0]["kind"], "directory");
         assert!(f.prompt_for_text("/list src").await.contains("main.rs"));
-        // Not beyond the session's directories.
+        // Nothing outside the session's directories is listed.
         f.prompt_for_text("/list ..").await;
         assert_eq!(f.only_tool_call().status, ToolCallStatus::Failed);
         assert!(
@@ -191,7 +191,7 @@ async fn local_access_does_not_follow_symlinks_out_of_the_directory() {
             "{command}: {said}"
         );
     }
-    // Nobody is asked for what cannot be done.
+    // The user is not asked about an action that is impossible.
     f.prompt_for_text("/write link/new.txt text").await;
     assert_eq!(f.only_tool_call().status, ToolCallStatus::Failed);
     assert!(!outside.path().join("new.txt").exists());
@@ -270,7 +270,7 @@ async fn edit_replaces_exactly_one_match() {
             [ToolCallLocation::new(f.path("a.txt")).line(2u32)]
         );
 
-        // What cannot be done is said without a question.
+        // The error is reported without a permission request.
         for (edit, why) in [
             (
                 "/edit a.txt\nfour\n===\n4",
@@ -315,7 +315,7 @@ async fn run_uses_a_client_terminal_if_supported() {
         (load_count(&f.seen.created), load_count(&f.seen.released)),
         (1, 1)
     );
-    // It is embedded while it runs.
+    // The terminal is embedded while the command is running.
     let updates = f.seen.updates.lock().unwrap();
     let running = updates.iter().position(|update| {
         matches!(update, SessionUpdate::ToolCallUpdate(u) if u.status == Some(acp::v1::ToolCallStatus::InProgress))
@@ -510,7 +510,7 @@ async fn missing_directory_opens_no_session() {
     let f = AgentFixture::start_offline(NO_OFFERS).await;
     let error = f.agent.new_session(f.path("no")).await.unwrap_err();
     assert!(error.to_string().contains(&f.path("no")), "{error}");
-    // A client that lends its files may have it.
+    // A client that gives access to its files may have the file.
     let f = AgentFixture::start_offline(ALL_OFFERS).await;
     assert!(f.agent.new_session(f.path("no")).await.is_ok());
 }

@@ -1,4 +1,4 @@
-//! Slash commands for a model that understands words, and the user's own.
+//! Tests slash commands for a model that understands language, and the user's own commands.
 
 use crate::common::hears::RequestRecorder;
 use crate::common::{AgentFixture, NO_OFFERS, wait_for_thread};
@@ -14,7 +14,7 @@ fn script_of_turns(n: usize) -> String {
     )
 }
 
-/// The commands as a person sees them.
+/// Returns the commands as a user sees them.
 fn announced_commands(thread: &Thread) -> Vec<String> {
     let line = |command: &AvailableCommand| match &command.input {
         Some(input) => format!("{} {}", command.name, input.hint),
@@ -29,7 +29,7 @@ fn last_prompt_text(heard: &RequestRecorder) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// What the person said, as the client shows it.
+/// Returns the user's messages as the client shows them.
 fn user_texts(thread: &Thread) -> Vec<String> {
     let items = thread.items().iter();
     let said = items.filter_map(|item| match &item.kind {
@@ -159,7 +159,7 @@ async fn custom_commands_are_read_from_files() {
         last_prompt_text(&heard)
     );
 
-    // What is wrong with the others is told once.
+    // The problems with the other files are reported once.
     let told = session.thread().read(|thread| {
         let items = thread.items().iter();
         let thoughts = items.filter_map(|item| match &item.kind {
@@ -178,7 +178,7 @@ async fn custom_commands_are_read_from_files() {
     }
     assert!(!told.contains("notes.txt"), "{told}");
 
-    // One that comes later is there with the next turn.
+    // A file that is created later is available in the next turn.
     f.write_file(".acp/commands/later.md", "Later.");
     session.prompt("/later").await.unwrap();
     assert!(

@@ -1,4 +1,4 @@
-//! Conversations that become too long for the model's window, and what is left of them.
+//! Tests conversations that exceed the model's window, and what is left of them after compaction.
 
 use crate::common;
 use std::path::Path;
@@ -41,7 +41,7 @@ fn compactions(thread: &Thread) -> Vec<ThreadCompaction> {
 fn thread_lines(thread: &ThreadHandle) -> Vec<String> {
     thread.read(|thread| {
         let items = thread.items().iter().map(|item| match &item.kind {
-            // A client of version 1 learns the ids of prompts by a replay only.
+            // A version 1 client learns the ids of prompts only from a replay.
             ItemKind::User(message) => format!("user {}", message.text()),
             other => format!("{other:?}"),
         });
@@ -54,7 +54,7 @@ fn content_text(content: &[ContentBlock]) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// The conversation that the model was to summarise.
+/// Returns the conversation that the model was asked to summarize.
 fn summary_request_text(asked: &common::hears::RecordedRequest) -> String {
     assert_eq!((asked.tools, asked.conversation.len()), (0, 1));
     content_text(&asked.prompt())
@@ -108,7 +108,7 @@ async fn nearly_full_window_is_compacted_and_the_thread_still_shows_everything()
             assert!(told.contains(part), "{part}: {told}");
         }
 
-        // Whoever loads it is shown all of it, and the model goes on from the summary.
+        // A client that loads the session sees all of it, and the model continues from the summary.
         let before = thread_lines(f.session.thread());
         let agent = persistent_agent(&heard, NEARLY_FULL_SCRIPT, sessions.path());
         let g =
@@ -176,7 +176,7 @@ async fn long_results_are_truncated_before_summarizing() {
         "{result}"
     );
     assert!(last.is_well_formed());
-    // The person still sees all of it, and is told.
+    // The user still sees all of it, and is informed.
     let first = f.tool_calls().swap_remove(0);
     assert!(format!("{first:?}").len() > 20_000);
     let told = f.session.thread().read(compactions);
@@ -278,14 +278,14 @@ async fn failed_compaction_leaves_the_conversation_unchanged() {
         let heard = RequestRecorder::default();
         let f = AgentFixture::new(heard.scripted_agent(&script(steps)), NO_OFFERS).await;
         f.prompt_for_text("first").await;
-        // There is room for some more: it goes on, and the person knows.
+        // There is some space left, so the turn continues, and the user is informed.
         assert_eq!(f.prompt_for_text("second").await, "two");
         let lines = ["user first", "assistant one []", "user second"];
         assert_eq!(heard.last_request().message_lines(), lines);
         let told = f.session.thread().read(compactions);
         assert_eq!(told[0].status, CompactionStatus::Failed);
         assert!(told[0].error.as_ref().unwrap().contains(why), "{told:?}");
-        // Asked for, it is an error.
+        // If the user requested the compaction, the failure is an error.
         let error = f.prompt("/compact").await.unwrap_err().to_string();
         assert!(
             error.contains(why) && error.contains("the conversation is unchanged"),
@@ -315,7 +315,7 @@ async fn conversation_that_cannot_be_summarized_ends_the_turn() {
     for part in ["exceeds the model's context window", "no words left"] {
         assert!(error.contains(part), "{error}");
     }
-    // A prompt that is too long by itself: there is nothing to leave out.
+    // The prompt alone is too long, so nothing can be left out.
     let heard = RequestRecorder::default();
     let f = AgentFixture::new(heard.scripted_agent(&script), NO_OFFERS).await;
     let error = f.prompt("y".repeat(30_000)).await.unwrap_err().to_string();

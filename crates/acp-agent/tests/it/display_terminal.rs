@@ -1,4 +1,4 @@
-//! Commands that the agent runs itself, in a terminal that the client shows.
+//! Tests commands that the agent runs itself, in a display terminal.
 
 use crate::common;
 use crate::common::{
@@ -10,7 +10,7 @@ use acp::thread::{ThreadTerminal, ToolCallStatus};
 use acp::v1::*;
 use acp_agent::{CodingAgent, ModelConfig};
 
-/// Lends nothing, and shows what the agent has.
+/// A client that offers nothing, but shows display terminals.
 const TERMINAL_OUTPUT_OFFERS: ClientOffers = ClientOffers {
     shows: true,
     ..NO_OFFERS
@@ -28,7 +28,7 @@ async fn start_offline_agent(options: Options, offers: ClientOffers) -> AgentFix
     AgentFixture::start_with_options(options, agent, offers).await
 }
 
-/// What the last tool call's terminal shows.
+/// Returns the terminal of the last tool call, as it is shown.
 fn only_terminal(f: &AgentFixture) -> ThreadTerminal {
     let id = call_terminal(&f.only_tool_call()).expect("the call has a terminal");
     let terminal = |thread: &acp::Thread| thread.terminal(&id).cloned();
@@ -41,7 +41,7 @@ async fn output_and_exit_status_are_shown() {
         let v2 = options.latest() == ProtocolVersion::V2;
         let f = start_offline_agent(options, TERMINAL_OUTPUT_OFFERS).await;
         f.queue_answers([ALLOW]);
-        // Written in two goes, the first of which ends within a character.
+        // The output arrives in two pieces, the first of which ends within a character.
         f.prompt_for_text(
             "/run printf 'one \\303'; sleep 0.3; printf '\\251\\n'; echo two >&2; exit 3",
         )
@@ -56,7 +56,7 @@ async fn output_and_exit_status_are_shown() {
             let command = terminal.command.unwrap();
             assert!(command.starts_with("sh -c 'printf "), "{command}");
         }
-        // The output is in the terminal, and not in a text as well.
+        // The output is only in the terminal, and not repeated as text.
         assert_eq!(call_text(&call), "Exit code 3.");
         assert_eq!(load_count(&f.seen.created), 0);
     }
@@ -91,7 +91,7 @@ async fn output_is_shown_live_and_cancel_kills_the_command() {
             terminal.exit_status.unwrap().signal.as_deref(),
             Some("SIGKILL")
         );
-        // Version 1 has no status for it, so that a text says it.
+        // Version 1 has no status for this, so a text says it.
         assert_eq!(
             call_text(&call).contains("Cancelled"),
             cancelled == "failed"

@@ -1,5 +1,5 @@
-//! Attempts to get out of a session's roots with each of the agent's tools, which a model may be talked
-//! into: through the client's files, and by the agent's own access.
+//! Attempts to leave a session's roots with each of the agent's tools, which a model may be talked into: through the
+//! client's files, and by direct access.
 
 #[path = "../../../acp-host/tests/it/common/ordinary_user.rs"]
 mod ordinary_user;
@@ -23,7 +23,7 @@ use acp_host::Files;
 use scene::{ATTEMPT_TEXT, EscapeScene, NameSwapper, RefusalReason, SECRET_TEXT};
 use serde_json::{Value, json};
 
-/// Long enough for anything here, short enough to notice what hangs.
+/// A timeout that is long enough for everything here, and short enough to notice a test that hangs.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 #[test]
@@ -31,7 +31,7 @@ fn tests_pass_as_an_ordinary_user() {
     ordinary_user::rerun_as_ordinary_user(module_path!(), &[]);
 }
 
-/// A client that lends its files, or nothing.
+/// A client that gives access to its files, or to none.
 struct LendingClient(Option<Files>);
 
 impl ReadTextFile<()> for LendingClient {
@@ -65,7 +65,8 @@ impl Client for LendingClient {
     }
 }
 
-/// A session in the scene's root, in which nothing of the project is asked about, of an agent that makes these calls.
+/// Opens a session in the scene's root, in which project files may be changed without asking, with an agent that makes
+/// these calls.
 async fn open_session(
     scene: &EscapeScene,
     more: &[PathBuf],
@@ -91,7 +92,7 @@ async fn open_session(
     session
 }
 
-/// Runs the turn and gives its tool calls.
+/// Runs the turn and returns its tool calls.
 async fn run_calls(session: &ClientSession) -> Vec<ThreadToolCall> {
     let prompted = tokio::time::timeout(TIMEOUT, session.prompt("go")).await;
     assert_eq!(prompted.expect("it hangs").unwrap(), StopReason::EndTurn);
@@ -129,7 +130,7 @@ async fn no_tool_escapes_the_roots() {
         let scene = EscapeScene::new();
         let mut steps = Vec::new();
         for attempt in scene.escape_attempts() {
-            // A relative path begins at the working directory here; of the rest, `..` is left.
+            // A relative path is resolved against the working directory. In other paths, `..` is kept.
             let inside = attempt.why == RefusalReason::Relative;
             if let Some(path) = attempt.path.to_str().filter(|_| !inside) {
                 steps.extend(file_calls(path));
@@ -153,7 +154,7 @@ async fn no_tool_escapes_the_roots() {
                 call.content, call.raw_output, call.locations
             );
             assert!(!shown.contains("root:x:"), "{step}: {shown}");
-            // What was looked for is said again.
+            // The error repeats the path that was requested.
             if !step.contains(SECRET_TEXT) {
                 assert!(!shown.contains(SECRET_TEXT), "{step}: {shown}");
             }
@@ -168,12 +169,12 @@ async fn no_tool_escapes_the_roots() {
     }
 }
 
-/// Listing and searching the root shows that there are symlinks, and nothing of what is behind them.
+/// Lists and searches the root. The results show that there are symlinks, but nothing of their targets.
 #[tokio::test]
 async fn only_files_under_the_root_are_visible() {
     let scene = EscapeScene::new();
     fs::write(scene.root.join("seen"), "a line with s3cr\n").unwrap();
-    // Rules outside are not the root's, nor are they shown in an error.
+    // Ignore rules outside the root do not apply, and no error shows them.
     fs::write(scene.base.join("proj/.ignore"), "").unwrap();
     symlink(scene.outside.join("secret"), scene.root.join(".gitignore")).unwrap();
     let steps = [
@@ -196,7 +197,7 @@ async fn only_files_under_the_root_are_visible() {
     scene.assert_untouched(&"the root was searched");
 }
 
-/// A directory is a symlink to the outside every other moment.
+/// Swaps a directory repeatedly with a symlink to the outside.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn swapping_a_path_during_a_call_gains_nothing() {
     let scene = EscapeScene::new();
@@ -231,7 +232,7 @@ async fn swapping_a_path_during_a_call_gains_nothing() {
     scene.assert_untouched(&"a directory was swapped");
 }
 
-/// The roots are what they were when the session began, for every tool.
+/// Renames the roots after the session was opened. All tools still use the same directories.
 #[tokio::test]
 async fn roots_are_pinned_when_the_session_starts() {
     for lends in [false, true] {

@@ -1,4 +1,4 @@
-//! Fetching, from a server on loopback: which is inside, so that each place is asked about.
+//! Tests fetching from a server on loopback, which is not public, so each address needs permission.
 
 use crate::common;
 use std::collections::HashMap;
@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A server that answers each path with bytes as they are, and keeps which were asked for.
+/// A server that sends these bytes for each path, and records the requested paths.
 struct PageServer {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
-/// What it answers with; nothing at all, for ever, if absent.
+/// The responses by path. `None` means that the server never responds.
 type ServedPages = HashMap<&'static str, Option<Vec<u8>>>;
 
 impl PageServer {
@@ -73,7 +73,7 @@ async fn serve_connection(
     asked.lock().unwrap().push(path);
     match page {
         Some(Some(page)) => {
-            // Who has read enough hangs up.
+            // A client that has read enough disconnects.
             let _ = stream.write_all(&page).await;
         }
         Some(None) => {
@@ -119,7 +119,7 @@ fn fetching_agent(fetches: &[Value]) -> CodingAgent {
     CodingAgent::with_model(ScriptedModel::parse(&script).unwrap())
 }
 
-/// Fetches them in a session in this mode, with these answers.
+/// Fetches URLs in a session in this mode, with these answers to permission requests.
 async fn run_fetches(
     mode: &str,
     fetches: &[Value],
@@ -288,7 +288,7 @@ async fn redirect_target_requires_permission_first() {
         assert_eq!(!inner.requested_paths().is_empty(), arrives);
         assert_eq!(call_text(&calls[0]).contains("metadata"), arrives);
     }
-    // To the same place, one answer is enough.
+    // One answer is enough for several requests to the same address.
     let fetches = ["/here", "/file", "/round"].map(|path| json!({ "url": server.url(path) }));
     let (_, calls) = run_fetches("code", &fetches, [ALLOW, ALLOW, ALLOW]).await;
     assert!(call_text(&calls[0]).contains("arrived"));
@@ -302,7 +302,7 @@ async fn redirect_target_requires_permission_first() {
 
 #[tokio::test]
 async fn oversized_binary_and_missing_pages_are_reported() {
-    // One that says how long it is, and one that just goes on.
+    // One response states its length, and the other just continues.
     let mut endless =
         b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n".to_vec();
     endless.resize(5 * 1024 * 1024, b'x');

@@ -1,4 +1,4 @@
-//! `session/fork`: a session that begins as a copy of another.
+//! Tests `session/fork`, which opens a session that starts as a copy of another one.
 
 use crate::common;
 use crate::common::hears::RequestRecorder;
@@ -39,7 +39,7 @@ async fn check_fork(store: impl SessionStore, options: Options) {
     copy.thread()
         .read(|thread| assert_eq!(mode_of_thread(thread), "code"));
 
-    // What the model knows, what was allowed and which prompt this is, is as it was.
+    // The model's conversation, the "always" answers and the number of the prompt are the same.
     copy.prompt("second").await.unwrap();
     let lines = heard.all_requests()[2].message_lines();
     let whole = [
@@ -59,7 +59,7 @@ async fn check_fork(store: impl SessionStore, options: Options) {
         )
     );
     assert_eq!(f.read_file("a.txt"), "2");
-    // And the other one knows nothing of it.
+    // The original session does not change.
     f.session.set_config_option("mode", "ask").await.unwrap();
     f.prompt_for_text("another").await;
     let lines = heard.last_request().message_lines();
@@ -98,7 +98,7 @@ async fn fork_of_an_unknown_session_fails() {
     let error = f.agent.fork_session("nothing", f.cwd()).await.unwrap_err();
     let code = error.peer_error().unwrap().code;
     assert_eq!(code, acp::jsonrpc::Error::RESOURCE_NOT_FOUND, "{error}");
-    // An agent that keeps nothing has nothing to copy.
+    // An agent that does not store sessions cannot fork them.
     let f = AgentFixture::new(RequestRecorder::default().scripted_agent(SCRIPT), NO_OFFERS).await;
     assert!(f.agent.capabilities().session_capabilities.fork.is_none());
     let id = f.session.id().clone();

@@ -1,5 +1,5 @@
-//! A whole task, as people give it to a coding agent: through the code that asks real providers, in each of their
-//! formats, with what the client lends and without it, in both versions of the protocol.
+//! Runs a whole task as users give it to a coding agent: with the code for real providers, in each of their formats,
+//! with and without the client's files and terminals, in both versions of the protocol.
 //!
 //! The model reads two files, makes a plan, edits, runs tests that really fail, sees why, edits again, and runs them
 //! again.
@@ -32,14 +32,14 @@ use acp_agent::store::MemoryStore;
 use acp_agent::{CodingAgent, ModelConfig, WireFormat};
 use acp_host::{Host, HostSession, Policy, Prompter};
 
-/// How the client and the agent stand to each other.
+/// How the agent accesses files and runs commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TaskSetting {
     /// Version 1, with the client's files and terminals.
     Lent,
-    /// Version 1, with the agent's own files and commands, of which the client shows texts.
+    /// Version 1, with the agent's own access and commands, whose output the client shows as text.
     Own,
-    /// Version 2, which has no files and terminals of the client's; it shows the agent's terminals.
+    /// Version 2, which has no client files or terminals. The client shows display terminals.
     Draft,
 }
 
@@ -98,7 +98,7 @@ async fn run_full_task(format: WireFormat, way: TaskSetting) {
     seen.assert_client_calls(way);
 }
 
-/// What the model was told after each round is what has really happened.
+/// Checks that the model was told what really happened in each round.
 fn assert_model_requests(server: &ProviderServer, project: &Path) {
     let heard = server.requests();
     assert_eq!(heard.len(), 6);
@@ -137,19 +137,19 @@ fn assert_model_requests(server: &ProviderServer, project: &Path) {
     assert_eq!(planned.len(), 1);
 }
 
-/// What the tests print when they fail first.
+/// Returns the output of the tests when they first fail.
 fn failed_test_output(project: &Path) -> String {
     let name = project.file_name().unwrap().to_str().unwrap();
     format!("testing in {name}\nFAILED: wanted <Hello, Ada!>, got <Hello, Ada>\n")
 }
 
-/// What they print when they pass.
+/// Returns the output of the tests when they pass.
 fn passed_test_output(project: &Path) -> String {
     let name = project.file_name().unwrap().to_str().unwrap();
     format!("testing in {name}\n1 test passed\n")
 }
 
-/// The change of the greeting's second line in a patch.
+/// Returns the patch that changes the second line of the greeting.
 fn diff_hunk(old: &str, new: &str) -> String {
     let [begin, old, end] = old.lines().collect::<Vec<_>>()[..] else {
         panic!("{old}")
@@ -158,7 +158,7 @@ fn diff_hunk(old: &str, new: &str) -> String {
     format!("@@ -1,3 +1,3 @@\n {begin}\n-{old}\n+{new}\n {end}\n")
 }
 
-/// The diff that a call shows.
+/// Returns the diff that a call shows.
 fn call_diff(call: &ThreadToolCall) -> &ThreadDiff {
     let mut content = call.content.iter();
     let diff = content.find_map(|content| match content {
@@ -176,7 +176,7 @@ fn tool_calls(thread: &Thread) -> Vec<ThreadToolCall> {
     calls.collect()
 }
 
-/// That the session is shown as it was.
+/// Checks that the thread shows the session as it happened.
 fn assert_thread(thread: &Thread, way: TaskSetting, project: &Path) {
     let items: Vec<String> = thread
         .items()
@@ -273,15 +273,15 @@ fn assert_thread(thread: &Thread, way: TaskSetting, project: &Path) {
     assert!(!thread.is_running());
 }
 
-/// What the client saw on the way, of which the thread has the end.
+/// The messages that the client received in the meantime. The thread shows only their result.
 #[derive(Default)]
 struct TaskRecord {
-    /// The plan's states, each as it changed.
+    /// The statuses of the plan, each time that it changed.
     plans: Mutex<Vec<Vec<String>>>,
-    /// The tool calls' states, each as it changed.
+    /// The statuses of the tool calls, each time that they changed.
     statuses: Mutex<Vec<(ToolCallId, String)>>,
     asked: Mutex<Vec<PermissionRequest>>,
-    /// What was asked of the client: methods.
+    /// The methods that were called on the client.
     lent: Mutex<Vec<&'static str>>,
 }
 
@@ -317,7 +317,7 @@ impl TaskRecord {
             assert_eq!(of, ["pending", "in_progress", end], "{}", call.title);
         }
 
-        // Asked is what changes something, each time, with all that one needs to decide.
+        // Permission is requested for each change, with everything that the user needs to decide.
         let asked = self.asked.lock().unwrap();
         let about: Vec<_> = asked.iter().map(|a| a.tool_call.id.clone()).collect();
         let changing: Vec<_> = calls[2..].iter().map(|call| call.id.clone()).collect();
@@ -339,7 +339,7 @@ impl TaskRecord {
         assert_eq!(asked[0].tool_call.locations[0].path.to_string(), path);
     }
 
-    /// What was done through the client is what it lends.
+    /// Checks that the agent used only what the client offers.
     fn assert_client_calls(&self, way: TaskSetting) {
         let lent = self.lent.lock().unwrap();
         let count = |method| lent.iter().filter(|m| **m == method).count();
@@ -347,7 +347,7 @@ impl TaskRecord {
             assert!(lent.is_empty(), "{lent:?}");
             return;
         }
-        // An edit reads what it changes.
+        // An edit first reads the file that it changes.
         assert!(count("fs/read_text_file") >= 4, "{lent:?}");
         assert_eq!(count("fs/write_text_file"), 2);
         assert_eq!(count("terminal/create"), 2);
@@ -355,7 +355,7 @@ impl TaskRecord {
     }
 }
 
-/// Allows what it is asked, once each time.
+/// A prompter that allows every request once.
 struct TaskPrompter(Arc<TaskRecord>);
 
 impl Prompter for TaskPrompter {
@@ -367,7 +367,7 @@ impl Prompter for TaskPrompter {
     }
 }
 
-/// A client that lends its files and terminals, or nothing.
+/// A client that offers its files and terminals, or nothing.
 struct TaskClient {
     host: Host<TaskPrompter>,
     lends: bool,

@@ -1,4 +1,4 @@
-//! Keys: who has none is asked to log in, and what was typed is found.
+//! Tests API keys: a user without a key is asked to log in, and a stored key is found.
 
 use crate::common::provider::{AnswerPiece, ProviderReply, ProviderServer};
 use crate::common::{AgentFixture, NO_OFFERS, connect, wait_for_thread};
@@ -48,7 +48,7 @@ fn agent_with_choices(choices: ModelChoices) -> CodingAgent {
     CodingAgent::new(&ModelConfig::Choices(Box::new(choices))).unwrap()
 }
 
-/// That one must log in first; gives what is said.
+/// Checks that a login is required, and returns the error message.
 fn expect_auth_required<T>(answer: Result<T, Error>) -> String {
     let Err(error) = answer else {
         panic!("it works without a key")
@@ -58,7 +58,7 @@ fn expect_auth_required<T>(answer: Result<T, Error>) -> String {
     error.message.clone()
 }
 
-/// The models that can be chosen.
+/// Returns the models that the user can choose.
 fn offered_models(session: &acp::client::ClientSession) -> Vec<String> {
     let options = session
         .thread()
@@ -89,7 +89,7 @@ async fn session_without_a_key_requires_login_first() {
         "{said}"
     );
     expect_auth_required(agent.authenticate("key").await);
-    // Another provider's is of no use to it.
+    // It cannot use another provider's key.
     home.store_key(Provider::OpenAi);
     expect_auth_required(home.open_session(&agent).await);
     home.store_key(Provider::Gemini);
@@ -180,7 +180,7 @@ async fn model_with_its_own_key_variable_requires_it() {
         .await;
     let said = expect_auth_required(home.open_session(&agent).await);
     assert!(said.contains("HOME_KEY"), "{said}");
-    // One that was only named is not offered without.
+    // A model that was only configured is not offered without a key.
     let agent = home
         .connect_agent(ModelChoices::new(home.key_sources()).with_model([model]))
         .await;
@@ -205,7 +205,7 @@ async fn login_adds_models_to_the_open_session() {
     assert_eq!(offered_models(&f.session), Vec::<String>::new());
     assert!(f.session.thread().read(typed("read")));
     home.store_key(Provider::Anthropic);
-    // It is answered by the agent itself: nobody is asked anything.
+    // The agent itself responds, without calling a model.
     assert!(f.prompt_for_text("/help").await.contains("/compact"));
     wait_for_thread(f.session.thread(), typed("compact")).await;
     assert_eq!(offered_models(&f.session)[0], "anthropic/claude-sonnet-4-6");
@@ -215,7 +215,7 @@ async fn login_adds_models_to_the_open_session() {
     assert_eq!(offered_models(&f.session), Vec::<String>::new());
 }
 
-/// A model at this server that needs a key of its own.
+/// Returns a model on this server that requires a key of its own.
 fn model_with_key(server: &ProviderServer, name: &str) -> ProviderModel {
     let mut model = server.model();
     model.name = name.to_owned();
@@ -244,7 +244,7 @@ async fn missing_key_ends_the_turn_and_a_new_key_continues_the_session() {
         }
         types("second");
         assert_eq!(f.prompt_for_text("four").await, "Four.", "{provider}");
-        // Nobody was asked without a key, and nothing that was typed is lost.
+        // No request was sent without a key, and nothing that the user typed is lost.
         let heard = server.requests();
         assert_eq!(heard.len(), 2, "{provider}");
         let told = heard[1].body.to_string();
@@ -278,7 +278,7 @@ async fn chosen_model_is_kept_when_its_key_disappears() {
     assert_eq!(f.prompt_for_text("2").await, "Two.");
     home.file.remove(Some(&account)).unwrap();
     expect_auth_required(f.prompt("3").await);
-    // Who does not want to log in chooses another; what has no key cannot be chosen then.
+    // A user who does not want to log in can choose another model. A model without its key cannot be chosen.
     assert_eq!(
         offered_models(&f.session),
         ["openai/a-model", "anthropic/closed"]
@@ -311,11 +311,11 @@ async fn key_file_readable_by_others_is_rejected() {
     home.open_session(&agent).await.unwrap();
 }
 
-/// Makes a file of keys one that is refused.
+/// A function that damages a key file so that it is rejected.
 #[cfg(unix)]
 type KeyFileDamage = fn(&std::path::Path);
 
-/// Ways to spoil the file, and a part of what is said of it then.
+/// Returns ways to damage the file, each with a part of the resulting error message.
 #[cfg(unix)]
 fn key_file_damages() -> [(KeyFileDamage, &'static str); 2] {
     use std::os::unix::fs::PermissionsExt;
@@ -339,7 +339,7 @@ async fn unread_key_file_is_not_reported_as_a_rejected_key() {
         let refusal = ProviderReply::Status(401, &[], refusal);
         let server = ProviderServer::new(Provider::OpenAi, [refusal]).await;
         let home = KeyHome::new();
-        // It may be one that needs none.
+        // The model may not need a key.
         let mut model = server.model();
         model.key = None;
         let account = model.account();
@@ -379,10 +379,10 @@ async fn authentication_without_a_key_allows_keyless_sessions() {
     let agent = home
         .connect_agent(ModelChoices::new(home.key_sources()))
         .await;
-    // Some clients do so, by the first method that they are offered.
+    // Some clients do this with the first auth method that they are offered.
     agent.authenticate("key").await.unwrap();
     home.open_session(&agent).await.unwrap();
-    // Now it is the person who wants to know whether there is a key.
+    // Now the user wants to know whether there is a key.
     expect_auth_required(agent.authenticate("key").await);
     home.store_key(Provider::OpenAi);
     agent.authenticate("key").await.unwrap();

@@ -1,6 +1,6 @@
-//! The tests of this crate in one program, a module a subject.
+//! The tests of this crate in one program, with one module per subject.
 
-// Clippy takes only what is in a test function for a test.
+// Clippy recognizes test code only inside test functions.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 mod archived_sessions;

@@ -1,4 +1,4 @@
-//! The models that a server at an address of the user's own says it has: they can be chosen, and nothing waits for them.
+//! Tests the models that a server at the user's own URL lists. They can be chosen, and nothing waits for the list.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn text_reply(text: &'static str) -> ProviderReply {
     ProviderReply::Says(vec![AnswerPiece::Text(text), AnswerPiece::Usage(used)])
 }
 
-/// The models there are to choose from, the one that is chosen first.
+/// Returns the models to choose from, starting with the chosen one.
 fn offered_models(thread: &Thread) -> Vec<String> {
     let options = thread.config_options();
     let option = options.iter().find(|option| option.id.as_str() == "model");
@@ -37,13 +37,13 @@ fn offered_models(thread: &Thread) -> Vec<String> {
     std::iter::once(current).chain(others).collect()
 }
 
-/// A list as a server of this kind writes it: the model that is configured, two more, and what is none.
+/// Returns a list as a server of this kind writes it: the configured model, two more, and an entry that is not a model.
 fn model_list_json(format: WireFormat) -> String {
     let list = match format {
         WireFormat::AnthropicMessages => json!({"has_more": false, "data": [
             {"type": "model", "id": "a-model", "display_name": "A model"},
             {"type": "model", "id": "b-model"}, {"type": "model", "id": "c-model"}]}),
-        // As vLLM and OpenRouter have it; llama.cpp says everything twice.
+        // This is the list of vLLM and OpenRouter. llama.cpp lists everything twice.
         WireFormat::OpenAiChat | WireFormat::OpenAiResponses => {
             json!({"object": "list", "models": [{"name": "twice"}], "data": [
             {"id": "a-model", "object": "model"}, {"id": "b-model", "max_model_len": 4096},
@@ -71,7 +71,7 @@ async fn listed_models_appear_after_the_session_opens_and_can_be_chosen() {
             _ => format.provider().as_str(),
         };
         let own = format!("{provider}/a-model");
-        // It was asked, and nobody waits for what it says.
+        // The list was requested, but nothing waits for the response.
         let asked = server.wait_for_list_requests(1).await.remove(0);
         assert_eq!(
             f.session.thread().read(offered_models),
@@ -103,7 +103,7 @@ async fn listed_models_appear_after_the_session_opens_and_can_be_chosen() {
             heard.path.contains("b-model") || heard.body["model"] == "b-model",
             "{heard:?}"
         );
-        // A session that begins later has them at once.
+        // A session that is opened later has the models at once.
         let other = f.agent.new_session(f.cwd()).await.unwrap();
         assert_eq!(other.thread().read(offered_models), all);
         assert_eq!(server.wait_for_list_requests(1).await.len(), 1);
@@ -177,7 +177,7 @@ async fn unlisted_chosen_model_is_kept() {
     session.prompt("1").await.unwrap();
     let id = session.id().clone();
     drop(session);
-    // The list is late, but the prompt is not asked of another model for that.
+    // The list is late, but the prompt is not sent to another model for that reason.
     let now = Arc::new(Notify::new());
     server.set_listing(Listing::When(
         Arc::clone(&now),
@@ -190,7 +190,7 @@ async fn unlisted_chosen_model_is_kept() {
     now.notify_one();
     turn.await.unwrap().unwrap();
     drop(agent);
-    // Where the server does not say it any more, it gives way to what is configured.
+    // If the server no longer lists the model, the configured model is used.
     server.set_listing(Listing::Absent);
     let session = started().await.resume_session(id, cwd).await.unwrap();
     session.prompt("3").await.unwrap();

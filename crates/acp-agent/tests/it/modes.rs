@@ -1,4 +1,4 @@
-//! Modes, changed by the client and by the agent, between turns and during one.
+//! Tests modes that are changed by the client and by the agent, between turns and during a turn.
 
 use crate::common;
 use crate::common::{
@@ -160,7 +160,7 @@ async fn architect_mode_changes_nothing_if_the_switch_is_rejected() {
         (load_count(&f.seen.writes), load_count(&f.seen.created)),
         (0, 0)
     );
-    // Reading is what it is for.
+    // Architect mode allows reading.
     assert!(f.prompt_for_text("/read a.txt").await.contains("old"));
     assert!(f.permission_requests().is_empty());
 }
@@ -185,7 +185,7 @@ async fn mode_set_during_a_turn_applies_from_the_next_tool_call() {
         f.session.set_mode(mode).await.unwrap();
         say.send(()).unwrap();
         assert_eq!(turn.await.unwrap().unwrap(), StopReason::EndTurn);
-        // The question that was open has been answered; what comes after it goes by the new mode.
+        // The open request was answered in the old mode. Further calls are decided in the new mode.
         assert_eq!(f.read_file("a.txt"), "1");
         assert_eq!(f.file_exists("b.txt"), mode != "architect");
         assert_eq!(f.permission_requests().len(), questions, "{mode}");
@@ -229,7 +229,7 @@ async fn model_can_switch_the_mode() {
     assert!(call_text(&f.tool_calls()[1]).contains("1. Do it"));
     f.prompt_for_text("go").await;
     assert!(call_text(&f.only_tool_call()).contains("unknown mode `fast`"));
-    // More is allowed in code mode than in ask mode, so that is a question.
+    // Code mode allows more than ask mode, so permission is requested.
     f.queue_answers([QuestionAnswer::Id("reject_once")]);
     f.prompt_for_text("go").await;
     assert_eq!(

@@ -1,4 +1,5 @@
-//! Config options: the model and how much it thinks, what changing them sends, and that they are kept.
+//! Tests config options: the model and the thought level, the requests that result from changes, and that changes are
+//! stored.
 
 use crate::common;
 use crate::common::provider::{AnswerPiece, ProviderReply, ProviderServer};
@@ -14,7 +15,7 @@ use acp_agent::{
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-/// A server and the name of a model there. `gpt-5.4` can be told how much to think, and `plain` cannot.
+/// Returns a model on this server. `gpt-5.4` supports thought levels, and `plain` does not.
 fn served_model(server: &ProviderServer, name: &str) -> ProviderModel {
     let mut model = server.model();
     model.name = name.to_owned();
@@ -25,7 +26,7 @@ fn agent_with_choices(choices: ModelChoices) -> CodingAgent {
     CodingAgent::new(&ModelConfig::Choices(Box::new(choices))).unwrap()
 }
 
-/// `id=value` of each option, in their order.
+/// Returns `id=value` for each option, in their order.
 fn option_lines(options: &[SessionConfigOption]) -> Vec<String> {
     let each = options.iter().map(|option| match &option.kind {
         SessionConfigKind::Select(select) => format!("{}={}", option.id, select.current_value),
@@ -109,7 +110,7 @@ async fn chosen_model_is_used_and_changes_the_offered_options() {
     assert_eq!(f.prompt_for_text("3").await, "c");
     set("thought_level", "off").await;
     assert_eq!(f.prompt_for_text("4").await, "d");
-    // It cannot be told how much to think: the option is gone with it, and comes back as it was.
+    // This model does not support thought levels, so the option disappears. Its value is kept for later.
     set("model", "openai/plain").await;
     assert_eq!(
         session_option_lines(&f.session),
@@ -135,7 +136,7 @@ async fn chosen_model_is_used_and_changes_the_offered_options() {
     let heard = two.requests();
     assert!(heard[0].body["thinking"].is_object(), "{}", heard[0].body);
     assert!(!heard[1].body["thinking"].is_object(), "{}", heard[1].body);
-    // What was said to one model the next one knows.
+    // The next model gets the conversation with the previous model.
     assert!(heard[0].body["messages"].to_string().contains("\"a\""));
 }
 
@@ -203,7 +204,7 @@ async fn chosen_options_are_stored_with_the_session() {
     assert_eq!(session_option_lines(&copy), chosen);
     drop((agent, session, copy));
 
-    // One that is not there any more cannot be gone on with, and another is.
+    // A model that is no longer available is replaced by another.
     let agent = started(&["plain"]).await;
     let session = agent.resume_session(id.clone(), cwd).await.unwrap();
     assert_eq!(
@@ -259,7 +260,7 @@ async fn configured_defaults_apply_to_new_sessions() {
     let mut choices = ModelChoices::new(KeySources::new())
         .default_model(served_model(&server, "gpt-5.4"))
         .thought_level(Some(ThoughtLevel::Medium));
-    // Nothing is known of it, but whoever says this knows that it can be told.
+    // Nothing is known about the model, but a user who sets a level knows that it is supported.
     let mut thinks = served_model(&server, "plain");
     thinks.thought = Some(ThoughtLevel::Low);
     choices.named_models.push(thinks);

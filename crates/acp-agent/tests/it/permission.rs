@@ -1,4 +1,4 @@
-//! What is allowed, rejected and remembered, and files that change meanwhile.
+//! Tests which actions are allowed, rejected and remembered, and files that change in the meantime.
 
 use crate::common::{
     ALL_OFFERS, ALLOW, ALLOW_ALWAYS, AgentFixture, NO_OFFERS, QuestionAnswer, REJECT,
@@ -55,7 +55,7 @@ async fn always_answer_is_remembered_for_a_tool() {
     f.prompt_for_text("/write b.txt 2").await;
     assert!(f.permission_requests().is_empty());
     assert_eq!(f.read_file("b.txt"), "2");
-    // For this tool, and not for another.
+    // The answer is for this tool, and not for others.
     f.queue_answers([REJECT_ALWAYS]);
     f.prompt_for_text("/edit a.txt\n1\n===\n3").await;
     assert_eq!(f.permission_requests().len(), 1);
@@ -65,7 +65,7 @@ async fn always_answer_is_remembered_for_a_tool() {
         (f.read_file("a.txt"), f.read_file("b.txt")),
         ("1".into(), "2".into())
     );
-    // For this session, and not for another.
+    // The answer is for this session, and not for others.
     let other = f.agent.new_session(f.path("")).await.unwrap();
     f.queue_answers([REJECT]);
     other.prompt("/write a.txt 5").await.unwrap();
@@ -148,7 +148,7 @@ async fn file_created_before_the_answer_is_not_overwritten() {
     assert_eq!(f.read_file("a.txt"), "yours");
 }
 
-/// The agent remembers by itself: most clients do not, and ask the person whatever they are asked.
+/// The agent remembers "always" answers itself, because most clients do not and would ask the user each time.
 #[tokio::test]
 async fn always_answer_lasts_for_the_session_regardless_of_the_client() {
     for (options, offers) in [
@@ -172,7 +172,7 @@ async fn always_answer_lasts_for_the_session_regardless_of_the_client() {
             f.queue_answers([ALLOW_ALWAYS]);
             f.prompt_for_text(first.as_str()).await;
             assert_eq!(f.permission_requests().len(), 1, "{first}");
-            // A question now would have no answer, and the test would fail.
+            // A permission request here would not be answered, and the test would fail.
             f.prompt_for_text(later.as_str()).await;
             assert!(f.permission_requests().is_empty(), "{later}");
             assert_eq!(
@@ -221,7 +221,7 @@ async fn always_answer_applies_only_to_its_directories() {
     let id = f.session.id().clone();
     f.session.close().await.unwrap();
 
-    // Elsewhere it is asked again, and what is said there holds there.
+    // In another directory, permission is requested again, and the answer applies there.
     let g = AgentFixture::new(agent(), NO_OFFERS).await;
     let elsewhere = g.agent.load_session(id.clone(), g.cwd()).await.unwrap();
     for asked in [1, 0] {
@@ -233,7 +233,8 @@ async fn always_answer_applies_only_to_its_directories() {
     assert_eq!(g.read_file("a.txt"), "2");
     elsewhere.close().await.unwrap();
 
-    // With another directory beside it, it is asked; where it was said first, it holds still.
+    // With an additional directory, permission is requested. In the original directories, the first answer still
+    // applies.
     let setup = acp::client::SessionSetup::new(f.cwd()).additional_directories(vec![g.cwd()]);
     for (setup, asked) in [(setup, 1), (acp::client::SessionSetup::new(f.cwd()), 0)] {
         f.seen.asked.lock().unwrap().clear();

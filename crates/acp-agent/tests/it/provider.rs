@@ -1,4 +1,5 @@
-//! Language models: what they are asked, and what of their answers reaches the client, in each provider's format.
+//! Tests language models: the requests to them, and which parts of their responses the client gets, in each provider's
+//! format.
 
 use crate::common::provider::{
     AnswerPiece, FinishReason, PricedModel, ProviderReply, ProviderServer, ProviderUsage,
@@ -21,7 +22,7 @@ async fn start_fixture(server: &ProviderServer) -> AgentFixture {
     AgentFixture::new(agent_with_model(server.model()), NO_OFFERS).await
 }
 
-/// What the client was shown of that kind in the last turn.
+/// Returns the messages and the thoughts that the client was shown in the last turn.
 fn message_and_thought(f: &AgentFixture) -> (String, String) {
     let (mut said, mut thought) = (String::new(), String::new());
     for update in f.seen.updates.lock().unwrap().iter() {
@@ -34,7 +35,7 @@ fn message_and_thought(f: &AgentFixture) -> (String, String) {
     (said, thought)
 }
 
-/// The steps of a round.
+/// Returns the steps of a round.
 async fn collect_steps(mut steps: Steps<'_>) -> Vec<Step> {
     let mut all = Vec::new();
     while let Some(step) = std::future::poll_fn(|cx| steps.as_mut().poll_next(cx)).await {
@@ -93,7 +94,7 @@ async fn text_thoughts_and_parallel_calls_arrive_and_results_are_sent_back() {
     }
 }
 
-/// Checks what is told of a round with two calls.
+/// Checks the request that follows a round with two calls.
 fn assert_results_sent_back(format: WireFormat, body: &Value) {
     match format {
         WireFormat::AnthropicMessages => {
@@ -121,11 +122,11 @@ fn assert_results_sent_back(format: WireFormat, body: &Value) {
                     .unwrap()
                     .contains("beta")
             );
-            // The conversation is kept by the provider up to here.
+            // The provider caches the conversation up to this point.
             assert_eq!(results["content"][1]["cache_control"]["type"], "ephemeral");
         }
         WireFormat::OpenAiChat => {
-            // Here the instructions are a message, the first.
+            // In this format, the instructions are the first message.
             let said = &body["messages"][2];
             assert_eq!(said["content"], "Ich schaue nach: ä, ö, 🦀.");
             assert_eq!(said["reasoning_content"], "Hm… two files");
@@ -190,7 +191,7 @@ async fn usage_is_reported_and_cost_accumulates_over_the_session() {
         let model = PricedModel::new(model);
         let agent = CodingAgent::with_model(model).keep_sessions(MemoryStore::new());
         let f = AgentFixture::new(agent, NO_OFFERS).await;
-        // 6000 fresh, 4000 from the cache, 1000 answered.
+        // 6000 uncached input tokens, 4000 from the cache, and 1000 output tokens.
         let cost = 0.018 + 0.0012 + 0.015;
         for sum in [cost, 2.0 * cost] {
             f.prompt_for_text("Well?").await;
@@ -216,7 +217,7 @@ async fn stop_reason_of_the_model_is_reported() {
             format,
             [
                 stop(FinishReason::Length),
-                // What is called then may be cut off, and is not done.
+                // The calls may be incomplete, so they are not executed.
                 ProviderReply::Says(vec![
                     AnswerPiece::Call("x", "write", json!({"path": "no.txt", "text": "no"})),
                     AnswerPiece::Stop(FinishReason::Length),
@@ -344,7 +345,7 @@ async fn images_are_sent_only_to_models_that_accept_them() {
                 assert!(picture.as_str().unwrap().ends_with("aGVsbG8="), "{body}");
                 assert!(body.to_string().contains("/notes.md"));
             } else {
-                // The client does not offer it then; an old session may have one still.
+                // The client no longer offers this, but an old session may still use it.
                 let conversation = [ModelMessage::User(prompt())];
                 let model = ModelFactory::new().build_model(server.model()).unwrap();
                 collect_steps(model.respond(RoundRequest::new(&conversation, &[], "/"))).await;
@@ -363,7 +364,7 @@ async fn request_matches_the_model_configuration() {
         let answer = ProviderReply::Says(vec![AnswerPiece::Text("Hello.")]);
         let server = ProviderServer::new(format, [answer.clone(), answer]).await;
         let mut model = server.model();
-        // The end of this name is none of how much to think.
+        // The end of this name is not a thought level.
         model.name = "acme-3-max".to_owned();
         model.max_output = Some(777);
         let model = ModelFactory::new().build_model(model).unwrap();
@@ -422,7 +423,7 @@ async fn request_matches_the_model_configuration() {
                 assert!(thinks.contains(r#""thinkingBudget":24000"#), "{thinks}");
             }
         }
-        // Nothing says how much to think where nobody has said it.
+        // If no thought level is set, the request contains none.
         let plain = body.to_string();
         assert!(
             !plain.contains("budget_tokens") && !plain.contains("thinkingBudget"),
@@ -454,7 +455,7 @@ async fn rejected_parameter_is_omitted_from_later_requests() {
     let server = ProviderServer::new(WireFormat::OpenAiResponses, answers).await;
     let mut model = server.model();
     model.name = "gpt-5.4".to_owned();
-    // It is not what failures are asked again for.
+    // This is not an error for which requests are retried.
     model.retries.tries = 1;
     let f = AgentFixture::new(agent_with_model(model), NO_OFFERS).await;
     assert_eq!(f.prompt_for_text("Well?").await, "Yes.");
@@ -468,7 +469,7 @@ async fn rejected_parameter_is_omitted_from_later_requests() {
     let asked: Vec<_> = asked.collect();
     let expected = [(true, true), (false, true), (false, false), (false, false)];
     assert_eq!(asked, expected);
-    // Who refuses what was not asked for is not asked again.
+    // A server that rejects a parameter that was not sent is not retried.
     let error = f.prompt("Well?").await.unwrap_err();
     assert!(
         error.to_string().contains("You may not have this"),
@@ -499,7 +500,7 @@ async fn conversation_continues_with_a_model_of_another_provider() {
         )
         .await;
         let mut said = Vec::new();
-        // What was said elsewhere, as it is kept.
+        // The conversation with another model, as it is stored.
         for by in [
             "anthropic/x https://a.example",
             "gemini/x https://b.example",
@@ -537,7 +538,7 @@ fn history_stored_by_older_versions_is_read() {
         &message,
         ModelMessage::Assistant { sealed: None, .. }
     ));
-    // And what is written is as it was, where nothing is sealed.
+    // Without opaque data, the rest of the message is unchanged.
     assert_eq!(serde_json::to_value(&message).unwrap(), old);
     let sealed = OpaqueParts::new("x", json!([1]));
     let back: OpaqueParts = serde_json::from_value(serde_json::to_value(&sealed).unwrap()).unwrap();

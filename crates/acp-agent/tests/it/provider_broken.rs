@@ -1,5 +1,5 @@
-//! Language models that fail: what the client is told, and that the session can go on afterwards. What fails while a
-//! task is under way: `provider_broken_midway.rs`.
+//! Tests language models that fail: the error that the client gets, and that the session can continue afterwards. For
+//! failures in the middle of a task, see `provider_broken_midway.rs`.
 
 use crate::common;
 use std::time::Duration;
@@ -13,18 +13,18 @@ use acp_agent::{CodingAgent, ModelConfig, Provider, ProviderModel, WireFormat};
 use serde_json::json;
 use tokio::net::TcpSocket;
 
-/// What is answered in the end, after all that fails.
+/// Returns the reply to the last request, after all failures.
 fn successful_reply() -> ProviderReply {
     ProviderReply::Says(vec![AnswerPiece::Text("Fine.")])
 }
 
 async fn start_fixture(model: ProviderModel) -> AgentFixture {
     let agent = CodingAgent::new(&ModelConfig::Provider(Box::new(model))).unwrap();
-    // What is kept is read back by the next turn just the same.
+    // The next turn reads the stored history in the same way.
     AgentFixture::new(agent.keep_sessions(MemoryStore::new()), NO_OFFERS).await
 }
 
-/// What a prompt is answered with that fails: the code, the kind, and the text.
+/// Sends a prompt that fails, and returns the error's code, kind and message.
 async fn prompt_for_error(f: &AgentFixture) -> (i32, String, String) {
     let error = f.prompt("Well?").await.expect_err("the model fails");
     let error = error.peer_error().unwrap().clone();
@@ -34,7 +34,7 @@ async fn prompt_for_error(f: &AgentFixture) -> (i32, String, String) {
     (error.code, kind, error.message)
 }
 
-/// All that was thought aloud in the last turn.
+/// Returns the text of all thoughts in the last turn.
 fn thought_text(f: &AgentFixture) -> String {
     let updates = f.seen.updates.lock().unwrap();
     let thoughts = updates.iter().filter_map(|update| match update {
@@ -44,7 +44,7 @@ fn thought_text(f: &AgentFixture) -> String {
     thoughts.collect()
 }
 
-/// How the provider says it, with which status, and the kind that it is.
+/// Returns the provider's error responses: the status, the body, and the kind of the resulting error.
 fn error_responses(format: WireFormat) -> Vec<(u16, String, &'static str)> {
     let body = |body: serde_json::Value| body.to_string();
     match format {
@@ -238,7 +238,7 @@ async fn overloaded_provider_is_retried_visibly() {
             "{thoughts}"
         );
         assert!(thoughts.contains(&format!("HTTP {status}")), "{thoughts}");
-        // The model does not hear of it.
+        // The model does not see it.
         let server =
             ProviderServer::new(format, [busy(), busy(), busy(), successful_reply()]).await;
         let f = start_fixture(server.model()).await;
@@ -268,7 +268,7 @@ async fn overload_error_in_the_first_event_is_retried() {
         let server = ProviderServer::new(format, [busy(&[]), successful_reply()]).await;
         let f = start_fixture(server.model()).await;
         assert_eq!(f.prompt_for_text("Well?").await, "Fine.", "{format}");
-        // Behind something that was shown, it is the end.
+        // After some output was shown, a failure ends the turn.
         let server = ProviderServer::new(
             format,
             [busy(&[AnswerPiece::Text("I begin")]), successful_reply()],
@@ -291,7 +291,7 @@ async fn provider_retry_delay_is_respected_up_to_a_limit() {
         )
     };
     for format in WireFormat::ALL {
-        // Our own wait would take longer than any test.
+        // The agent's own wait would take longer than any test.
         let server =
             ProviderServer::new(format, [after(&[("retry-after", "0")]), successful_reply()]).await;
         let mut model = server.model();
@@ -349,7 +349,7 @@ async fn cancel_ends_a_streaming_response() {
         .await;
         assert_eq!(f.cancel_turn(turn).await, StopReason::Cancelled);
         assert_eq!(f.prompt_for_text("And now?").await, "Fine.");
-        // It knows what it had said.
+        // The model gets its own partial message.
         assert!(server.requests()[1].body.to_string().contains("I begin"));
     }
 }
@@ -370,7 +370,7 @@ async fn interrupted_response_is_kept_and_continued() {
             (-32603, "broken"),
             "{format}: {text}"
         );
-        // Whether a call is whole is not known, so nothing is done.
+        // It is unknown whether the call is complete, so it is not executed.
         assert!(!f.file_exists("no.txt"));
         assert_eq!(f.only_tool_call().status, ToolCallStatus::Failed);
         assert_eq!(f.prompt_for_text("And now?").await, "Fine.");
@@ -408,7 +408,7 @@ async fn failure_before_any_output_is_retried() {
         let (_, kind, text) = prompt_for_error(&f).await;
         assert_eq!(kind, "broken", "{text}");
         assert_eq!(f.prompt_for_text("And now?").await, "Fine.");
-        // Nothing was said, so nothing is told of it.
+        // The model sent nothing, so there is nothing to repeat.
         let told = server.requests()[3].body.to_string();
         assert!(
             !told.contains(r#""role":"assistant""#) && !told.contains(r#""role":"model""#),
@@ -466,7 +466,7 @@ async fn malformed_data_ends_the_response() {
 
 #[tokio::test]
 async fn silent_provider_times_out() {
-    // All at once: there is nothing to do but to wait.
+    // All of them at the same time, because they only wait.
     tokio::join!(
         check_silent_provider(WireFormat::AnthropicMessages),
         check_silent_provider(WireFormat::OpenAiChat),
@@ -480,7 +480,7 @@ async fn check_silent_provider(format: WireFormat) {
     let server =
         ProviderServer::new(format, [stalls, ProviderReply::Silent, successful_reply()]).await;
     let mut model = server.model();
-    // Long enough for whoever does answer.
+    // This is long enough for a model that does respond.
     model.idle_timeout = Duration::from_millis(1500);
     let f = start_fixture(model).await;
     let (_, kind, text) = prompt_for_error(&f).await;
@@ -507,7 +507,7 @@ async fn endless_response_is_cut_off() {
     }
 }
 
-/// More than any system keeps of what nobody has read yet, beside what is read.
+/// More bytes than a system buffers before they are read, in addition to those that are read.
 const MAX_READ_BYTES: u64 = 24 * 1024 * 1024;
 
 #[tokio::test]
@@ -551,7 +551,7 @@ async fn endless_error_body_is_truncated() {
 
 #[tokio::test]
 async fn slow_provider_is_waited_for() {
-    // All at once: there is nothing to do but to wait.
+    // All of them at the same time, because they only wait.
     tokio::join!(
         check_slow_provider(WireFormat::AnthropicMessages),
         check_slow_provider(WireFormat::OpenAiChat),
@@ -565,7 +565,7 @@ async fn check_slow_provider(format: WireFormat) {
     let words = ["I ", "think ", "of ", "each ", "word ", "twice."].map(AnswerPiece::Text);
     let server = ProviderServer::new(format, [ProviderReply::Slowly(time, words.into())]).await;
     let mut model = server.model();
-    // No pause takes so long, but all of them together do.
+    // No single pause takes this long, but all of them together do.
     model.idle_timeout = Duration::from_millis(1500);
     let f = start_fixture(model).await;
     let began = std::time::Instant::now();
@@ -578,7 +578,7 @@ async fn check_slow_provider(format: WireFormat) {
 #[tokio::test]
 async fn unreachable_provider_is_named_and_retried() {
     for format in WireFormat::ALL {
-        // The address is ours, and nobody listens there.
+        // The test owns the address, and nothing listens there.
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = format!("http://{}", socket.local_addr().unwrap());
@@ -605,7 +605,7 @@ async fn unreachable_provider_is_named_and_retried() {
 
 #[tokio::test]
 async fn unresolvable_host_is_named() {
-    // No system asks anyone for a name that is too long for one.
+    // No system sends a DNS query for a name that is too long.
     let nowhere = format!("http://{}/v1", "x".repeat(64));
     let mut model = ProviderServer::new(WireFormat::OpenAiChat, [])
         .await
@@ -646,7 +646,7 @@ async fn missing_key_requires_login() {
     }
 }
 
-/// Nothing makes this model answer, but what the agent answers itself it does.
+/// Checks that the session is usable: the model does not respond, but the agent itself does.
 async fn assert_usable(f: &AgentFixture) {
     let said = f.prompt_for_text("/help").await;
     assert!(said.contains("/compact"), "{said}");

@@ -1,5 +1,5 @@
-//! Language models that fail while a task is under way, in both versions: the turn ends, what was done is not lost,
-//! and the model goes on from it.
+//! Tests language models that fail in the middle of a task, in both versions: the turn ends, the work that was done is
+//! not lost, and the model continues from there.
 
 use crate::common::provider::{AnswerPiece, FinishReason, ProviderReply, ProviderServer};
 use crate::common::{AgentFixture, NO_OFFERS};
@@ -11,11 +11,11 @@ use serde_json::json;
 
 fn provider_agent(server: &ProviderServer) -> CodingAgent {
     let agent = CodingAgent::new(&ModelConfig::Provider(Box::new(server.model()))).unwrap();
-    // What is kept is read back by the next turn just the same.
+    // The next turn reads the stored history in the same way.
     agent.keep_sessions(MemoryStore::new())
 }
 
-/// How the second round goes, and what kind of failure that is.
+/// Returns the failures of the second round, each with the kind of the resulting error.
 fn midway_failures() -> Vec<(ProviderReply, &'static str)> {
     let status = |status, message: &str| {
         ProviderReply::Status(
@@ -106,7 +106,7 @@ async fn skipped_calls_still_get_results() {
     for format in WireFormat::ALL {
         let write = AnswerPiece::Call("one", "write", json!({"path": "no.txt", "text": "no"}));
         let answers = [
-            // Cut off, so that it may not be what was meant.
+            // The call is cut off, so it may not be what the model meant.
             ProviderReply::Says(vec![write, AnswerPiece::Stop(FinishReason::Length)]),
             ProviderReply::Says(vec![AnswerPiece::Text("Fine.")]),
         ];
@@ -120,7 +120,7 @@ async fn skipped_calls_still_get_results() {
     }
 }
 
-/// How each provider says that a conversation is too long.
+/// Returns each provider's error for a conversation that is too long.
 fn context_overflow_reply(format: WireFormat) -> ProviderReply {
     let error = match format {
         WireFormat::AnthropicMessages => {
@@ -136,7 +136,7 @@ fn context_overflow_reply(format: WireFormat) -> ProviderReply {
     ProviderReply::Status(400, &[], error.to_string())
 }
 
-/// A session whose model reads a file, and is then answered so.
+/// Opens a session whose model reads a file and then gets these replies.
 async fn start_reading_task(
     format: WireFormat,
     then: Vec<ProviderReply>,
@@ -170,7 +170,7 @@ async fn full_window_is_compacted_and_the_task_continues() {
         for known in ["They want the number; it is 4711.", "What is my number?"] {
             assert!(told.contains(known), "{known:?}: {told}");
         }
-        // What the summary stands for is gone, and no call is left without its result.
+        // The messages that the summary replaces are gone, and no call lacks its result.
         assert!(!told.contains("the number is 4711"), "{told}");
         assert!(goes_on.tool_results(format).is_empty(), "{told}");
     }
@@ -179,7 +179,7 @@ async fn full_window_is_compacted_and_the_task_continues() {
 #[tokio::test]
 async fn window_that_stays_full_ends_only_the_turn() {
     for format in WireFormat::ALL {
-        // Each summary is tried with less, until nobody believes in it.
+        // Each attempt sends a shorter conversation, until the agent gives up.
         let mut then = vec![context_overflow_reply(format); 5];
         then.push(ProviderReply::Says(vec![AnswerPiece::Text(
             "Now there is room.",
@@ -195,7 +195,7 @@ async fn window_that_stays_full_ends_only_the_turn() {
         );
         assert_eq!(server.requests().len(), 6);
         assert_eq!(f.prompt_for_text("And now?").await, "Now there is room.");
-        // Nothing of it was lost.
+        // No part of the conversation was lost.
         let told = server.requests()[6].body.to_string();
         assert!(told.contains("the number is 4711"), "{told}");
     }

@@ -1,5 +1,5 @@
-//! Several turns with a language model, in each provider's format: what is asked behind a turn without an answer, and
-//! what it costs that the conversation is made shorter.
+//! Tests several turns with a language model, in each provider's format: requests after a turn without a response, and
+//! the cost of compaction.
 
 use crate::common::provider::{
     AnswerPiece, FinishReason, PricedModel, ProviderReply, ProviderServer, ProviderUsage,
@@ -35,7 +35,7 @@ async fn unanswered_prompts_are_sent_as_one_message() {
         let (roles, first) = user_texts_and_rest(format, &heard[2].body);
         assert_eq!(roles, ["user"], "{format}");
         match format {
-            // A text and no list of texts: not every template at home takes one.
+            // Text is sent as a string and not as a list, because not every local model's template accepts a list.
             WireFormat::OpenAiChat | WireFormat::OpenAiResponses => {
                 assert_eq!(first["content"], "one\n\ntwo\n\nthree")
             }
@@ -58,7 +58,7 @@ async fn all_rounds_reuse_one_connection() {
     for format in WireFormat::ALL {
         let says = |text| ProviderReply::Says(vec![AnswerPiece::Text(text)]);
         let server = ProviderServer::new(format, ["One.", "Two.", "Three."].map(says)).await;
-        // Nobody asks it for its models, so that there are no other connections.
+        // The list of models is not requested, so there are no other connections.
         let model = ModelFactory::new().build_model(server.model()).unwrap();
         let conversation = [ModelMessage::User(vec!["Hi".into()])];
         for _ in 0..3 {
@@ -72,7 +72,7 @@ async fn all_rounds_reuse_one_connection() {
     }
 }
 
-/// Who said what is told, and the first message.
+/// Returns the texts of the user, and the first message.
 fn user_texts_and_rest(format: WireFormat, body: &Value) -> (Vec<String>, Value) {
     let messages = match format {
         WireFormat::Gemini => &body["contents"],
@@ -91,7 +91,7 @@ fn joined_text(parts: &Value) -> String {
     texts.join("\n\n")
 }
 
-/// The costs that were reported in the last turn, in US dollars.
+/// Returns the costs that were reported in the last turn, in US dollars.
 fn reported_costs(f: &AgentFixture) -> Vec<f64> {
     let updates = f.seen.updates.lock().unwrap();
     let costs = updates.iter().filter_map(|update| match update {
@@ -103,7 +103,7 @@ fn reported_costs(f: &AgentFixture) -> Vec<f64> {
 
 #[tokio::test]
 async fn cost_of_a_summary_is_reported() {
-    // Whether it comes to anything or not.
+    // Whether the request succeeds or not.
     for why in [FinishReason::End, FinishReason::Refusal] {
         for format in WireFormat::ALL {
             let says = |text, input, why| {
@@ -140,7 +140,7 @@ async fn cost_of_a_summary_is_reported() {
             let second = 0.03 + 0.015;
             let mut all = vec![first + summary + second];
             if why == FinishReason::End {
-                // Once more as soon as there is room.
+                // Repeat this as soon as there is space.
                 all.insert(0, first + summary);
             }
             assert_eq!(
@@ -153,7 +153,7 @@ async fn cost_of_a_summary_is_reported() {
     }
 }
 
-/// In whole millionths.
+/// Returns the costs in whole millionths.
 fn round_costs(costs: &[f64]) -> Vec<i64> {
     let millionths = costs.iter().map(|cost| (cost * 1e6).round() as i64);
     millionths.collect()

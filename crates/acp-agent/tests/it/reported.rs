@@ -1,4 +1,4 @@
-//! What is reported of a tool call: what changed, always with its status, and first of all what it is about.
+//! Tests the reports of a tool call: only the fields that changed, always with the status, and the subject first.
 
 use crate::common;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use acp_agent::{
 };
 use serde_json::{Value, json};
 
-/// What was reported of tool calls, as it went over the wire.
+/// Returns all reports of tool calls, as they were sent over the wire.
 fn reported_updates(f: &AgentFixture) -> Vec<Value> {
     let updates = f.seen.updates.lock().unwrap();
     updates
@@ -62,7 +62,8 @@ async fn update_has_changed_fields_and_always_the_status() {
                         told[name] = value.clone();
                     }
                 }
-                // One for what is asked about or begun, one for the end; and what a command prints.
+                // One update for the permission request or the start, one for the end, and updates for the output of a
+                // command.
                 let most = if command.starts_with("/run") { 6 } else { 4 };
                 assert!(all.len() <= most, "{mode} {command}: {all:#?}");
                 assert!(["completed", "failed"].contains(&told["status"].as_str().unwrap()));
@@ -131,7 +132,7 @@ async fn replayed_call_output_is_sent_once_in_an_update() {
     assert_eq!(call_diff(&before[0]).unwrap().new_text, "new");
 }
 
-/// A model that begins to write the call of a tool, waits, and writes the rest.
+/// A model that starts to write a tool call, waits, and writes the rest.
 struct SlowWritingModel(Duration);
 
 impl Model for SlowWritingModel {
@@ -168,7 +169,7 @@ impl Model for SlowWritingModel {
     }
 }
 
-/// The titles of its call, in the order in which they were told.
+/// Returns the titles of the call, in the order in which they were reported.
 async fn shown_titles(waits: Duration) -> Vec<String> {
     let agent = CodingAgent::with_model(SlowWritingModel(waits)).keep_sessions(MemoryStore::new());
     let f = AgentFixture::new(agent, NO_OFFERS).await;

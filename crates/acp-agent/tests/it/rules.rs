@@ -1,4 +1,4 @@
-//! Rules of the user and of the project, which the agent keeps by itself in each of its modes.
+//! Tests rules of the user and of the project, which the agent applies itself in each mode.
 
 use crate::common::{
     ALL_OFFERS, ALLOW, ALLOW_ALWAYS, AgentFixture, ClientOffers, NO_OFFERS, REJECT, call_text,
@@ -8,7 +8,7 @@ use acp_agent::{CodingAgent, OfflineModel, RuleFiles, ScriptedModel};
 use acp_host::SandboxRules;
 use serde_json::json;
 
-/// A session of a user who has these rules.
+/// Opens a session of a user who has these rules.
 async fn start_with_rules(rules: &str, offers: ClientOffers) -> (AgentFixture, tempfile::TempDir) {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("permissions.toml");
@@ -31,7 +31,7 @@ async fn code_mode_runs_commands_the_rules_allow() {
                 .contains("exited with code 0")
         );
         assert!(f.permission_requests().is_empty());
-        // And no more than that.
+        // The rules allow nothing else.
         f.queue_answers([REJECT]);
         f.prompt_for_text("/run echo one; touch two").await;
         assert!(!f.file_exists("two"));
@@ -70,7 +70,7 @@ async fn project_denials_apply_in_every_mode() {
             );
         }
         assert_eq!(f.read_file("secret/key.txt"), "needle\n");
-        // What is found elsewhere is shown, and it is said that this is not all.
+        // Matches in other files are shown, with a note that some were omitted.
         let said = f.prompt_for_text("/search needle").await;
         assert!(
             said.contains("open.txt:1") && !said.contains("key.txt"),
@@ -121,7 +121,7 @@ async fn unreadable_files_are_not_listed() {
     let calls = f.tool_calls();
     assert_eq!(calls.len(), looks.len());
     for (call, (tool, arguments, shown)) in calls.iter().zip(looks) {
-        // For the person, for editors, and for programs.
+        // For the user, for editors, and for programs.
         let all = format!(
             "{}{:?}{:?}",
             call_text(call),
@@ -133,7 +133,7 @@ async fn unreadable_files_are_not_listed() {
         for name in ["hidden.txt", "a.key", "b.key"] {
             assert!(!all.contains(name), "{look}");
         }
-        // It is said that this is not all, where it is not.
+        // A note says that some were omitted, but only if that is true.
         let whole = shown == "c.txt";
         assert_eq!(
             !call_text(call).contains("omitted due to permission rules:"),
@@ -178,7 +178,7 @@ async fn code_mode_asks_before_changing_trusted_files() {
         f.queue_answers([REJECT]);
         f.prompt_for_text("/write .git/hooks/pre-commit evil").await;
         assert!(!f.file_exists(".git/hooks/pre-commit"));
-        // What is answered for one of them says nothing of another, nor of all other files.
+        // An answer for one of these files does not apply to another, nor to all other files.
         f.queue_answers([ALLOW_ALWAYS]);
         f.prompt_for_text("/write .git/config new").await;
         let always = &f.permission_requests()[0].options[1].name;
@@ -193,7 +193,7 @@ async fn code_mode_asks_before_changing_trusted_files() {
     }
 }
 
-/// The answer for the project's files does not reach what is not one of them.
+/// Checks that an "always" answer for the project's files does not apply to files outside the project.
 #[tokio::test]
 async fn always_answer_for_edits_covers_only_ordinary_files() {
     let (f, _home) = start_with_rules("", NO_OFFERS).await;

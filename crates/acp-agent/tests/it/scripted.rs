@@ -1,4 +1,4 @@
-//! The scripted model, and the loop around any model.
+//! Tests the scripted model, and the loop that runs any model.
 
 use crate::common::{
     ALL_OFFERS, ALLOW, AgentFixture, NO_OFFERS, REJECT, call_diff, call_text, load_count,
@@ -167,7 +167,7 @@ fn script_is_read_from_a_file() {
     assert!(CodingAgent::new(&ModelConfig::Scripted(path)).is_ok());
 }
 
-/// Models write `\n`, whatever is in the file.
+/// Models write `\n`, whatever line endings the file has.
 #[tokio::test]
 async fn line_endings_of_edited_files_are_preserved() {
     let script = r#"{"turns": [[
@@ -183,7 +183,7 @@ async fn line_endings_of_edited_files_are_preserved() {
         f.prompt_for_text("go").await;
         assert_eq!(f.read_file("a.txt"), "one\r\n2\r\nand a half\r\n");
         assert_eq!(f.read_file("b.txt"), "\u{FEFF}1\r\n2\r\n");
-        // What the person was shown is what was written.
+        // The text that was written is the text that the user was shown.
         let shown: Vec<String> = f
             .tool_calls()
             .iter()

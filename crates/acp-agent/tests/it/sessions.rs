@@ -1,4 +1,4 @@
-//! Sessions that are kept: they are shown as they were, and go on.
+//! Tests stored sessions: a replay shows the same as before, and the sessions can be continued.
 
 use crate::common;
 use std::path::Path;
@@ -28,7 +28,7 @@ fn scripted_agent(script: &str, sessions: &Path) -> CodingAgent {
         .keep_sessions(SqliteStore::open(sessions).unwrap())
 }
 
-/// What a person sees, a line for each thing.
+/// Returns everything that a user sees, with one line for each item.
 fn thread_lines(thread: &ThreadHandle) -> Vec<String> {
     thread.read(|thread| {
         let items = thread
@@ -93,7 +93,7 @@ async fn loaded_session_is_shown_as_before_and_continues() {
         shows: true,
         ..NO_OFFERS
     };
-    // What the client lends, and whether it is version 2: there a terminal of the agent's is a terminal again.
+    // The client's offers, and whether version 2 is used, in which a display terminal is a terminal again.
     for (offers, speaks) in [(NO_OFFERS, 1), (shown, 1), (NO_OFFERS, 2)] {
         let sessions = tempfile::tempdir().unwrap();
         let f = AgentFixture::start_with_options(
@@ -120,7 +120,7 @@ async fn loaded_session_is_shown_as_before_and_continues() {
         let mut again = g.agent.load_session(id.clone(), f.cwd()).await.unwrap();
         let after = thread_lines(again.thread());
         if speaks == 1 && offers.shows {
-            // Which was a terminal, and is text.
+            // This was a terminal, and is now text.
             assert_eq!(after.len(), before.len());
             let run = |seen: &[String]| seen.iter().find(|line| line.contains("Run `")).cloned();
             let (before, after) = (run(&before).unwrap(), run(&after).unwrap());
@@ -133,7 +133,7 @@ async fn loaded_session_is_shown_as_before_and_continues() {
             .thread()
             .read(|thread| assert_eq!(mode_of_thread(thread), "ask"));
 
-        // "Always" is remembered, and so is which prompt this is, and which ids are taken.
+        // The "always" answers, the number of the prompt and the used ids are restored.
         let asked = g.seen.asked.lock().unwrap().len();
         assert_eq!(again.prompt("again").await.unwrap(), StopReason::EndTurn);
         assert_eq!(g.seen.asked.lock().unwrap().len(), asked);
@@ -144,7 +144,7 @@ async fn loaded_session_is_shown_as_before_and_continues() {
             calls.count()
         });
         assert_eq!(calls, 5);
-        // What was folded at the end of the turn is shown in the same way.
+        // Entries that were folded at the end of the turn are shown in the same way.
         let before = thread_lines(again.thread());
         again = g.agent.load_session(id, f.cwd()).await.unwrap();
         assert_eq!(thread_lines(again.thread()), before);
@@ -175,7 +175,7 @@ async fn terminal_of_a_disconnected_client_is_replayed_as_text() {
     }
 }
 
-/// A model that says what it is told, and keeps what it was told.
+/// A model that repeats its input and records it.
 struct RepeatingModel(Arc<Mutex<Vec<ModelMessage>>>);
 
 impl Model for RepeatingModel {
@@ -225,7 +225,7 @@ async fn interrupted_turn_is_replayed_and_known_to_the_model() {
         };
         wait_for_thread(f.session.thread(), begun).await;
         let before = thread_lines(f.session.thread());
-        // The turn is dropped where it is, without a word: all that a kill does to it.
+        // The turn is dropped without any message, which is all that a kill does to it.
         f.agent.close();
         turn.await.unwrap().unwrap_err();
 
@@ -258,7 +258,7 @@ async fn interrupted_turn_is_replayed_and_known_to_the_model() {
         ];
         assert_eq!(told, expected);
 
-        // A client that resumes is not shown it, and the model knows all of it all the same.
+        // A client that resumes gets no replay, but the model knows the whole conversation.
         let resumed = g.agent.resume_session(id, f.cwd()).await.unwrap();
         resumed.prompt("fourth").await.unwrap();
         let told: Vec<String> = heard.lock().unwrap().iter().map(message_text).collect();
@@ -356,7 +356,7 @@ async fn sessions_are_listed_and_deleted() {
         let error = f.agent.load_session(id.clone(), f.cwd()).await.unwrap_err();
         let code = error.peer_error().unwrap().code;
         assert_eq!(code, acp::jsonrpc::Error::RESOURCE_NOT_FOUND, "{error}");
-        // Once more is no mistake: it is gone.
+        // Deleting the session again succeeds, because it no longer exists.
         f.agent.delete_session(&id).await.unwrap();
     }
 }
@@ -372,7 +372,7 @@ async fn full_store_ends_the_turn_without_data_loss() {
     assert!(error.contains("session store full:"), "{error}");
     let before = thread_lines(f.session.thread());
     assert!(before[1].contains("some words, some words"), "{before:?}");
-    // The end of the turn has made room: it goes on, and all that was shown is there.
+    // The end of the turn has freed space, so the session continues, and everything that was shown is still there.
     let id = f.session.id().clone();
     let again = f.agent.load_session(id, f.cwd()).await.unwrap();
     assert_eq!(thread_lines(again.thread()), before);

@@ -1,4 +1,4 @@
-//! `_session/steering`: what a person says while a turn runs reaches the model in the same turn.
+//! Tests `_session/steering`: messages that a user sends during a turn reach the model in the same turn.
 
 use acp::Options;
 use acp::v1::{PermissionOptionKind, SteeringOutcome, StopReason};
@@ -35,7 +35,7 @@ async fn steering_message_reaches_the_model_in_the_running_turn() {
         };
         let (ended, ()) = tokio::join!(f.prompt("go"), steered);
         assert_eq!(ended.unwrap(), StopReason::EndTurn);
-        // The call has its result before the model is told anything else.
+        // The result of the call precedes any further message to the model.
         assert!(
             heard.last_request().is_well_formed(),
             "{:?}",
@@ -48,7 +48,7 @@ async fn steering_message_reaches_the_model_in_the_running_turn() {
         let late = f.session.steer("too late").await.unwrap();
         assert_eq!(late.outcome, SteeringOutcome::PromptRequired);
         assert_eq!(f.prompt_for_text("well").await, "Done.");
-        // It stays a part of the conversation.
+        // The message remains part of the conversation.
         assert!(
             heard
                 .last_request()

@@ -1,4 +1,4 @@
-//! Stores of sessions: what every store does, and what the one on disk does besides.
+//! Tests session stores: the behavior of every store, and the additional behavior of the one on disk.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use acp_agent::store::{
     SessionRevision, SessionStore, SqliteStore, StoreEntry, StoreEntryKind, StoreError,
 };
 
-/// Does the same with a store of each kind.
+/// Runs the test with a store of each kind.
 async fn run_on_each_store<F: AsyncFn(&dyn SessionStore)>(test: F) {
     test(&MemoryStore::new()).await;
     let dir = tempfile::tempdir().unwrap();
@@ -44,7 +44,7 @@ async fn create_session(
     (id, version)
 }
 
-/// All entries, page by page, with the number of pages.
+/// Returns all entries, page by page, and the number of pages.
 async fn read_all(
     store: &dyn SessionStore,
     id: &SessionId,
@@ -139,7 +139,7 @@ async fn write_with_an_outdated_revision_fails() {
         assert_eq!(read, Err(conflict.clone()));
         let (entries, _) = read_all(store, &id, new, EntryFilter::All).await;
         assert_eq!(entries.len(), 3);
-        // Also who has folded is noticed by who reads meanwhile.
+        // A reader also notices that another process has folded entries.
         let newer = store
             .fold(id.clone(), new, 0, 2, vec![text_update_entry("12")])
             .await;
@@ -183,7 +183,7 @@ async fn fork_copies_the_log_and_has_its_own_properties() {
         assert_eq!(again.await, Err(StoreError::Exists(copy.clone())));
         let missing = store.fork("no".into(), "new".into(), properties_with_cwd("/other"));
         assert_eq!(missing.await, Err(StoreError::NotFound("no".into())));
-        // Each is changed without the other.
+        // Each session is changed independently of the other.
         let more = store.append(
             copy.clone(),
             forked.revision,
@@ -212,7 +212,7 @@ async fn log_is_read_in_pages() {
         assert_eq!((entries.len(), pages), (1000, 4));
         assert!(entries.iter().map(|(n, _)| *n).eq(0..1000));
 
-        // By their size, too; one that is too large for any page has one of its own.
+        // The size is limited too. An entry that is too large for any page has a page of its own.
         let large = "x".repeat(600_000);
         let entries = vec![
             text_update_entry(large.clone()),
@@ -240,7 +240,7 @@ async fn sessions_are_listed_in_pages_newest_first() {
                 .create(id.clone(), properties_with_cwd(cwd))
                 .await
                 .unwrap();
-            // Nothing was ever said in the last one.
+            // The last session has no entries.
             if n < 6 {
                 let appended = store.append(id, kept.revision, vec![text_update_entry("1")], None);
                 appended.await.unwrap();
@@ -317,14 +317,14 @@ async fn database_is_shared_and_survives_reopening() {
     let dir = dir.path().join("a").join("b");
     let store = SqliteStore::open(&dir).unwrap();
     let (id, version) = create_session(&store, "s", vec![text_update_entry("1")]).await;
-    // Beside the first one.
+    // Beside the first store.
     let other = SqliteStore::open(&dir).unwrap();
     assert_eq!(other.find(id.clone()).await.unwrap().revision, version);
     let next = other.append(id.clone(), version, vec![text_update_entry("2")], None);
     let next = next.await.unwrap();
     let stale = store.append(id.clone(), version, vec![text_update_entry("3")], None);
     assert_eq!(stale.await, Err(StoreError::Conflict(id.clone())));
-    // And after them.
+    // And after both.
     drop((store, other));
     let store = SqliteStore::open(&dir).unwrap();
     let (entries, _) = read_all(&store, &id, next, EntryFilter::All).await;
@@ -354,7 +354,7 @@ async fn permissions_of_existing_files_are_restricted() {
         std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o666)).unwrap();
     }
     std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o777)).unwrap();
-    // Also while another one has it open.
+    // This works even while another process has the store open.
     let other = SqliteStore::open(&dir).unwrap();
     other.find("s".into()).await.unwrap();
     assert_eq!(file_mode(&dir), 0o700);
@@ -366,7 +366,7 @@ async fn permissions_of_existing_files_are_restricted() {
 #[cfg(unix)]
 #[test]
 fn directory_of_another_user_is_rejected() {
-    // Whoever runs this: root can give a directory away, and all others are not root.
+    // This works for any user: root can change the owner of a directory, and all other users are not root.
     let dir = tempfile::tempdir().unwrap();
     let path = if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(dir.path(), Some(65534), Some(65534)).unwrap();
@@ -394,7 +394,7 @@ fn planted_symlink_is_not_followed() {
         assert!(!target.exists());
         std::fs::remove_file(sessions.join(file)).unwrap();
     }
-    // The directory itself may be one: that is its user's choice.
+    // The directory itself may be a symlink, because its user has chosen it.
     std::os::unix::fs::symlink(&sessions, dir.path().join("link")).unwrap();
     SqliteStore::open(dir.path().join("link")).unwrap();
 }

@@ -1,4 +1,4 @@
-//! `systemPrompt`: what the client itself tells the model.
+//! Tests `systemPrompt`, the client's own instructions for the model.
 
 use acp::Options;
 use acp::client::SessionSetup;
@@ -40,14 +40,14 @@ async fn system_prompt_appends_to_or_replaces_the_default() {
             told()
         );
 
-        // Opened again without one, it holds on.
+        // If the session is opened again without a system prompt, the stored one still applies.
         let id = session.id().clone();
         session.close().await.unwrap();
         let session = f.agent.resume_session(id.clone(), &cwd).await.unwrap();
         session.prompt("again").await.unwrap();
         assert!(told().contains("Speak of plants."), "{}", told());
 
-        // And with another that one holds.
+        // If it is opened with another system prompt, that one applies.
         session.close().await.unwrap();
         let replace = system_prompt(SystemPromptMode::Override, &["You are a gardener."]);
         let setup = SessionSetup::new(&cwd).system_prompt(replace);
@@ -56,7 +56,7 @@ async fn system_prompt_appends_to_or_replaces_the_default() {
         assert!(told().starts_with("You are a gardener.\n"), "{}", told());
         assert!(!told().contains("coding agent"), "{}", told());
         assert!(!told().contains("plants"), "{}", told());
-        // What is told of the project and the session is not the agent's own.
+        // The information about the project and the session is not part of the agent's own prompt.
         assert!(told().contains("Use tabs."), "{}", told());
         assert!(told().contains(&cwd), "{}", told());
         session.close().await.unwrap();

@@ -1,4 +1,4 @@
-//! `session/set_title`: a person calls a session what they like.
+//! Tests `session/set_title`, with which a user renames a session.
 
 use acp::jsonrpc;
 use acp::v1::ListSessionsRequest;
@@ -29,7 +29,7 @@ async fn check_title(store: impl SessionStore, options: Options) {
         page.sessions[0].title.clone()
     };
 
-    // Before anything was said: what is said then is not its title any more.
+    // The title is set before the first prompt, so the prompt does not become the title.
     let title = f
         .agent
         .set_session_title(&id, "  My \u{1b}own\n name ")
@@ -40,7 +40,7 @@ async fn check_title(store: impl SessionStore, options: Options) {
     f.prompt_for_text("first").await;
     assert_eq!(listed().await.as_deref(), Some("My own name"));
 
-    // Closed sessions have titles, too.
+    // Closed sessions can be renamed too.
     f.session.close().await.unwrap();
     let title = f.agent.set_session_title(&id, "Another").await.unwrap();
     assert_eq!(title, "Another");

@@ -1,5 +1,5 @@
-//! What the tools give a model and show a person, at their edges: through a client's files and terminals, and
-//! by the agent's own access.
+//! Tests edge cases of the tools' output for the model and the user, through a client's files and terminals and by
+//! direct access.
 
 use crate::common;
 use crate::common::hears::RequestRecorder;
@@ -10,7 +10,7 @@ use acp::thread::{ThreadToolCall, ThreadToolCallContent, ToolCallStatus};
 use acp::v1::*;
 use serde_json::{Value, json};
 
-/// A session in code mode whose model makes these calls.
+/// Runs these calls in a session in code mode.
 async fn run_calls(offers: ClientOffers, calls: &[Value]) -> AgentFixture {
     let calls: Vec<Value> = calls
         .iter()
@@ -24,7 +24,7 @@ async fn run_calls(offers: ClientOffers, calls: &[Value]) -> AgentFixture {
     f
 }
 
-/// Runs them and gives the one there is.
+/// Runs the turn and returns its only call.
 async fn only_call(f: &AgentFixture) -> ThreadToolCall {
     f.prompt("go").await.unwrap();
     let [call] = &f.tool_calls()[..] else {
@@ -177,7 +177,7 @@ async fn edit_can_replace_all_matches() {
     }
 }
 
-/// Models write `\n`, whatever is in the file.
+/// Models write `\n`, whatever line endings the file has.
 #[tokio::test]
 async fn multiline_edit_matches_other_line_endings() {
     for offers in [ALL_OFFERS, NO_OFFERS] {
@@ -349,7 +349,7 @@ async fn long_output_keeps_its_head_and_tail() {
     }
 }
 
-/// A person who is asked must be able to see all of what they allow.
+/// A user who is asked must be able to see everything that they allow.
 #[cfg(unix)]
 #[tokio::test]
 async fn multiline_command_is_shown_in_full() {

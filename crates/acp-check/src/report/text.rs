@@ -20,7 +20,7 @@ const MAX_CAUSE_LEN: usize = 200;
 /// The options for formatting a report as text.
 #[derive(Debug, Clone, Copy)]
 pub struct TextStyle {
-    /// Whether to use colors.
+    /// Whether to use colors on the terminal.
     pub color: bool,
     /// Whether to show all evidence, including that of checks that passed.
     pub verbose: bool,

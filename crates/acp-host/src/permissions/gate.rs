@@ -243,7 +243,7 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
         }
     }
 
-    /// Remembers an "always" answer.
+    /// Stores an "always" answer, if possible, and informs the user.
     fn remember(&self, question: &GateQuestion, allowed: bool) {
         let not = |why: String| (self.on_note)(PermissionNote::NotRemembered { why });
         if let Some(by) = &question.rule {

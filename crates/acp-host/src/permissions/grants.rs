@@ -94,7 +94,7 @@ struct GrantedEdit {
 /// A change to a file, as it was shown to the user.
 #[derive(Debug)]
 enum ShownChange {
-    /// The complete new text.
+    /// The complete new text of the file was shown.
     Text(String),
     /// Diffs of the whole text or of parts of it. They may be applied together or one after the other.
     Diffs(VecDeque<FileTexts>),

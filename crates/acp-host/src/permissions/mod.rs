@@ -218,10 +218,10 @@ impl Permissions {
     }
 }
 
-/// The decision about an action.
+/// The decision whether an action is allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PermissionDecision {
-    /// The action is allowed.
+    /// The action is allowed without asking.
     Allow,
     /// The user must decide, unless an earlier answer still applies.
     Ask,
@@ -361,7 +361,7 @@ pub enum DecisionSource {
     },
     /// The default in a permissions file.
     Default {
-        /// The permissions file.
+        /// The permissions file that sets the default.
         file: PathBuf,
     },
     /// An answer that the user gave earlier and that was remembered.
@@ -395,7 +395,7 @@ impl fmt::Display for DecisionSource {
 pub enum PermissionNote {
     /// An action was rejected without asking the user.
     Rejected {
-        /// The rule or policy that rejected it.
+        /// The rule or policy that rejected the action.
         by: DecisionSource,
         /// A description of the action for the user. It may quote the agent.
         what: String,

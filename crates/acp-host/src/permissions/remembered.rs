@@ -91,7 +91,7 @@ impl RememberedAnswers {
         self.file.file()
     }
 
-    /// Returns all answers, oldest first.
+    /// Returns all answers that are remembered for the project, oldest first.
     ///
     /// # Errors
     /// The file exists but cannot be read, or its content is invalid.
@@ -363,7 +363,7 @@ pub enum RememberedAnswersError {
     /// The file is full, so no further answers can be stored.
     #[error("{}: too many remembered answers; revoke some with `acp permissions revoke`", file.display())]
     Full {
-        /// The full file.
+        /// The file that contains the maximum number of answers.
         file: PathBuf,
     },
 }

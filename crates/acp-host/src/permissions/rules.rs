@@ -329,7 +329,7 @@ pub enum RulesError {
         /// A description of what is wrong with the rule.
         what: String,
     },
-    /// The file cannot be read.
+    /// The permissions file cannot be read.
     #[error("{}: {source}", file.display())]
     Io {
         /// The file that cannot be read.
@@ -343,7 +343,7 @@ pub enum RulesError {
         /// The path that is not a regular file.
         file: PathBuf,
     },
-    /// The file is too large.
+    /// The permissions file exceeds the size limit.
     #[error("{}: larger than {MAX_FILE_SIZE} bytes", file.display())]
     TooLarge {
         /// The file that is too large.

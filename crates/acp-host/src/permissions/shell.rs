@@ -11,7 +11,7 @@ use std::str::Chars;
 /// parsed.
 pub(super) const LITERAL_MARK: char = '\0';
 
-/// A parsed command line.
+/// A command line as a shell would parse it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ShellLine {
     /// The line, with a [`LITERAL_MARK`] before each character that is not a quote, a blank or literal text of a word.
@@ -102,7 +102,7 @@ impl<'a> ShellReader<'a> {
         self.is_unclear = true;
     }
 
-    /// Adds literal text.
+    /// Adds a character of literal text.
     fn push_literal(&mut self, c: char) {
         if self.is_unclear || is_control(c) {
             return self.push_unclear(c);

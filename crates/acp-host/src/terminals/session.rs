@@ -52,7 +52,7 @@ struct SessionTerminalsState {
 }
 
 struct HostTerminal {
-    /// The number of terminals that the connection had created when this one was created, including this one.
+    /// The number of terminals that the connection had created up to and including this terminal.
     number: u64,
     running: RunningProcess,
     output: Arc<Mutex<BoundedText>>,

@@ -107,7 +107,7 @@ impl TraceEntry {
         }
     }
 
-    /// Merges the next entry into this one if both are chunks of the same text.
+    /// Merges the next entry into this entry if both are chunks of the same text.
     ///
     /// # Errors
     /// Returns `next` if it is not a chunk of the same text.

@@ -52,7 +52,7 @@ pub struct PageFinding {
     pub level: String,
     /// The side that broke the rule, if there is one.
     pub who: Option<Side>,
-    /// The name of the rule.
+    /// The name of the rule that is broken.
     pub rule: String,
     /// The problem, as a sentence.
     pub text: String,

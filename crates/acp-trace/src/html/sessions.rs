@@ -23,7 +23,7 @@ pub(super) struct TracePosition {
     pub(super) time_us: u64,
 }
 
-/// The end of a turn.
+/// The end of a turn in a traced session.
 #[derive(Debug)]
 pub(super) struct TurnEnd {
     /// The number of items in the thread when the turn ended.

@@ -60,7 +60,7 @@ pub(super) fn sanitize_line(line: &str) -> String {
     }
 }
 
-/// Truncates text to `length` characters.
+/// Truncates text to at most `length` characters.
 pub(super) fn truncate_text(text: &str, length: usize) -> String {
     match text.char_indices().nth(length) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),

@@ -70,7 +70,7 @@ pub(super) fn is_secret_name(name: &str) -> bool {
     matches!(name_kind(name), NameKind::Secret | NameKind::Token)
 }
 
-/// Returns `true` if the argument after this one is a secret: after `--api-key`, but not after `--api-key=…`.
+/// Returns `true` if the argument after `arg` is a secret: after `--api-key`, but not after `--api-key=…`.
 pub(super) fn is_secret_flag(arg: &str) -> bool {
     let is_flag = arg.starts_with('-') && !arg.contains(['=', ' ']);
     is_flag && is_secret_name(arg)

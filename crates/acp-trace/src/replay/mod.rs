@@ -32,7 +32,7 @@ const MAX_UNMATCHED: usize = 16 * 1024;
 /// The maximum number of differences to report in detail. Further differences are only counted.
 const MAX_DIFFERENCES: usize = 1000;
 
-/// Settings for a replay.
+/// The settings with which a trace is replayed.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ReplaySettings {
@@ -103,7 +103,7 @@ pub enum Difference {
     },
 }
 
-/// The result of a replay.
+/// The result of replaying a trace.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ReplayReport {

@@ -24,7 +24,7 @@ pub(crate) enum AgentFailure {
     LoginRequired(String),
     /// The agent rejected the request, or the request could not be sent.
     Rejected(String),
-    /// The session no longer exists.
+    /// The session no longer exists in the agent.
     SessionNotFound(String),
 }
 

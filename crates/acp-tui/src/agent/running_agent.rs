@@ -128,7 +128,7 @@ pub(crate) async fn connect(
     }
 }
 
-/// Builds the connection's options.
+/// Builds the options of the agent's connection.
 ///
 /// Noise is added to the agent's recorded output, and the user is notified the first time.
 fn connect_options(

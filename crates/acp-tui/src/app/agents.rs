@@ -105,7 +105,7 @@ impl ChatAgent {
         self.spec = Arc::new(spec);
     }
 
-    /// Returns the agent's name as reported by the agent, or else its configured name.
+    /// Returns the name that the agent reported or, if it reported none, its configured name.
     pub(super) fn name(&self) -> String {
         let info = self.connection().and_then(AgentConnection::info);
         let name = info.map(|info| info.title.as_ref().unwrap_or(&info.name));

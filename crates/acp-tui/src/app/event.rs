@@ -30,7 +30,7 @@ pub(crate) enum ChatEvent {
     Key(KeyEvent),
     /// Text was pasted.
     Paste(String),
-    /// The mouse was used.
+    /// The mouse was moved, clicked or scrolled.
     Mouse(MouseEvent),
     /// The terminal was resized.
     Resized,

@@ -55,13 +55,13 @@ enum ChatFocus {
     Thread,
 }
 
-/// A note beside the conversation.
+/// A short note for the user beside the conversation.
 struct StatusNote {
     text: String,
     expires_at: Instant,
 }
 
-/// The state of a chat.
+/// The state of a chat: its agents, tabs and open windows.
 pub(crate) struct App {
     setup: ChatSetup,
     environment: Arc<ChatEnvironment>,
@@ -344,12 +344,12 @@ impl App {
         format!("{mark}{name} – acp chat")
     }
 
-    /// Returns the processes to stop.
+    /// Returns the agents' processes that must be stopped when the chat ends.
     pub(crate) fn processes(&self) -> Vec<Arc<acp_host::AgentProcess>> {
         self.agents.iter().filter_map(ChatAgent::process).collect()
     }
 
-    /// Returns the connections to close.
+    /// Returns the agents' connections that must be closed when the chat ends.
     pub(crate) fn running_agents(&self) -> Vec<crate::agent::RunningAgent> {
         self.agents
             .iter()

@@ -47,7 +47,7 @@ pub(super) enum LastTurnEnd {
     Failed(String),
 }
 
-/// A tab of the chat.
+/// A tab of the chat, with its session and prompt.
 pub(super) struct Tab {
     pub(super) key: TabKey,
     pub(super) agent: AgentKey,
@@ -66,7 +66,7 @@ pub(super) struct Tab {
     pub(super) last_turn_end: Option<LastTurnEnd>,
     /// The view of the first open question, or `None` if there is no question.
     pub(super) question: Option<QuestionView>,
-    /// The number of open questions.
+    /// The number of questions that await an answer.
     pub(super) question_count: usize,
     /// The title that the user gave the tab.
     pub(super) title: Option<String>,
@@ -335,7 +335,7 @@ impl Tab {
         vec![ChatEffect::UnwatchThread { tab: self.key }]
     }
 
-    /// Answers the open question.
+    /// Answers the open question, and shows the next one.
     pub(super) fn answer(&mut self, questions: &QuestionQueue, name: &str, answer: ChatAnswer) {
         if let Some(question) = self.question.take() {
             questions.answer(question.id(), answer);

@@ -37,7 +37,7 @@ impl Modifier {
 }
 
 impl PromptEditor {
-    /// Handles a key.
+    /// Handles a key that is pressed in the editor.
     pub(crate) fn handle_key(&mut self, key: KeyEvent) -> EditorOutcome {
         if key.kind == KeyEventKind::Release {
             return EditorOutcome::Ignored;

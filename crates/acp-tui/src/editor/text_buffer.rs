@@ -225,7 +225,7 @@ impl TextBuffer {
         !self.kill_buffer.text.is_empty()
     }
 
-    /// Undoes the last step.
+    /// Undoes the last step. Returns `false` if there is none.
     pub(crate) fn undo(&mut self) -> bool {
         let Some(change) = self.undo.pop_back() else {
             return false;

@@ -56,13 +56,13 @@ impl PixelSize {
 /// The protocol with which images are displayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ImageProtocol {
-    /// kitty's graphics protocol.
+    /// The graphics protocol of kitty.
     Kitty { tmux: bool },
-    /// iTerm2's inline images.
+    /// The inline image protocol of iTerm2.
     Iterm2 { tmux: bool },
-    /// Sixels.
+    /// The sixel format of DEC terminals.
     Sixel { tmux: bool },
-    /// Half blocks.
+    /// Half-block characters with colors.
     Blocks(ColorDepth),
 }
 
@@ -152,7 +152,7 @@ pub(crate) struct ImageKey {
     pub(crate) canvas: ImageCanvas,
 }
 
-/// An image to decode.
+/// A request to decode an image.
 #[derive(Debug)]
 pub(crate) struct DecodeTask {
     key: ImageKey,
@@ -173,7 +173,7 @@ pub(crate) struct DecodeResult {
 enum EncodedImage {
     Blocks(RgbaImage),
     Kitty(kitty::KittyImage),
-    /// One escape sequence per row.
+    /// One escape sequence per row of cells.
     Rows(Vec<String>),
 }
 

@@ -30,7 +30,7 @@ const PASTE_END: &[u8] = b"\x1b[201~";
 pub(crate) struct TerminalReply {
     /// Whether the terminal supports sixels.
     pub(crate) supports_sixel: bool,
-    /// The terminal's cell size.
+    /// The size of a cell that the terminal reported.
     pub(crate) cell: Option<PixelSize>,
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn read_replies() -> (TerminalReply, Vec<Event>) {
 struct QueryInput {
     reply: TerminalReply,
     input: Vec<u8>,
-    /// An incomplete sequence.
+    /// The incomplete escape sequence at the end of the input.
     sequence: Vec<u8>,
     answered: bool,
 }
@@ -121,7 +121,7 @@ impl QueryInput {
         }
     }
 
-    /// Handles a complete sequence.
+    /// Handles a complete escape sequence.
     fn handle_sequence(&mut self, sequence: &[u8]) {
         let numbers = |within: &[u8]| -> Vec<u32> {
             let text = String::from_utf8_lossy(within).into_owned();

@@ -29,7 +29,7 @@ const COVERED_SYMBOL: &str = "\u{a0}";
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ImageRow {
     pub(crate) key: ImageKey,
-    /// The row within the image.
+    /// The number of the row within the image.
     pub(crate) row: u16,
     /// The screen position of the row's first cell.
     pub(crate) position: Position,
@@ -87,7 +87,7 @@ impl ImageStore {
         self.canvas
     }
 
-    /// Begins a frame.
+    /// Begins a frame, in which images are painted anew.
     pub(crate) fn begin_frame(&mut self) {
         self.frame += 1;
         self.overlay_rows.clear();

@@ -132,7 +132,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         self.selected = same.unwrap_or(at).min(self.matches.len().saturating_sub(1));
     }
 
-    /// Returns the selected item.
+    /// Returns the selected item, or `None` if there are no matches.
     pub(crate) fn selected(&self) -> Option<&T> {
         self.item_at(self.selected).map(|item| &item.value)
     }

@@ -51,7 +51,7 @@ pub(crate) enum QuestionOutcome {
     Answer(ChatAnswer),
 }
 
-/// A question on the screen.
+/// The view of a question that an agent asks.
 pub(crate) struct QuestionView {
     question: Arc<OpenQuestion>,
     /// The name of the agent that asked.

@@ -91,17 +91,17 @@ fn push_merged(ranges: &mut Vec<Range<usize>>, range: Range<usize>) {
     }
 }
 
-/// A row of styled text.
+/// A row of styled text, and its width.
 #[derive(Debug, Default)]
 pub(super) struct TextRow {
-    /// The row's styled text.
+    /// The text of the row, in styled pieces.
     pub spans: Vec<Span<'static>>,
     /// The width of the row, in columns.
     pub width: usize,
 }
 
 impl TextRow {
-    /// Appends text in a style.
+    /// Appends text in a style to the row.
     pub(super) fn push(&mut self, text: &str, style: Style) {
         self.width += text.width();
         match self.spans.last_mut() {

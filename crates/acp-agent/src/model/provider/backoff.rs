@@ -38,7 +38,7 @@ pub(super) struct Backoff {
 /// The decision whether to retry after a failure that may be temporary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RetryDecision {
-    /// Retry after this time.
+    /// Retry after waiting this long.
     After(Duration),
     /// Give up, because the provider asks to wait for this time, which is too long.
     TooLong(Duration),

@@ -129,14 +129,14 @@ impl ProviderModel {
         self
     }
 
-    /// Sets the API key.
+    /// Sets the API key of the model.
     #[must_use]
     pub fn key(mut self, key: Secret) -> Self {
         self.key = Some(key);
         self
     }
 
-    /// Sets when to retry a failed request.
+    /// Sets the policy for retrying failed requests.
     #[must_use]
     pub fn retries(mut self, retries: RetryPolicy) -> Self {
         self.retries = retries;

@@ -24,7 +24,7 @@ pub(super) struct ModelFailure {
     pub(super) again: RetryAdvice,
 }
 
-/// Whether a retry may succeed.
+/// Advice on whether a retry may succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RetryAdvice {
     Never,
@@ -88,7 +88,7 @@ impl FailedModel<'_> {
         }
     }
 
-    /// Converts a decoding error.
+    /// Converts an error in decoding a response.
     pub(super) fn decode_failure(&self, fault: &DecodeError) -> ModelFailure {
         match fault {
             DecodeError::Reported(body) => self.event_failure(body),

@@ -26,7 +26,7 @@ impl std::fmt::Debug for ModelFactory {
 }
 
 impl ModelFactory {
-    /// Creates a factory.
+    /// Creates a factory without any connections.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

@@ -7,11 +7,11 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Provider {
-    /// Anthropic (Claude).
+    /// Anthropic, the provider of Claude.
     Anthropic,
     /// OpenAI, and compatible servers: Ollama, vLLM, LM Studio, llama.cpp, OpenRouter.
     OpenAi,
-    /// Google's Gemini.
+    /// Google, the provider of Gemini.
     Gemini,
 }
 
@@ -21,7 +21,7 @@ pub enum Provider {
 pub struct ParseProviderError(String);
 
 impl Provider {
-    /// All providers.
+    /// All providers, in the order in which they are listed.
     pub const ALL: [Self; 3] = [Self::Anthropic, Self::OpenAi, Self::Gemini];
 
     /// Returns the provider's name as users enter it: `anthropic`, `openai` or `gemini`.

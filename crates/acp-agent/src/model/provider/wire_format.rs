@@ -27,7 +27,7 @@ pub enum WireFormat {
 }
 
 impl WireFormat {
-    /// All wire formats.
+    /// All wire formats, in the order in which they are listed.
     pub const ALL: [Self; 4] = [
         Self::AnthropicMessages,
         Self::OpenAiChat,

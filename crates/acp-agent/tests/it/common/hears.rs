@@ -1,4 +1,4 @@
-//! A model that plays a script and keeps what it was asked with.
+//! A model that plays a script and records the requests.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::TIMEOUT;
 
-/// What a model was asked with.
+/// A request that the model received.
 #[derive(Debug, Clone)]
 pub struct RecordedRequest {
     pub instructions: String,
@@ -17,12 +17,12 @@ pub struct RecordedRequest {
 }
 
 impl RecordedRequest {
-    /// The conversation, a line for each message.
+    /// Returns the conversation, with one line for each message.
     pub fn message_lines(&self) -> Vec<String> {
         self.conversation.iter().map(message_line).collect()
     }
 
-    /// The texts of all results of tools, as the model gets them.
+    /// Returns the texts of all tool results, as the model gets them.
     pub fn result_texts(&self) -> Vec<String> {
         let results = self
             .conversation
@@ -34,7 +34,7 @@ impl RecordedRequest {
         results.collect()
     }
 
-    /// The texts of the last prompt.
+    /// Returns the text blocks of the last prompt.
     pub fn prompt(&self) -> Vec<ContentBlock> {
         let prompts = self.conversation.iter().rev();
         let mut prompts = prompts.filter_map(|message| match message {
@@ -44,7 +44,8 @@ impl RecordedRequest {
         prompts.next().expect("there is a prompt")
     }
 
-    /// Whether a provider takes it: nothing is empty, and the calls have their results at once.
+    /// Returns `true` if a provider would accept the conversation: no message is empty, and each call is followed by
+    /// its result.
     pub fn is_well_formed(&self) -> bool {
         let mut open: Vec<&str> = Vec::new();
         let each = self.conversation.iter().all(|message| match message {
@@ -83,12 +84,12 @@ fn message_line(message: &ModelMessage) -> String {
     }
 }
 
-/// Everything a model was asked with, in order.
+/// The requests that a model received, in order.
 #[derive(Debug, Clone, Default)]
 pub struct RequestRecorder(Arc<watch::Sender<Vec<RecordedRequest>>>);
 
 impl RequestRecorder {
-    /// An agent with a model that plays this script.
+    /// Returns an agent whose model plays this script.
     pub fn scripted_agent(&self, script: &str) -> CodingAgent {
         CodingAgent::with_model(RecordingModel {
             script: ScriptedModel::parse(script).unwrap(),
@@ -100,7 +101,7 @@ impl RequestRecorder {
         self.0.borrow().clone()
     }
 
-    /// Waits until the model has been asked so often.
+    /// Waits until the model has received this many requests.
     pub async fn wait_for_requests(&self, times: usize) {
         let mut asked = self.0.subscribe();
         let asked = asked.wait_for(|asked| asked.len() >= times);

@@ -1,4 +1,4 @@
-//! A client that offers everything, or nothing, and keeps what it sees.
+//! A client that offers everything or nothing, and records what it sees.
 
 #![allow(dead_code, unreachable_pub)]
 
@@ -24,16 +24,16 @@ use acp_host::{Files, SessionTerminals, TerminalEventKind};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::{oneshot, watch};
 
-/// Long enough for anything here, short enough to notice what hangs.
+/// A timeout that is long enough for everything here, and short enough to notice a test that hangs.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What a client lends.
+/// The capabilities that the client offers.
 #[derive(Debug, Clone, Copy)]
 pub struct ClientOffers {
     pub read: bool,
     pub write: bool,
     pub terminal: bool,
-    /// It shows the agent's own terminals.
+    /// Whether the client shows the agent's display terminals.
     pub shows: bool,
 }
 
@@ -50,17 +50,17 @@ pub const NO_OFFERS: ClientOffers = ClientOffers {
     shows: false,
 };
 
-/// How a permission request is answered.
+/// The answer to a permission request.
 pub enum QuestionAnswer {
-    /// By the option of this kind.
+    /// Select the option of this kind.
     Kind(PermissionOptionKind),
-    /// By this option.
+    /// Select the option with this id.
     Id(&'static str),
-    /// Not at all.
+    /// Do not answer.
     Hang,
-    /// As soon as the other end says so.
+    /// Select the option of this kind as soon as the sender sends a message.
     When(oneshot::Receiver<()>, PermissionOptionKind),
-    /// After something has happened.
+    /// Run this function, and then select the option of this kind.
     After(Box<dyn FnOnce() + Send>, PermissionOptionKind),
 }
 
@@ -85,7 +85,7 @@ struct TestClient {
     offers: ClientOffers,
     files: Files,
     terminals: acp_host::HostTerminals,
-    /// What commands print.
+    /// The output that commands print.
     print: watch::Sender<String>,
     cwd: PathBuf,
 }
@@ -181,7 +181,7 @@ impl Client for TestClient {
         request: PermissionRequest,
     ) -> acp::Result<RequestPermissionOutcome> {
         self.seen.asked.lock().unwrap().push(request.clone());
-        // Tells those who wait on the thread that there is a question.
+        // Notifies those who wait for the thread to change that there is a permission request.
         request.thread.change(|_| ());
         let answer = self
             .seen
@@ -222,7 +222,7 @@ impl Client for TestClient {
     }
 }
 
-/// An agent with a client that lends nothing and shows nothing.
+/// Connects to an agent with a client that offers nothing and shows nothing.
 pub async fn connect(agent: CodingAgent) -> AgentConnection {
     struct MinimalClient;
     impl Client for MinimalClient {
@@ -250,7 +250,7 @@ pub struct AgentFixture {
     pub agent: AgentConnection,
     pub session: ClientSession,
     pub seen: Arc<ClientRecord>,
-    /// All that was printed in the client's terminals.
+    /// All output that was printed in the client's terminals.
     pub printed: watch::Receiver<String>,
 }
 
@@ -275,7 +275,7 @@ impl AgentFixture {
         Self::start_with_options(acp::Options::new(), agent, offers).await
     }
 
-    /// As [`new`](Self::new), in a version of the protocol.
+    /// Creates a fixture like [`new`](Self::new), with other options for the connection.
     pub async fn start_with_options(
         options: acp::Options,
         agent: CodingAgent,
@@ -284,7 +284,7 @@ impl AgentFixture {
         Self::start_with_client_name(None, options, agent, offers).await
     }
 
-    /// The same, where the client says this in `initialize`, ahead of its capabilities.
+    /// Creates a fixture like [`new`](Self::new), whose client sends this in `initialize` before its capabilities.
     pub async fn start_with_client_name(
         name: Option<&'static str>,
         options: acp::Options,
@@ -313,7 +313,7 @@ impl AgentFixture {
             .await
             .unwrap();
         let session = agent.new_session(dir.path()).await.unwrap();
-        // Announced as soon as the session is there, so that no later test sees it in between.
+        // The commands are announced as soon as the session is open. Wait for that here, so that no test sees it later.
         wait_for_thread(session.thread(), |thread| !thread.commands().is_empty()).await;
         seen.updates.lock().unwrap().clear();
         Self {
@@ -329,7 +329,7 @@ impl AgentFixture {
         self.dir.path().join(name).to_str().unwrap().to_owned()
     }
 
-    /// The session's working directory.
+    /// Returns the session's working directory.
     pub fn cwd(&self) -> String {
         self.dir.path().to_str().unwrap().to_owned()
     }
@@ -348,18 +348,18 @@ impl AgentFixture {
         Path::new(&self.path(name)).exists()
     }
 
-    /// The permission requests from here on are answered with these.
+    /// Adds answers to the next permission requests.
     pub fn queue_answers(&self, answers: impl IntoIterator<Item = QuestionAnswer>) {
         *self.seen.answers.lock().unwrap() = answers.into_iter().collect();
     }
 
-    /// Runs a turn that ends as it should, and gives what the agent said.
+    /// Runs a turn that ends normally, and returns the agent's text.
     pub async fn prompt_for_text(&self, prompt: impl Into<acp::client::PromptContent>) -> String {
         assert_eq!(self.prompt(prompt).await.unwrap(), StopReason::EndTurn);
         self.last_message()
     }
 
-    /// Runs a turn. The updates that are kept are those of this turn.
+    /// Runs a turn. Only the updates of this turn are recorded.
     pub async fn prompt(
         &self,
         prompt: impl Into<acp::client::PromptContent>,
@@ -372,7 +372,7 @@ impl AgentFixture {
         prompted.expect("it hangs")
     }
 
-    /// Begins a turn, waits for something to show, cancels it, and waits for its end.
+    /// Starts a turn, waits until the thread satisfies `shows`, cancels the turn, and waits for its end.
     pub async fn cancel_when(&self, prompt: &str, shows: impl Fn(&Thread) -> bool) -> StopReason {
         let turn = self.start_prompt(prompt);
         wait_for_thread(self.session.thread(), shows).await;
@@ -410,7 +410,7 @@ impl AgentFixture {
         })
     }
 
-    /// The tool calls so far.
+    /// Returns the tool calls so far.
     pub fn tool_calls(&self) -> Vec<ThreadToolCall> {
         self.session.thread().read(|thread| {
             let calls = thread.items().iter().filter_map(|item| match &item.kind {
@@ -421,12 +421,12 @@ impl AgentFixture {
         })
     }
 
-    /// The last tool call.
+    /// Returns the last tool call.
     pub fn only_tool_call(&self) -> ThreadToolCall {
         self.tool_calls().pop().expect("there is a tool call")
     }
 
-    /// What was reported of a tool call in the last turn, in order: all of it that is a status. Each update has one.
+    /// Returns all statuses that were reported for a tool call in the last turn, in order. Each update has one.
     pub fn all_statuses(&self, id: &ToolCallId) -> Vec<String> {
         let updates = self.seen.updates.lock().unwrap();
         updates
@@ -443,14 +443,14 @@ impl AgentFixture {
             .collect()
     }
 
-    /// The statuses that a tool call had in the last turn, in order.
+    /// Returns the different statuses that a tool call had in the last turn, in order.
     pub fn statuses(&self, id: &ToolCallId) -> Vec<String> {
         let mut statuses = self.all_statuses(id);
         statuses.dedup();
         statuses
     }
 
-    /// The plans of the last turn, each as its entries' statuses.
+    /// Returns the plans of the last turn, each as the statuses of its entries.
     pub fn plan_updates(&self) -> Vec<Vec<String>> {
         let updates = self.seen.updates.lock().unwrap();
         updates
@@ -476,13 +476,13 @@ impl AgentFixture {
     }
 }
 
-/// Takes from `initialize` that the client shows terminals of the agent's: our own clients always do.
+/// Removes from `initialize` that the client shows display terminals, which our own clients always do.
 pub fn hide_terminals(transport: Transport) -> Transport {
     let told = (r#""terminal_output":true"#, r#""terminal_output":false"#);
     replace_in_messages(transport, told.0, told.1)
 }
 
-/// Says something else in `initialize` than our own clients do.
+/// Replaces text in the messages that the client sends, such as `initialize`.
 pub fn replace_in_messages(
     transport: Transport,
     told: &'static str,
@@ -498,13 +498,13 @@ pub fn replace_in_messages(
         assert!(first.contains(told), "{first}");
         let first = first.replace(told, instead);
         ours.write_all(first.as_bytes()).await.unwrap();
-        // Until either end is gone.
+        // Run until either end is closed.
         let _ = tokio::io::copy(&mut reader, &mut ours).await;
     });
     Transport::new(theirs, writer)
 }
 
-/// The mode that a thread shows.
+/// Returns the mode that a thread shows.
 pub fn mode_of_thread(thread: &Thread) -> String {
     match &thread.config_options()[0].kind {
         SessionConfigKind::Select(select) => select.current_value.to_string(),
@@ -516,7 +516,7 @@ pub fn load_count(counter: &AtomicUsize) -> usize {
     counter.load(Ordering::SeqCst)
 }
 
-/// All texts of a tool call's content.
+/// Returns all texts in the content of a tool call.
 pub fn call_text(call: &ThreadToolCall) -> String {
     let texts = call.content.iter().filter_map(|content| match content {
         ThreadToolCallContent::Content(content) => content.as_text(),
@@ -525,7 +525,7 @@ pub fn call_text(call: &ThreadToolCall) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// The diff in a tool call's content.
+/// Returns the diff in the content of a tool call.
 pub fn call_diff(call: &ThreadToolCall) -> Option<Diff> {
     call.content.iter().find_map(|content| match content {
         ThreadToolCallContent::Diff(diff) => {
@@ -538,7 +538,7 @@ pub fn call_diff(call: &ThreadToolCall) -> Option<Diff> {
     })
 }
 
-/// The terminal in a tool call's content.
+/// Returns the terminal in the content of a tool call.
 pub fn call_terminal(call: &ThreadToolCall) -> Option<TerminalId> {
     call.content.iter().find_map(|content| match content {
         ThreadToolCallContent::Terminal(terminal) => Some(terminal.clone()),
@@ -546,7 +546,7 @@ pub fn call_terminal(call: &ThreadToolCall) -> Option<TerminalId> {
     })
 }
 
-/// Whether a thread shows a tool call in this state, with this in its content.
+/// Returns `true` if the thread shows a tool call with this status and with this text in its content.
 pub fn has_call_showing(thread: &Thread, status: ToolCallStatus, text: &str) -> bool {
     thread.items().iter().any(|item| match &item.kind {
         ItemKind::ToolCall(call) => call.status == status && call_text(call).contains(text),
@@ -554,7 +554,7 @@ pub fn has_call_showing(thread: &Thread, status: ToolCallStatus, text: &str) -> 
     })
 }
 
-/// Waits until a thread shows what is looked for.
+/// Waits until a thread satisfies `found`.
 pub async fn wait_for_thread(thread: &ThreadHandle, found: impl Fn(&Thread) -> bool) {
     let mut seen = 0;
     while !thread.read(&found) {
@@ -563,15 +563,15 @@ pub async fn wait_for_thread(thread: &ThreadHandle, found: impl Fn(&Thread) -> b
     }
 }
 
-/// The number behind `pid:` in a text.
+/// Returns the number after `pid:` in a text.
 pub fn parse_pid(text: &str) -> Option<u32> {
     let (_, rest) = text.split_once("pid:")?;
-    // The whole number has arrived when something follows it.
+    // The whole number has arrived only when more text follows it.
     let (number, _) = rest.split_once('\n')?;
     number.trim().parse().ok()
 }
 
-/// Whether a process runs. One that has ended and that nobody has asked about does not.
+/// Returns `true` if a process is running. A zombie does not count.
 #[cfg(unix)]
 pub fn is_running(pid: u32) -> bool {
     let known = rustix::process::Pid::from_raw(pid.cast_signed())

@@ -1,22 +1,22 @@
-//! A task as people give it to a coding agent, the project it is about, and a model that gets it right the second
-//! time.
+//! A task as users give it to a coding agent, the project that it is about, and a model that solves it at the second
+//! attempt.
 
 use serde_json::json;
 
 use super::provider::{AnswerPiece, ProviderReply, ProviderUsage};
 
-/// What the person asks for.
+/// The user's prompt.
 pub const TASK_PROMPT: &str = "Greet people as the tests want it.";
 
-/// What is said in the end.
+/// The model's final message.
 pub const FINAL_ANSWER: &str = "The greeting is as the tests want it, and they pass.";
 
-/// What has to be changed, as it is, as the model first makes it, and as it is to be.
+/// The file that must be changed: the original, the model's first version, and the correct version.
 pub const ORIGINAL_GREETING: &str = "greet() {\n    echo \"Hello $1\"\n}\n";
 pub const INCOMPLETE_GREETING: &str = "greet() {\n    echo \"Hello, $1\"\n}\n";
 pub const CORRECT_GREETING: &str = "greet() {\n    echo \"Hello, $1!\"\n}\n";
 
-/// How it is tested. What this prints nobody can know who has not run it.
+/// The test script. Its output is unknown without running it.
 pub const TEST_SCRIPT: &str = r#". ./greet.sh
 echo "testing in $(basename "$PWD")"
 said=$(greet Ada)
@@ -27,14 +27,14 @@ fi
 echo "1 test passed"
 "#;
 
-/// The command that tests it.
+/// The command that runs the tests.
 pub const TEST_COMMAND: &str = "sh test.sh";
 
 /// The files of the project.
 pub const PROJECT_FILES: [(&str, &str); 2] =
     [("greet.sh", ORIGINAL_GREETING), ("test.sh", TEST_SCRIPT)];
 
-/// The plan, and how far each of its steps is, whenever that is said.
+/// The steps of the plan, and their statuses each time the plan is reported.
 pub const PLAN_STEPS: [&str; 3] = ["Change the greeting", "Run the tests", "Mend what fails"];
 pub const PLAN_STATUSES: [[&str; 3]; 3] = [
     ["in_progress", "pending", "pending"],
@@ -42,13 +42,13 @@ pub const PLAN_STATUSES: [[&str; 3]; 3] = [
     ["completed", "completed", "in_progress"],
 ];
 
-/// How the plan ends.
+/// The statuses of the plan at the end.
 pub const FINISHED_PLAN_STATUSES: [&str; 3] = ["completed"; 3];
 
-/// How many tokens the last round takes.
+/// The number of tokens that the last round uses.
 pub const LAST_ROUND_TOKENS: u64 = 6 * TOKENS_PER_ROUND + TOKENS_PER_ANSWER;
 
-/// How many come with each round, and how many each answer has.
+/// The number of tokens that each round adds, and the number of tokens in each response.
 const TOKENS_PER_ROUND: u64 = 1000;
 const TOKENS_PER_ANSWER: u64 = 100;
 
@@ -74,7 +74,7 @@ fn read_call(id: &'static str, path: &str) -> AnswerPiece {
     AnswerPiece::Call(id, "read", json!({ "path": path }))
 }
 
-/// What the model answers, round by round.
+/// Returns the model's responses, round by round.
 pub fn task_replies() -> Vec<ProviderReply> {
     let rounds = [
         vec![

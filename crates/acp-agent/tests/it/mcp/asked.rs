@@ -1,4 +1,4 @@
-//! What servers ask of the person, through the client, where that shows it.
+//! Tests requests of MCP servers for input from the user, through a client that supports them.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ use super::server::stdio_config;
 use super::{call_step, scripted_model};
 use crate::common::call_text;
 
-/// A client that allows all, and answers what it is asked in its own way.
+/// A client that allows everything, and answers elicitations in its own way.
 struct ElicitedClient {
     offers: ElicitationCapabilities,
     answer: Value,
@@ -57,7 +57,7 @@ impl Elicitation<()> for ElicitedClient {
     }
 }
 
-/// What came of a call of this tool of the server.
+/// The result of a call of the server's tool that requests input.
 struct ElicitedCall {
     text: String,
     asked: Vec<CreateElicitationRequest>,
@@ -135,7 +135,7 @@ async fn elicitation_fails_without_client_support() {
         assert!(came.text.contains("Decline"), "{tool}: {}", came.text);
         assert!(!came.text.contains("offered:true"), "{}", came.text);
         assert!(came.asked.is_empty());
-        // Nor is it told of the end of what it never began.
+        // The client is not notified of the end of a page that it never opened.
         assert!(came.completed.try_recv().is_err());
     }
 }
@@ -180,7 +180,7 @@ async fn server_elicits_a_url() {
         "{}",
         came.text
     );
-    // The client hears of the end of this one, once, and of no other.
+    // The client is notified of the end of this page once, and of no other page.
     assert_eq!(
         came.completed.recv().await.unwrap(),
         elicitation_id.to_string()

@@ -1,4 +1,4 @@
-//! Servers that have something else than before, and say so.
+//! Tests servers that report that their tools, prompts or resources have changed.
 
 use acp_agent::CodingAgent;
 use serde_json::json;
@@ -30,7 +30,7 @@ async fn list_changed_notifications_refresh_tools_prompts_and_resources() {
             let agent = CodingAgent::with_model(spy).mcp_servers(vec![server.clone()]);
             let f = AgentFixture::new(agent, NO_OFFERS).await;
             allow_only_call(&f).await;
-            // The server is asked anew beside the turns, and its prompts are announced when it has answered.
+            // The server is queried outside of turns, and its prompts are announced when it has responded.
             wait_for_thread(f.session.thread(), |thread| {
                 let mut commands = thread.commands().iter();
                 commands.any(|command| command.name == "ours:grown")

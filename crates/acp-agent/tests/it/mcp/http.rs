@@ -1,5 +1,5 @@
-//! The server behind HTTP on loopback: streamable, and as server-sent events. As little of HTTP as that takes. It can
-//! be stopped and started again, forget its sessions, and want a key.
+//! Serves the MCP server over HTTP on loopback: Streamable HTTP, and server-sent events. Implements only the necessary
+//! part of HTTP. The server can be stopped and started again, forget its sessions, and require a key.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -19,33 +19,33 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::server::McpTestTools;
 
-/// A server, and what is known of it from outside.
+/// An HTTP server, as tests control it.
 pub(crate) struct McpHttpServer {
     address: SocketAddr,
     pub(crate) all: Arc<McpHttpState>,
-    /// It listens as long as this is not aborted.
+    /// The task that accepts connections. The server runs until it is aborted.
     task: JoinHandle<()>,
 }
 
-/// What its connections have in common.
+/// The state that all connections share.
 #[derive(Default)]
 pub(crate) struct McpHttpState {
-    /// The keys that came with requests.
+    /// The keys that were sent with requests.
     pub(crate) keys: Mutex<Vec<String>>,
-    /// By their ids. Each is a server of its own.
+    /// The MCP sessions by their ids. Each of them is a server of its own.
     sessions: Mutex<HashMap<String, Arc<McpHttpSession>>>,
-    /// How many there have been.
+    /// The number of sessions so far.
     pub(crate) begun: Mutex<usize>,
     is_odd: bool,
     challenge: Option<&'static str>,
 }
 
-/// A session.
+/// An MCP session over HTTP.
 struct McpHttpSession {
     to: tokio::sync::Mutex<WriteHalf<DuplexStream>>,
-    /// Requests whose answers are waited for, by their ids.
+    /// The requests that wait for a response, by their ids.
     waiting: Mutex<HashMap<String, oneshot::Sender<String>>>,
-    /// Everything else that the server says.
+    /// All other messages from the server.
     said: tokio::sync::Mutex<mpsc::UnboundedReceiver<String>>,
 }
 
@@ -78,7 +78,7 @@ impl McpHttpSession {
                     let served = waits.upgrade()?;
                     served.waiting.lock().unwrap().remove(&id)
                 });
-                // Whoever does not listen any more does not need it.
+                // A client that no longer listens does not need the message.
                 let _ = match waiting {
                     Some(waiting) => waiting.send(line).is_ok(),
                     None => say.send(line).is_ok(),
@@ -94,7 +94,7 @@ impl McpHttpSession {
         to.write_all(line.as_bytes()).await.unwrap();
     }
 
-    /// Everything that is said, as events, for as long as the client listens.
+    /// Sends all messages from the server as events, for as long as the client listens.
     async fn stream_messages(&self, write: &mut OwnedWriteHalf) {
         let mut said = self.said.lock().await;
         while let Some(line) = said.recv().await {
@@ -121,7 +121,7 @@ impl McpHttpServer {
         Self { address, all, task }
     }
 
-    /// Ends it, with all its connections and all that it knows.
+    /// Stops the server, with all connections and sessions.
     pub(crate) async fn stop(&mut self) {
         self.task.abort();
         let _ = (&mut self.task).await;
@@ -133,7 +133,7 @@ impl McpHttpServer {
         self.task = tokio::spawn(accept_connections(listener, Arc::clone(&self.all)));
     }
 
-    /// Knows none of its sessions any more.
+    /// Forgets all sessions of the server.
     pub(crate) fn forget_sessions(&self) {
         self.all.sessions.lock().unwrap().clear();
     }
@@ -183,13 +183,13 @@ async fn accept_connections(listener: TcpListener, all: Arc<McpHttpState>) {
 }
 
 impl McpHttpState {
-    /// Answers 400 for a session that it does not know, as some servers do, and not 404.
+    /// Makes the server respond with 400 instead of 404 to an unknown session, as some servers do.
     pub(crate) fn with_odd_responses(mut self, is_odd: bool) -> Self {
         self.is_odd = is_odd;
         self
     }
 
-    /// Says this to those who have no key.
+    /// Makes the server respond with this challenge to requests without a key.
     pub(crate) fn with_auth_challenge(mut self, challenge: &'static str) -> Self {
         self.challenge = Some(challenge);
         self
@@ -209,7 +209,7 @@ impl McpHttpState {
     }
 }
 
-/// A request, as far as anyone here looks at it.
+/// The parts of an HTTP request that the server needs.
 #[derive(Default)]
 struct McpHttpRequest {
     method: String,
@@ -326,7 +326,7 @@ async fn handle_post(write: &mut OwnedWriteHalf, id: &str, served: &McpHttpSessi
     }
 }
 
-/// Begins a stream of events. One that ends without its last chunk is cut.
+/// Starts an event stream. A stream that ends without its last chunk is cut off.
 async fn send_event_stream_head(write: &mut OwnedWriteHalf) {
     let head =
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -343,6 +343,6 @@ async fn respond(write: &mut OwnedWriteHalf, head: &str, body: &str) {
         "HTTP/1.1 {head}\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
-    // Whoever does not listen any more does not need it.
+    // A client that no longer listens does not need the message.
     let _ = write.write_all(response.as_bytes()).await;
 }

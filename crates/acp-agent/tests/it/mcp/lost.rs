@@ -1,4 +1,4 @@
-//! Servers that go away while a session has them, and come back.
+//! Tests servers that are lost during a session, and that come back.
 
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ use crate::common::{
     ALLOW, ALLOW_ALWAYS, AgentFixture, NO_OFFERS, call_text, parse_pid, wait_for_thread,
 };
 
-/// A session with the server `ours`. Its model makes these calls, each in a turn of its own, and then says `done`.
+/// Opens a session with the server `ours`. Its model makes these calls, each in a turn of its own, and then says
+/// `done`.
 async fn start_session(calls: &[Value], server: McpServer) -> (AgentFixture, SeenRounds) {
     let turns: Vec<Value> = calls
         .iter()
@@ -33,7 +34,7 @@ async fn start_session(calls: &[Value], server: McpServer) -> (AgentFixture, See
     (f, seen)
 }
 
-/// Waits until what the client is offered of the server is there, or is not.
+/// Waits until the server's prompts are offered to the client or, if `expected` is `false`, until they no longer are.
 async fn wait_for_tool(f: &AgentFixture, expected: bool) {
     wait_for_thread(f.session.thread(), |thread| {
         let mut commands = thread.commands().iter();
@@ -42,7 +43,7 @@ async fn wait_for_tool(f: &AgentFixture, expected: bool) {
     .await;
 }
 
-/// What the person was told of the server in all turns so far.
+/// Returns all reports about the server to the user, from all turns so far.
 fn news_reports(f: &AgentFixture) -> Vec<(ToolCallStatus, String)> {
     let told = f.tool_calls().into_iter();
     let told = told.filter(|call| call.title == "MCP server `ours`");
@@ -58,7 +59,7 @@ fn has_echoed(call: &ThreadToolCall) -> bool {
     call.status == ToolCallStatus::Completed && call_text(call).contains("You said: hello.")
 }
 
-/// The names of the tools that the model was offered last.
+/// Returns the names of the tools that were last offered to the model.
 fn offered_tools(seen: &SeenRounds) -> Vec<String> {
     seen.lock().unwrap().last().unwrap().0.clone()
 }
@@ -80,7 +81,7 @@ async fn lost_http_server_is_reported_once_and_reconnected_on_demand() {
         assert_eq!(f.prompt_for_text("go").await, "done");
         assert!(has_echoed(&f.only_tool_call()));
         http.stop().await;
-        // That is noticed without anybody asking for anything.
+        // The loss is noticed without any request.
         wait_for_tool(&f, false).await;
         for _ in 0..2 {
             assert_eq!(f.prompt_for_text("go").await, "done");
@@ -162,7 +163,7 @@ async fn expired_session_is_renewed_and_the_call_repeated() {
             call_text(&f.only_tool_call())
         );
         assert_eq!(*http.all.begun.lock().unwrap(), 2);
-        // Nobody needs to hear of that.
+        // The user does not need to be informed.
         assert_eq!(news_reports(&f), []);
     }
 }
@@ -179,7 +180,7 @@ async fn truncated_response_fails_only_its_call() {
     assert!(why.contains("`ours` sent an incomplete response"), "{why}");
     f.prompt_for_text("go").await;
     assert!(has_echoed(&f.only_tool_call()));
-    // It was not made twice, and nothing was connected anew: the server may have done it.
+    // The call was not repeated and the server was not reconnected, because it may have executed the call.
     assert_eq!(*http.all.begun.lock().unwrap(), 1);
     assert_eq!(news_reports(&f), []);
 }

@@ -1,4 +1,5 @@
-//! MCP servers in sessions of the agent: their tools called in turns, and all that can go wrong with them.
+//! Tests MCP servers in the agent's sessions: calls of their tools in turns, and everything that can go wrong with
+//! them.
 
 mod asked;
 mod changes;
@@ -22,7 +23,7 @@ use http::McpHttpServer;
 use serde_json::{Value, json};
 use server::stdio_config;
 
-/// Not a test: the others start it, and it ends with them.
+/// Runs this process as an MCP server, for the tests that start it. This is not a test itself.
 #[test]
 #[ignore = "it is the server of the other tests"]
 fn run_as_mcp_server() {
@@ -37,7 +38,7 @@ fn call_step(tool: &str, arguments: Value) -> Value {
     json!({"call": {"tool": tool, "arguments": arguments}})
 }
 
-/// An agent whose model makes these calls, each in a turn of its own, with servers of the user's own.
+/// Creates an agent with these MCP servers of the user, whose model makes these calls, each in a turn of its own.
 async fn run_calls(calls: &[Value], servers: Vec<McpServer>) -> AgentFixture {
     let turns: Vec<Value> = calls
         .iter()
@@ -47,17 +48,17 @@ async fn run_calls(calls: &[Value], servers: Vec<McpServer>) -> AgentFixture {
     AgentFixture::new(agent.mcp_servers(servers), NO_OFFERS).await
 }
 
-/// Runs a turn whose call is allowed, and gives the call.
+/// Runs a turn in which the user allows the call, and returns the call.
 async fn allow_only_call(f: &AgentFixture) -> acp::thread::ThreadToolCall {
     f.queue_answers([ALLOW]);
     assert_eq!(f.prompt_for_text("go").await, "done");
     f.only_tool_call()
 }
 
-/// The tools of each round by their names, and what the model was told last.
+/// For each round, the names of the tools and the last message to the model.
 type SeenRounds = Arc<Mutex<Vec<(Vec<String>, String)>>>;
 
-/// A model that keeps what it is asked with.
+/// A model that records its requests.
 struct SpyModel {
     plays: ScriptedModel,
     seen: SeenRounds,
@@ -144,7 +145,7 @@ async fn client_and_user_servers_are_combined() {
     for name in ["read", "mine__run", "yours__run", "both__run"] {
         assert!(names.iter().any(|given| given == name), "{name}: {names:?}");
     }
-    // Of two with the same name, the client's.
+    // If two servers have the same name, the client's is used.
     assert!(!names.iter().any(|name| name == "both__echo"), "{names:?}");
 }
 
@@ -175,7 +176,7 @@ async fn tool_names_are_unique_and_valid_for_all_providers() {
     );
     let different: std::collections::HashSet<&String> = names.iter().collect();
     assert_eq!(different.len(), names.len(), "{names:?}");
-    // Each is the server's tool that it stands for.
+    // Each name stands for the right server's tool.
     let long = theirs.iter().find(|name| name.contains("aaaa")).unwrap();
     let f = run_calls(
         &[call_step(long, json!({}))],
@@ -196,18 +197,18 @@ async fn tools_require_permission_according_to_the_mode() {
         call_step("ours__change", json!({})),
     ];
     let f = run_calls(&calls, vec![stdio_config("ours", "usual")]).await;
-    // Also what says of itself that it only reads.
+    // Permission is also required for a tool that claims only to read.
     f.queue_answers([ALLOW_ALWAYS]);
     f.prompt_for_text("go").await;
     assert_eq!(f.permission_requests().len(), 1);
     f.prompt_for_text("go").await;
     assert!(f.permission_requests().is_empty());
-    // That was for one tool.
+    // That answer was for a single tool.
     f.queue_answers([REJECT]);
     f.prompt_for_text("go").await;
     assert_eq!(f.only_tool_call().status, ToolCallStatus::Failed);
     assert!(!call_text(&f.only_tool_call()).contains("Changed."));
-    // In architect mode what only reads, by its server's word, can be allowed; nothing else can.
+    // In architect mode, a tool that claims only to read can be allowed, but no other tool.
     f.session.set_mode("architect").await.unwrap();
     f.prompt_for_text("go").await;
     assert!(call_text(&f.only_tool_call()).contains("You said: 3"));
@@ -215,7 +216,7 @@ async fn tools_require_permission_according_to_the_mode() {
     f.prompt_for_text("go").await;
     assert_eq!(f.current_mode(), "architect");
     assert_eq!(f.only_tool_call().status, ToolCallStatus::Failed);
-    // In code mode, too: no rule says anything of it, and what a server does is not confined.
+    // In code mode too, because no rule matches the tool, and servers are not sandboxed.
     f.session.set_mode("code").await.unwrap();
     f.queue_answers([ALLOW]);
     f.prompt_for_text("go").await;
@@ -273,7 +274,7 @@ async fn server_that_fails_to_start_is_reported_and_affects_no_other() {
         .iter()
         .find(|told| told.contains("`broken`"))
         .unwrap();
-    // What became of it, and what it said itself.
+    // The error has the exit status and the server's own output.
     assert!(
         broken.contains("exit code 7") && broken.contains("there is no cheese"),
         "{broken}"
@@ -286,7 +287,7 @@ async fn server_that_fails_to_start_is_reported_and_affects_no_other() {
         "{none}"
     );
     assert!(call_text(&f.only_tool_call()).contains("You said: hello."));
-    // It is told once. The model is told each time.
+    // The user is informed once. The model is informed each time.
     assert_eq!(f.prompt_for_text("go").await, "done");
     assert_eq!(f.tool_calls().len(), all.len() + 1);
     assert!(
@@ -313,10 +314,10 @@ async fn unresponsive_server_delays_nothing() {
         "{}",
         call_text(&f.only_tool_call())
     );
-    // It is waited for once.
+    // The turn waits for the server only once.
     f.prompt_for_text("go").await;
     assert_eq!(f.tool_calls().len(), 1);
-    // Nor does its end keep anyone waiting.
+    // The end of the session does not wait for it either.
     f.session.close().await.unwrap();
 }
 
@@ -335,7 +336,7 @@ async fn server_that_never_starts_is_given_up() {
         "{}",
         call_text(&f.only_tool_call())
     );
-    // With what it has said itself.
+    // The error has the server's own output.
     assert!(call_text(&f.only_tool_call()).contains("pid:"));
 }
 
@@ -385,7 +386,7 @@ async fn unanswered_call_times_out() {
         "{}",
         call_text(&hung)
     );
-    // And the server is told that it need not.
+    // The server is notified that the call was cancelled.
     wait_for_file(&f, "cancelled").await;
 }
 
@@ -402,7 +403,7 @@ async fn cancelling_the_turn_cancels_the_call() {
     assert_eq!(f.cancel_turn(turn).await, StopReason::Cancelled);
     assert!(call_text(&f.only_tool_call()).contains("Cancelled"));
     wait_for_file(&f, "cancelled").await;
-    // The server is as good as before.
+    // The server continues to work.
     assert!(call_text(&allow_only_call(&f).await).contains("You said"));
 }
 
@@ -449,7 +450,7 @@ async fn prompts_become_slash_commands() {
             .unwrap();
         assert_eq!(weather.input.as_ref().unwrap().hint, "city [style]");
         assert!(weather.description.contains("Asks for the weather"));
-        // Beside the agent's own.
+        // The server's tools are offered in addition to the agent's own.
         assert!(commands.iter().any(|command| command.name == "help"));
     });
     assert_eq!(
@@ -465,7 +466,7 @@ async fn prompts_become_slash_commands() {
         "{told}"
     );
     assert!(!told.contains("/our_tools"), "{told}");
-    // What is missing is said, and no model is asked.
+    // The missing argument is reported, and no model is called.
     let said = f.prompt_for_text("/our_tools:weather").await;
     assert!(said.contains("requires `city`"), "{said}");
     let said = f.prompt_for_text("/our_tools:wether x").await;
@@ -519,7 +520,7 @@ async fn roots_are_the_session_directories() {
 #[tokio::test]
 async fn server_processes_end_with_the_session() {
     let calls = [call_step("ours__echo", json!({}))];
-    // Closed, and given up by the client.
+    // One session is closed, and the other is abandoned by the client.
     for closed in [true, false] {
         let f = run_calls(&calls, vec![stdio_config("ours", "usual")]).await;
         let id = parse_pid(&call_text(&allow_only_call(&f).await)).unwrap();

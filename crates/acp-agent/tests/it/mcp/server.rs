@@ -1,7 +1,7 @@
-//! An MCP server of our own, on the official crate: a process when this test program is started anew as one, or
-//! in this process behind HTTP.
+//! An MCP server for tests, based on the official crate. It runs as a process of this test program, or in this process
+//! over HTTP.
 
-// MCP's next version drops roots; the servers of today use them.
+// MCP's next version removes roots, but today's servers use them.
 #![allow(deprecated)]
 
 use std::path::Path;
@@ -15,13 +15,13 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde_json::json;
 
-/// Says which kind of server a process is.
+/// The environment variable that says which kind of server a process is.
 const SERVER_KIND_VARIABLE: &str = "MCP_TEST_SERVER";
 
-/// The server as a process, as it is named to an agent.
+/// Returns the configuration that starts this server as a process.
 pub(crate) fn stdio_config(name: &str, kind: &str) -> McpServer {
     let this = std::env::current_exe().unwrap();
-    // The test harness prints to stdout. What is for the agent goes where stdout was.
+    // The test harness prints to stdout, so messages to the agent are sent on a copy of the original stdout.
     let line =
         "exec 3>&1 1>/dev/null; exec \"$0\" --ignored --exact --nocapture mcp::run_as_mcp_server";
     let args = ["-c", line, this.to_str().unwrap()].map(str::to_owned);
@@ -29,7 +29,7 @@ pub(crate) fn stdio_config(name: &str, kind: &str) -> McpServer {
     McpServer::Stdio(McpServerStdio::new(name, "/bin/sh", args.to_vec(), env))
 }
 
-/// Serves on stdin and on what stdout was.
+/// Serves on stdin and on the copy of the original stdout.
 pub(crate) fn run_server() {
     let Ok(kind) = std::env::var(SERVER_KIND_VARIABLE) else {
         return;
@@ -223,7 +223,7 @@ impl McpTestTools {
     }
 }
 
-/// Waits for a file, which is how a test speaks to a process.
+/// Waits for a file, with which a test signals the process.
 async fn wait_for_file(file: &str) {
     while !Path::new(file).exists() {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
@@ -241,7 +241,7 @@ impl ServerHandler for McpTestTools {
         ServerConfig::new(capabilities.enable_prompts().enable_resources().build())
     }
 
-    /// One on each page.
+    /// Lists one tool per page.
     async fn list_tools(
         &self,
         request: Option<PaginatedRequestParams>,

@@ -1,4 +1,5 @@
-//! How servers start: all at once, and nobody waits long for one; and those that want to know who asks.
+//! Tests how servers start: all at the same time, without long waits for a slow server, and with servers that require a
+//! key.
 
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ async fn hanging_server_delays_no_other_and_is_reported_on_timeout() {
         http.streamable_config("two"),
     ];
     let agent = CodingAgent::with_model(spy).mcp_limits(limits);
-    // The session is there at once.
+    // The session is opened at once.
     let f = AgentFixture::new(agent.mcp_servers(servers), NO_OFFERS).await;
     for name in ["one:weather", "two:weather"] {
         wait_for_thread(f.session.thread(), |thread| {
@@ -49,7 +50,7 @@ async fn hanging_server_delays_no_other_and_is_reported_on_timeout() {
     let waited = f.tool_calls().remove(0);
     assert_eq!(waited.title, "Waiting for the MCP server `hanging`");
     assert!(call_text(&waited).contains("did not start within"));
-    // When it is given up its process ends.
+    // When the server is given up, its process is killed.
     wait_for_file(&f, "silent").await;
     let hanging = parse_pid(&f.read_file("silent")).unwrap();
     let ended = async {
@@ -106,11 +107,11 @@ async fn unauthorized_server_says_what_to_do() {
                 assert!(why.contains(part), "{part}: {why}");
             }
             assert_eq!(why.contains("OAuth"), !challenge.is_empty(), "{why}");
-            // It is not asked again, and not told again.
+            // The server is not contacted again, and the user is not informed again.
             f.prompt_for_text("go").await;
             assert_eq!(f.tool_calls().len(), 1);
         }
-        // With its key it is as good as any.
+        // With its key, the server works like any other.
         let turns = json!([[call_step("docs__echo", json!({"text": "hello"})), {"say": "done"}]]);
         let agent = CodingAgent::with_model(scripted_model(&turns));
         let f = AgentFixture::new(

@@ -96,7 +96,7 @@ async fn starts_lines_at_one(harness: &mut AgentHarness) -> Result<(), CheckStop
     })
 }
 
-/// Makes the agent do a task, responds to its `method` requests with `answer`, and requires that the session remains
+/// Makes the agent do a task, responds to its `method` requests with `response`, and requires that the session remains
 /// usable.
 async fn continues_after_response(
     harness: &mut AgentHarness,

@@ -259,7 +259,7 @@ async fn update_has_all_options(harness: &mut AgentHarness) -> Result<(), CheckS
         .iter()
         .find(|id| !option_ids(&updated).contains(id))
     {
-        Some(id) => fail(format!("option {id:?} is missing in the update")),
+        Some(id) => fail(format!("option {id:?} is missing from the update")),
         None => Ok(()),
     }
 }

@@ -48,8 +48,7 @@ async fn read_file(
     }
 }
 
-/// Reads the file [`FILE_TEXT`] with the params `reads_range`, which select some lines, and requires that the content
-/// is
+/// Reads the file [`FILE_TEXT`] with the params `part`, which select some lines, and requires that the content is
 /// `expected`.
 async fn require_part(
     harness: &mut ClientHarness,

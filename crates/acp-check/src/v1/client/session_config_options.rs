@@ -55,7 +55,7 @@ async fn sets_known_value(harness: &mut ClientHarness) -> Result<(), CheckStop> 
             params["configId"] == "mode" && ["ask", "code"].contains(&value),
             || {
                 format!(
-                    "the client set {} to {}, which does not exist",
+                    "the client set {} to {}, which is not one of its values",
                     params["configId"], params["value"]
                 )
             },

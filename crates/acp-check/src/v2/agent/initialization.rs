@@ -29,7 +29,7 @@ async fn reports_name(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         said.is_some_and(|said| !said.is_empty())
     };
     require(says("name") && says("version"), || {
-        "`info` with `name` and `version` is missing in the response".to_owned()
+        "`info` with `name` and `version` is missing from the response".to_owned()
     })
 }
 

@@ -12,8 +12,8 @@ use crate::wire::ReceivedResponse;
 
 checks! { V2 Agent "prompt-lifecycle";
     1 Must "An accepted prompt gets a response." => acknowledges_prompt;
-    2 Must "The start of a turn is reported with `state_update` `running`." => reports_running;
-    3 Must "The end of a turn is reported with `state_update` `idle`." => reports_idle;
+    2 Must "The start of a turn is reported with a `state_update` to `running`." => reports_running;
+    3 Must "The end of a turn is reported with a `state_update` to `idle`." => reports_idle;
     4 Should "The `idle` that ends a turn has a stop reason." => has_stop_reason;
     5 Should "A turn ends with exactly one `idle`." => ends_once;
     6 Should "The agent reports the accepted user message." => reports_prompt;

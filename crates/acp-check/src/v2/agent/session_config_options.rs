@@ -135,7 +135,7 @@ async fn returns_all_options(harness: &mut AgentHarness) -> Result<(), CheckStop
     };
     match options.iter().find(gone) {
         Some(option) => fail(format!(
-            "config option {} is missing in the response",
+            "config option {} is missing from the response",
             option["configId"]
         )),
         None => Ok(()),

@@ -49,7 +49,7 @@ async fn lists_prompted_session(harness: &mut AgentHarness) -> Result<(), CheckS
     let cwd = harness.directory().project().to_owned();
     let listed = harness.list_sessions_v2(json!({"cwd": cwd})).await?;
     require(contains_session(&listed, &session), || {
-        format!("session {session:?} is missing in the list for its directory")
+        format!("session {session:?} is missing from the list for its directory")
     })
 }
 

@@ -35,7 +35,7 @@ async fn reports_name(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         said.is_some_and(|said| !said.is_empty())
     };
     require(says("name") && says("version"), || {
-        "`info` with `name` and `version` is missing in `initialize`".to_owned()
+        "`info` with `name` and `version` is missing from `initialize`".to_owned()
     })
 }
 

@@ -42,12 +42,12 @@ struct FinderState {
     matches: Arc<FileMatches>,
 }
 
-/// The matches of a query.
+/// The files and directories that match a query.
 #[derive(Debug, Default)]
 pub(crate) struct FileMatches {
     /// The query that the matches are for, or `None` if there has been no query.
     pub(crate) query: Option<String>,
-    /// The matches, best first.
+    /// The matching files and directories, best match first.
     pub(crate) files: Vec<FileMatch>,
     /// Whether the project is still being listed for the first time.
     pub(crate) is_searching: bool,
@@ -78,7 +78,7 @@ impl FileFinder {
         }))))
     }
 
-    /// Returns the project's directory.
+    /// Returns the directory whose files are searched.
     pub(crate) fn root(&self) -> &Path {
         &self.0.0.root
     }
@@ -100,7 +100,7 @@ impl FileFinder {
         shared.changed.notify_all();
     }
 
-    /// Returns the most recent matches.
+    /// Returns the most recent matches, which may belong to an earlier query.
     pub(crate) fn matches(&self) -> Arc<FileMatches> {
         Arc::clone(&self.0.0.lock().matches)
     }

@@ -336,7 +336,8 @@ impl ChoiceList {
         self.cursor = 0;
     }
 
-    /// Returns the match to highlight first: the selected one if only one can be selected, or else the first.
+    /// Returns the index of the match to highlight first: the selected choice if only one can be selected, and
+    /// otherwise the first match.
     fn initial_cursor(&self) -> usize {
         let is_chosen = |found: &FuzzyMatch| self.chosen.get(found.index) == Some(&true);
         let chosen = self.matches.iter().position(is_chosen);

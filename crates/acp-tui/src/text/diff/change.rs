@@ -18,14 +18,14 @@ const CONTEXT_LINES: usize = acp_host::question::CONTEXT_LINES;
 /// The maximum length of text to compare word by word, in bytes. Longer text was probably rewritten.
 const MAX_WORD_DIFF_BYTES: usize = 64 * 1024;
 
-/// The change to a file.
+/// The change to one file, as it is shown.
 #[derive(Debug, Default)]
 pub(super) struct FileDiff<'t> {
-    /// The file's path.
+    /// The path of the file.
     pub path: String,
     /// Notes to show beside the path.
     pub notes: Vec<String>,
-    /// The changed parts.
+    /// The parts of the file that have changed.
     pub hunks: Vec<Hunk<'t>>,
     /// The number of added lines.
     pub added: usize,

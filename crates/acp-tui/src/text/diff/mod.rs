@@ -67,7 +67,7 @@ pub(crate) struct DiffRequest<'a> {
     pub shows_all: bool,
 }
 
-/// The layout of a diff.
+/// The layout in which diffs are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum DiffLayout {
     /// Side by side if the view is wide enough, otherwise unified.

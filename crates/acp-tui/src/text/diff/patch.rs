@@ -233,7 +233,7 @@ impl<'t> PatchReader<'t> {
         self.hunk_end = 0;
     }
 
-    /// Adds an unrecognized line.
+    /// Adds an unrecognized line of the patch.
     fn push_other(&mut self, line: &'t str) {
         match &mut self.file {
             Some(file) if file.notes.iter().any(|note| note == "binary") => {}

@@ -19,7 +19,7 @@ pub(super) struct InlineText<'a> {
 
 struct InlineLink {
     url: String,
-    /// The link's text.
+    /// The text of the link.
     text: String,
 }
 

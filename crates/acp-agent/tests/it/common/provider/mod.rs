@@ -1,4 +1,4 @@
-//! A server on this machine that speaks in one of the wire formats of models, as a script says, well or badly.
+//! A server on this machine that follows a script in one of the wire formats of models, correctly or not.
 
 mod wire;
 
@@ -17,18 +17,18 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, watch};
 
-/// A piece of an answer.
+/// A piece of a model's response.
 #[derive(Debug, Clone)]
 pub enum AnswerPiece {
     Text(&'static str),
     Think(&'static str),
-    /// What is signed: the thoughts before it, or for Gemini the next call.
+    /// A signature of the thoughts before it or, for Gemini, of the next call.
     Sign(&'static str),
     /// Thoughts that only Anthropic can read.
     Redacted(&'static str),
-    /// A tool call, its arguments in pieces.
+    /// A tool call, whose arguments are sent in pieces.
     Call(&'static str, &'static str, Value),
-    /// The same with arguments that are no JSON.
+    /// A tool call whose arguments are not JSON.
     Scribble(&'static str, &'static str, &'static str),
     Usage(ProviderUsage),
     Stop(FinishReason),
@@ -36,17 +36,17 @@ pub enum AnswerPiece {
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ProviderUsage {
-    /// All that the model was given.
+    /// The total number of input tokens.
     pub input: u64,
-    /// Of that, what came from the cache.
+    /// The number of input tokens that came from the cache.
     pub cached: u64,
-    /// All that it answered with.
+    /// The total number of output tokens.
     pub output: u64,
-    /// Of that, thoughts.
+    /// The number of output tokens that were thoughts.
     pub thought: u64,
 }
 
-/// Why an answer ends.
+/// The reason why a response ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FinishReason {
     End,
@@ -55,53 +55,53 @@ pub enum FinishReason {
     Refusal,
 }
 
-/// How a request is answered.
+/// The reply to a request.
 #[derive(Debug, Clone)]
 pub enum ProviderReply {
-    /// As it should be.
+    /// A complete response.
     Says(Vec<AnswerPiece>),
-    /// The same, but the connection breaks instead of the end.
+    /// A response whose connection breaks before its end.
     Cut(Vec<AnswerPiece>),
-    /// The same, but spread over so much time.
+    /// A response that is spread over this time.
     Slowly(Duration, Vec<AnswerPiece>),
-    /// The same, but nothing comes any more, until the client goes.
+    /// A response that stalls until the client disconnects.
     Stalls(Vec<AnswerPiece>),
-    /// The same, but the end of the last call's arguments, and what comes behind them, only when this is notified.
+    /// A response whose last call is completed only when this is notified.
     Held(Vec<AnswerPiece>, Arc<Notify>),
-    /// The same, then this in the place of an event.
+    /// A response that ends with this text in place of an event.
     Event(Vec<AnswerPiece>, String),
-    /// With this status, these headers and this body.
+    /// A response with this status, these headers and this body.
     Status(u16, &'static [(&'static str, &'static str)], String),
-    /// With status 200, and a body of this type.
+    /// A response with status 200 and a body of this type.
     Body(&'static str, String),
-    /// With an answer that has no end.
+    /// A response without an end.
     Endless,
-    /// With an event that has no end.
+    /// A response with an event without an end.
     EndlessEvent,
-    /// With this status, and a body that has no end.
+    /// A response with this status and a body without an end.
     EndlessStatus(u16),
-    /// Not at all: the connection is closed.
+    /// No response. The connection is closed.
     Closes,
-    /// Not at all, until the client goes.
+    /// No response until the client disconnects.
     Silent,
 }
 
-/// What the server says when it is asked which models it has.
+/// The reply to a request for the list of models.
 #[derive(Debug, Clone)]
 pub enum Listing {
-    /// This.
+    /// This list of models.
     Models(String),
-    /// The same, as soon as the other end says so.
+    /// This list of models, as soon as it is notified.
     When(Arc<Notify>, String),
-    /// There is no such thing.
+    /// Status 404, because the server has no list.
     Absent,
-    /// Nothing, until the client goes.
+    /// No response until the client disconnects.
     Silent,
-    /// Something that has no end.
+    /// A response without an end.
     Endless,
 }
 
-/// A request, as it came.
+/// A request as the server received it.
 #[derive(Debug, Clone)]
 pub struct ProviderRequest {
     pub path: String,
@@ -116,7 +116,7 @@ impl ProviderRequest {
         Some(&found.1)
     }
 
-    /// The results of tools that came with this request, of the last round that called any.
+    /// Returns the tool results in the request, for the last round that called tools.
     pub fn tool_results(&self, format: impl Into<WireFormat>) -> Vec<String> {
         let format = format.into();
         let (messages, result) = match format {
@@ -140,7 +140,7 @@ impl ProviderRequest {
     }
 }
 
-/// The last messages, as far as they are of this kind.
+/// Returns the last consecutive messages of this kind.
 fn trailing_messages<'a>(messages: &'a [Value], name: &str, kind: &str) -> Vec<&'a Value> {
     let last = messages.iter().rev();
     let mut last: Vec<_> = last.take_while(|said| said[name] == kind).collect();
@@ -148,7 +148,7 @@ fn trailing_messages<'a>(messages: &'a [Value], name: &str, kind: &str) -> Vec<&
     last
 }
 
-/// What the last message is made of.
+/// Returns the content blocks of the last message.
 fn content_blocks<'a>(messages: &'a [Value], of: &str) -> Vec<&'a Value> {
     messages.last().unwrap()[of]
         .as_array()
@@ -157,7 +157,7 @@ fn content_blocks<'a>(messages: &'a [Value], of: &str) -> Vec<&'a Value> {
         .collect()
 }
 
-/// The server. It is gone when this is.
+/// A server that plays a provider. It stops when it is dropped.
 pub struct ProviderServer {
     pub format: WireFormat,
     pub address: SocketAddr,
@@ -170,13 +170,13 @@ struct ProviderState {
     answers: Mutex<VecDeque<ProviderReply>>,
     heard: watch::Sender<Vec<ProviderRequest>>,
     listing: Mutex<Listing>,
-    /// Who asked for that.
+    /// The requests for the list of models.
     listed: watch::Sender<Vec<ProviderRequest>>,
-    /// How many connections there were.
+    /// The number of connections so far.
     connections: AtomicUsize,
-    /// How many bytes of answers without an end were taken from it.
+    /// The number of bytes of endless responses that clients have read.
     written: AtomicU64,
-    /// How many of those were ended by the client.
+    /// The number of endless responses that clients have closed.
     ended: watch::Sender<usize>,
 }
 
@@ -187,7 +187,7 @@ impl Drop for ProviderServer {
 }
 
 impl ProviderServer {
-    /// One that answers the requests from here on with these.
+    /// Starts a server that sends these replies to the next requests.
     pub async fn new(
         format: impl Into<WireFormat>,
         answers: impl IntoIterator<Item = ProviderReply>,
@@ -196,7 +196,7 @@ impl ProviderServer {
         Self::start_on(listener, format, answers)
     }
 
-    /// The same, on this socket.
+    /// Starts a server like [`new`](Self::new), on this socket.
     pub fn start_on(
         listener: TcpListener,
         format: impl Into<WireFormat>,
@@ -222,7 +222,7 @@ impl ProviderServer {
                     let (stream, _) = listener.accept().await.unwrap();
                     let state = Arc::clone(&state);
                     state.connections.fetch_add(1, Ordering::SeqCst);
-                    // A client that has gone is none of its errors.
+                    // A client that has disconnected is not an error of the server.
                     connections.spawn(async move { state.serve_connection(stream).await.ok() });
                 }
             }
@@ -235,7 +235,7 @@ impl ProviderServer {
         }
     }
 
-    /// A model at this server, which is asked again at once, three times at most.
+    /// Returns a model on this server. Requests are retried at once, at most three times.
     pub fn model(&self) -> ProviderModel {
         let model = ProviderModel::new(self.format.provider(), "a-model")
             .base_url(format!("http://{}", self.address))
@@ -245,50 +245,50 @@ impl ProviderServer {
                 first_delay: Duration::from_millis(1),
                 max_delay: Duration::from_secs(5),
             });
-        // It is not said where it is the usual one.
+        // The usual format is not set explicitly.
         match model.wire_format() == self.format {
             true => model,
             false => model.with_wire_format(self.format),
         }
     }
 
-    /// What it says from here on when it is asked which models it has.
+    /// Sets the reply to further requests for the list of models.
     pub fn set_listing(&self, listing: Listing) {
         *self.state.listing.lock().unwrap() = listing;
     }
 
-    /// Waits until it was asked for its models so often, and gives those requests.
+    /// Waits until the list of models was requested this many times, and returns those requests.
     pub async fn wait_for_list_requests(&self, times: usize) -> Vec<ProviderRequest> {
         let mut listed = self.state.listed.subscribe();
         let listed = listed.wait_for(|listed| listed.len() >= times);
         listed.await.unwrap().clone()
     }
 
-    /// Waits until so many answers without an end were ended by the client; gives how many bytes of them it took.
+    /// Waits until clients have closed this many endless responses, and returns how many bytes they read.
     pub async fn wait_for_closed_connections(&self, times: usize) -> u64 {
         let mut ended = self.state.ended.subscribe();
         ended.wait_for(|ended| *ended >= times).await.unwrap();
         self.state.written.load(Ordering::SeqCst)
     }
 
-    /// How many connections there were.
+    /// Returns the number of connections so far.
     pub fn connection_count(&self) -> usize {
         self.state.connections.load(Ordering::SeqCst)
     }
 
-    /// What was asked so far.
+    /// Returns the requests so far.
     pub fn requests(&self) -> Vec<ProviderRequest> {
         self.state.heard.borrow().clone()
     }
 
-    /// Waits until it was asked so often.
+    /// Waits until the server has received this many requests.
     pub async fn wait_for_requests(&self, times: usize) {
         let mut heard = self.state.heard.subscribe();
         heard.wait_for(|heard| heard.len() >= times).await.unwrap();
     }
 }
 
-/// A model that costs three dollars for a million tokens, and fifteen for those that it answers with.
+/// A model that costs three dollars per million input tokens, and fifteen dollars per million output tokens.
 pub struct PricedModel(Arc<dyn Model>);
 
 impl PricedModel {
@@ -343,7 +343,7 @@ impl ProviderState {
         Ok(())
     }
 
-    /// Gives whether the connection goes on.
+    /// Sends the list of models. Returns `true` if the connection stays open.
     async fn send_model_list(&self, to: &mut BufReader<TcpStream>) -> std::io::Result<bool> {
         let listing = self.listing.lock().unwrap().clone();
         let body = match listing {
@@ -370,7 +370,7 @@ impl ProviderState {
         Ok(true)
     }
 
-    /// Writes until the client goes.
+    /// Sends data until the client disconnects.
     async fn send_endlessly(&self, to: &mut BufReader<TcpStream>) {
         let piece = [b'x'; 16 * 1024];
         while to.write_all(&piece).await.is_ok() {
@@ -380,7 +380,7 @@ impl ProviderState {
         self.ended.send_modify(|ended| *ended += 1);
     }
 
-    /// Gives whether the connection goes on.
+    /// Sends the reply to a request. Returns `true` if the connection stays open.
     async fn send_reply(
         &self,
         to: &mut BufReader<TcpStream>,
@@ -457,7 +457,7 @@ impl ProviderState {
                 send_head(to).await?;
                 let more = wire::leading_events(self.format, &[AnswerPiece::Text("and so on ")]);
                 loop {
-                    // Until the client has enough.
+                    // Send until the client has read enough.
                     send_in_pieces(to, &more.concat()).await?;
                 }
             }
@@ -495,7 +495,7 @@ async fn send_head(to: &mut BufReader<TcpStream>) -> std::io::Result<()> {
     to.write_all(head.as_bytes()).await
 }
 
-/// Text in pieces that end anywhere, in the middle of a letter also.
+/// Sends text in pieces that end anywhere, even in the middle of a character.
 async fn send_in_pieces(to: &mut BufReader<TcpStream>, text: &str) -> std::io::Result<()> {
     for piece in text.as_bytes().chunks(61) {
         to.write_all(format!("{:x}\r\n", piece.len()).as_bytes())
@@ -507,19 +507,19 @@ async fn send_in_pieces(to: &mut BufReader<TcpStream>, text: &str) -> std::io::R
     Ok(())
 }
 
-/// Waits until the client is gone.
+/// Waits until the client disconnects.
 async fn is_closed_by_peer(from: &mut BufReader<TcpStream>) -> std::io::Result<bool> {
     from.read_u8().await?;
     Ok(false)
 }
 
-/// Reads a request; none if there is no further one.
+/// Reads a request. Returns `None` if there are no more requests.
 async fn read_request(from: &mut BufReader<TcpStream>) -> std::io::Result<Option<ProviderRequest>> {
     let mut line = String::new();
     match from.read_line(&mut line).await {
         Ok(0) => return Ok(None),
         Ok(_) => {}
-        // It is none of HTTP; servers say so in HTTP.
+        // The request is not HTTP, which servers report with an HTTP error.
         Err(error) => {
             from.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await?;
             return Err(error);
@@ -540,7 +540,7 @@ async fn read_request(from: &mut BufReader<TcpStream>) -> std::io::Result<Option
         headers,
         body: Value::Null,
     };
-    // Only what asks for something that is there already has no body.
+    // Only a request to read something has no body.
     let Some(length) = heard.header("content-length") else {
         return Ok(Some(heard));
     };

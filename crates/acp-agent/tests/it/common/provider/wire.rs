@@ -1,11 +1,11 @@
-//! Answers as each of the providers writes them.
+//! Writes responses as each of the providers does.
 
 use acp_agent::WireFormat;
 use serde_json::{Value, json};
 
 use super::{AnswerPiece, FinishReason, ProviderUsage};
 
-/// The events of an answer.
+/// Returns the events of a response.
 pub fn response_events(format: WireFormat, says: &[AnswerPiece]) -> Vec<String> {
     let mut events = leading_events(format, says);
     let usage = says.iter().find_map(|say| match say {
@@ -33,7 +33,7 @@ pub fn response_events(format: WireFormat, says: &[AnswerPiece]) -> Vec<String> 
     events
 }
 
-/// The events of an answer up to its end.
+/// Returns the events of a response up to its end.
 pub fn leading_events(format: WireFormat, says: &[AnswerPiece]) -> Vec<String> {
     match format {
         WireFormat::AnthropicMessages => anthropic_events(says),
@@ -43,16 +43,16 @@ pub fn leading_events(format: WireFormat, says: &[AnswerPiece]) -> Vec<String> {
     }
 }
 
-/// How many events there are without the end of the arguments of the last call. What ends with a call is meant.
+/// Returns the number of events without the end of the last call's arguments. The response must end with a call.
 pub fn event_count_without_end(format: WireFormat, says: &[AnswerPiece]) -> usize {
     let all = leading_events(format, says).len();
     all - match format {
-        // The second half, and that it is all.
+        // These are the second half of the arguments and the end of the call.
         WireFormat::AnthropicMessages => 2,
         WireFormat::OpenAiChat => 1,
-        // That it is all is said twice.
+        // The end is sent twice.
         WireFormat::OpenAiResponses => 3,
-        // Its calls come whole.
+        // Gemini's calls arrive whole.
         _ => 0,
     }
 }
@@ -66,7 +66,7 @@ fn named_event(data: Value) -> String {
     format!("event: {name}\ndata: {data}\n\n")
 }
 
-/// A text in two pieces, cut in the middle.
+/// Splits a text in the middle.
 fn split_in_half(text: &str) -> [&str; 2] {
     let mut middle = text.len() / 2;
     while !text.is_char_boundary(middle) {
@@ -250,7 +250,7 @@ fn chat_end_events(why: FinishReason, used: Option<ProviderUsage>) -> Vec<String
     events
 }
 
-/// The items of an answer. Each is begun, written and ended before the next.
+/// Returns the items of a response. Each is started, written and ended before the next.
 fn responses_events(says: &[AnswerPiece]) -> Vec<String> {
     let mut events = vec![
         named_event(
@@ -362,7 +362,7 @@ fn gemini_events(says: &[AnswerPiece]) -> Vec<String> {
                 );
             }
             AnswerPiece::Sign(text) => signature = Some(text),
-            // It calls tools all at once, and gives no names to its calls.
+            // Gemini sends all of its calls at once, without ids.
             AnswerPiece::Call(_, tool, arguments) => {
                 let mut part = json!({"functionCall": {"name": tool, "args": arguments}});
                 if let Some(signature) = signature.take() {

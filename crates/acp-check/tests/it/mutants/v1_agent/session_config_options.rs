@@ -54,7 +54,7 @@ fn reported_option_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-config-options/9",
-            "option \"tone\" is missing in the update",
+            "option \"tone\" is missing from the update",
             "the agent's update contains only the changed option",
             change_update("config_option_update", keep_one_option),
         ),

@@ -40,7 +40,7 @@ fn config_option_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-config-options/4",
-            "is missing in the response",
+            "is missing from the response",
             "the agent's response contains only the option that was set",
             change_result(answered, |result| {
                 result["configOptions"].as_array_mut().unwrap().truncate(1)

@@ -205,7 +205,7 @@ fn list_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-list/2",
-            "is missing in the list for its directory",
+            "is missing from the list for its directory",
             "the agent lists no sessions",
             change_result("session/list", |result| result["sessions"] = json!([])),
         ),
