@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| acp_fuzz_checks::messages_v1(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| acp_fuzz_checks::check_messages_v1(data));

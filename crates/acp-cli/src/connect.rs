@@ -102,7 +102,8 @@ fn connect_options(remote: &RemoteAgent) -> Result<ConnectOptions, CommandExit> 
         options = options.token(token);
     }
     if let Some(pin) = &remote.pin {
-        let trust = Trust::pinned(pin).ok_or_else(|| CommandExit::usage("invalid fingerprint"))?;
+        let trust =
+            Trust::from_pin(pin).ok_or_else(|| CommandExit::usage("invalid fingerprint"))?;
         options = options.trust(trust);
     }
     Ok(options)

@@ -21,6 +21,6 @@ mod sides;
 
 pub use connection::check_connection;
 pub use framer::check_framer;
-pub use messages::{messages_v1, messages_v2};
-pub use remote_client::remote_client;
-pub use remote_server::remote_server;
+pub use messages::{check_messages_v1, check_messages_v2};
+pub use remote_client::check_remote_client;
+pub use remote_server::check_remote_server;

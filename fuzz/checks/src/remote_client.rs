@@ -38,7 +38,7 @@ enum Script {
 /// server is gone, and it must pass on no more bytes than it received, except for errors that it answers requests with.
 ///
 /// The first two bits of the first byte select what the server does.
-pub fn remote_client(data: &[u8]) {
+pub fn check_remote_client(data: &[u8]) {
     let Some((setup, input)) = data.split_first() else {
         return;
     };

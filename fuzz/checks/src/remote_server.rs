@@ -40,7 +40,7 @@ enum Prelude {
 ///
 /// The bits of the first byte: 0 and 1 select the prelude, 2 asks for resuming, 3 sends one byte at a time. The agent
 /// sends back whatever it receives, so the input is also what the endpoint gets from an agent.
-pub fn remote_server(data: &[u8]) {
+pub fn check_remote_server(data: &[u8]) {
     let Some((setup, input)) = data.split_first() else {
         return;
     };

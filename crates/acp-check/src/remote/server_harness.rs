@@ -472,7 +472,7 @@ impl ServerHarness {
         message: &Value,
         allow: bool,
     ) -> Result<(), CheckStop> {
-        let Some(Envelope::Request { id, method, .. }) = Envelope::read(message) else {
+        let Some(Envelope::Request { id, method, .. }) = Envelope::parse(message) else {
             return Ok(());
         };
         let response = match method {
@@ -520,8 +520,8 @@ impl ServerHarness {
 
 /// Returns the response in a message, or `None` if the message is none.
 pub(crate) fn read_response(message: &Value) -> Option<ReceivedResponse> {
-    match Envelope::read(message) {
-        Some(Envelope::Response { result, .. }) => Some(ReceivedResponse::read(result)),
+    match Envelope::parse(message) {
+        Some(Envelope::Response { result, .. }) => Some(ReceivedResponse::from_result(result)),
         _ => None,
     }
 }

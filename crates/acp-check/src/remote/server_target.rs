@@ -77,7 +77,7 @@ impl RemoteServer {
             Url::parse(&format!("{scheme}:{rest}")).map_err(|e| invalid(&e.to_string()))?;
         let trust = match url.fragment() {
             None => Trust::System,
-            Some(text) => Trust::pinned(text).ok_or_else(|| {
+            Some(text) => Trust::from_pin(text).ok_or_else(|| {
                 invalid("expected the SHA-256 fingerprint of a certificate after #")
             })?,
         };

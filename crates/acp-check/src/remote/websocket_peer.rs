@@ -158,7 +158,7 @@ impl ServerHarness {
                 if let Some(found) = found(&message) {
                     return Ok(found);
                 }
-                if let Some(Envelope::Request { id, .. }) = Envelope::read(&message) {
+                if let Some(Envelope::Request { id, .. }) = Envelope::parse(&message) {
                     let error = json!({"code": -32601, "message": "method not found"});
                     let response = json!({"jsonrpc": "2.0", "id": id, "error": error});
                     self.send_frame(peer, &text(&response)).await?;

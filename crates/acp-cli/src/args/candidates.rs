@@ -130,7 +130,7 @@ impl TypedWords {
         let selector = AgentSelector {
             name: self.option_value("--agent").map(str::to_owned),
             command: command.cloned().collect(),
-            url: self.option("--url").and_then(|url| url.parse().ok()),
+            url: self.option_value("--url").and_then(|url| url.parse().ok()),
             ..AgentSelector::default()
         };
         let config = UserConfig::read().ok()?;

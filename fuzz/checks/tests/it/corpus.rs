@@ -51,9 +51,9 @@ fn fuzz_corpus_passes() {
         say(panic);
     }));
     replay_corpus("framer", acp_fuzz_checks::check_framer);
-    replay_corpus("messages_v1", acp_fuzz_checks::messages_v1);
-    replay_corpus("messages_v2", acp_fuzz_checks::messages_v2);
+    replay_corpus("messages_v1", acp_fuzz_checks::check_messages_v1);
+    replay_corpus("messages_v2", acp_fuzz_checks::check_messages_v2);
     replay_corpus("connection", acp_fuzz_checks::check_connection);
-    replay("remote_client", acp_fuzz_checks::remote_client);
-    replay("remote_server", acp_fuzz_checks::remote_server);
+    replay_corpus("remote_client", acp_fuzz_checks::check_remote_client);
+    replay_corpus("remote_server", acp_fuzz_checks::check_remote_server);
 }
