@@ -109,6 +109,7 @@ Examples:
   acp run \"/read src/main.rs:1-20\"                   # the bundled agent
   acp run --agent goose \"Why does the build fail?\"   # another agent, by name
   acp run \"Why does the build fail?\" -- gemini --acp
+  acp run --url ws://127.0.0.1:7180/acp \"Why does the build fail?\"
   git diff | acp run --format quiet --allow none \"Review this\" > review.md
   acp run --session build \"Fix the build\"           # start or continue a session
 

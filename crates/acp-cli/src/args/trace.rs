@@ -256,6 +256,7 @@ pub(crate) struct RecordArgs {
 const RECORD_EXAMPLES: &str = "\
 Examples:
   acp trace today.trace -- gemini --acp              # instead of gemini --acp
+  acp trace today.trace --url ws://127.0.0.1:7180/acp
   acp run Hello -- acp trace hello.trace -- acp agent
   acp trace show hello.trace
   acp trace lint hello.trace

@@ -303,20 +303,32 @@ fn without_a_server_each_command_says_so_in_one_line() {
     let project = TestProject::new();
     let url = format!("ws://127.0.0.1:{}/acp", closed_port());
     let said = format!("acp: cannot connect to {url}: connection refused\n");
+    let over_http = http(&url);
+    project
+        .run(&["hi", "--url", &over_http])
+        .code(3)
+        .says(&http(&said));
     for args in [
         ["run", "hi", "--url", &url].as_slice(),
         &["run", "hi", "--url", &url, "--allow", "reads"],
         &["sessions", "--url", &url],
         &["login", "--url", &url],
         &["logout", "--url", &url],
-        &["connect", &url],
-        &["trace", "file.trace", "--url", &url],
-        &["bridge", "--to", "2", "--url", &url],
     ] {
         let ended = CommandResult::of(project.acp(args).output().unwrap()).code(3);
         let own = ended.stderr.lines();
         let own = own.filter(|line| !line.starts_with("acp: warning: --allow reads"));
         assert_eq!(own.collect::<Vec<_>>(), [said.trim()], "{args:?}");
+    }
+    // These take the agent's place, and have a client.
+    for args in [
+        ["connect", &url].as_slice(),
+        &["trace", "file.trace", "--url", &url],
+        &["bridge", "--to", "2", "--url", &url],
+    ] {
+        let mut running = Connected::start(&mut project.acp(args));
+        assert_eq!(running.rest(), said, "{args:?}");
+        running.end().code(3);
     }
     let args = [
         "check",

@@ -55,10 +55,10 @@ impl RemoteUrl {
         url.set_query(others.as_deref());
         let invalid =
             |reason: &str| Err(format!("invalid URL `{}`: {reason}", without_query(&url)));
-        if url.host_str().is_none_or(str::is_empty) {
-            return invalid("the host is missing");
-        }
         match url.scheme() {
+            "ws" | "wss" | "http" | "https" | "tcp" if url.host_str().is_none_or(str::is_empty) => {
+                return invalid("the host is missing");
+            }
             "ws" | "wss" | "http" | "https" => {}
             "tcp" if url.port().is_none() => return invalid("the port is missing"),
             "tcp" if !url.path().is_empty() || token.is_some() || others.is_some() => {

@@ -119,8 +119,18 @@ impl HttpExchange {
         let to = self.target.address();
         let dial_error = find_dial_error(error);
         let error = match dial_error {
-            Some(DialError::Tls) => ConnectError::Tls { to, reason },
-            Some(DialError::Unreachable) | None => ConnectError::Unreachable { to, reason },
+            Some(ConnectError::Tls { reason, .. }) => ConnectError::Tls {
+                to,
+                reason: reason.clone(),
+            },
+            Some(ConnectError::Unreachable { reason, .. }) => ConnectError::Unreachable {
+                to,
+                reason: reason.clone(),
+            },
+            _ => ConnectError::Unreachable {
+                to,
+                reason: chain(error),
+            },
         };
         NoResponse {
             error,
@@ -129,19 +139,12 @@ impl HttpExchange {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
-enum DialError {
-    Tls,
-    Unreachable,
-}
-
-/// Returns what kind of error it is if no socket could be opened.
-fn find_dial_error(error: &Error) -> Option<DialError> {
+/// Returns why no socket could be opened, if that is the error.
+fn find_dial_error(error: &Error) -> Option<&ConnectError> {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {
         match error.downcast_ref::<ConnectError>() {
-            Some(ConnectError::Tls { .. }) => return Some(DialError::Tls),
-            Some(_) => return Some(DialError::Unreachable),
+            Some(error) => return Some(error),
             None => cause = error.source(),
         }
     }
