@@ -78,8 +78,8 @@ macro_rules! line {
     };
 }
 
-line!(messages_v1, v1);
-line!(messages_v2, v2);
+line!(check_messages_v1, v1);
+line!(check_messages_v2, v2);
 
 /// Checks that a written value reads the same again.
 fn check_round_trip<M: FuzzMessage>(method: &str, raw: &RawValue) {

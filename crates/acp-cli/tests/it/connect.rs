@@ -134,7 +134,7 @@ impl CuttableRelay {
 
 /// Writes a file that only its owner can read, and returns its path.
 fn token_file(project: &TestProject, token: &str) -> String {
-    let file = project.beside("tokens").join("token");
+    let file = project.path_outside("tokens").join("token");
     std::fs::write(&file, format!("{token}\n")).unwrap();
     std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
     file.to_str().unwrap().to_owned()
@@ -158,26 +158,26 @@ fn a_client_starts_acp_connect_as_its_agent() {
         let mut args = vec!["/read notes.txt"];
         args.extend(more);
         args.extend(["--", ACP, "connect", server.plain_url()]);
-        let mut command = project.command(&args);
+        let mut command = project.agent_command(&args);
         command.env("ACP_TOKEN", server.token().expose());
-        CommandResult::of(command.output().unwrap())
+        CommandResult::from_output(command.output().unwrap())
     };
     connect(&["--env", "ACP_TOKEN"])
-        .code(0)
-        .shows(&["second", "third"]);
+        .expect_code(0)
+        .expect_stdout(&["second", "third"]);
     // No agent gets the token unasked, not even this one.
     connect(&[])
-        .code(3)
-        .says("the server requires a token; use --token-file")
-        .says("add --env ACP_TOKEN to pass it");
+        .expect_code(3)
+        .expect_stderr("the server requires a token; use --token-file")
+        .expect_stderr("add --env ACP_TOKEN to pass it");
 }
 
 #[test]
 fn an_ordinary_agent_does_not_get_the_token() {
     let project = TestProject::new();
-    let mut command = project.command(&["hi", "--", "sh", "-c", "env > given"]);
+    let mut command = project.agent_command(&["hi", "--", "sh", "-c", "env > given"]);
     command.env("ACP_TOKEN", "hush").output().unwrap();
-    let given = project.read("given");
+    let given = project.read_file("given");
     assert!(
         given.contains("PATH=") && !given.contains("hush"),
         "{given}"
@@ -191,14 +191,14 @@ fn a_turn_by_url_over_each_transport() {
     let file = token_file(&project, server.token().expose());
     for url in [server.plain_url().to_owned(), http(server.plain_url())] {
         let args = ["--url", &url, "--token-file", &file, "/read notes.txt"];
-        let ended = project.run(&args).code(0).shows(&["second", "third"]);
-        let hint = ended.line("continue with: acp run --resume");
+        let ended = project.run(&args).expect_code(0).expect_stdout(&["second", "third"]);
+        let hint = ended.find_line("continue with: acp run --resume");
         let repeats = format!("--url {url} --token-file {file}");
         assert!(hint.ends_with(&repeats), "{hint}");
     }
-    let mut command = project.command(&["--url", server.plain_url(), "/read notes.txt"]);
+    let mut command = project.agent_command(&["--url", server.plain_url(), "/read notes.txt"]);
     command.env("ACP_TOKEN", server.token().expose());
-    CommandResult::of(command.output().unwrap()).code(0);
+    CommandResult::from_output(command.output().unwrap()).expect_code(0);
 }
 
 #[test]
@@ -206,15 +206,15 @@ fn sessions_are_named_by_url() {
     let project = TestProject::new();
     let server = Server::start(&project, &[]);
     let run = |url: &str| project.run(&["--url", url, "--session", "mine", "/help"]);
-    run(server.url()).code(0);
+    run(server.url()).expect_code(0);
     let url = server.url();
-    let listed = project.acp(&["sessions", "--url", url]).output().unwrap();
-    CommandResult::of(listed).code(0).shows(&["mine  "]);
+    let listed = project.acp_command(&["sessions", "--url", url]).output().unwrap();
+    CommandResult::from_output(listed).expect_code(0).expect_stdout(&["mine  "]);
     // Another token is no other agent.
     let file = token_file(&project, server.token().expose());
     let args = ["sessions", "--url", server.plain_url(), "--token-file"];
-    let listed = project.acp(&args).arg(&file).output().unwrap();
-    CommandResult::of(listed).code(0).shows(&["mine  "]);
+    let listed = project.acp_command(&args).arg(&file).output().unwrap();
+    CommandResult::from_output(listed).expect_code(0).expect_stdout(&["mine  "]);
     let args = [
         "sessions",
         "forget",
@@ -222,9 +222,9 @@ fn sessions_are_named_by_url() {
         "--url",
         "ws://127.0.0.1:1/acp",
     ];
-    CommandResult::of(project.acp(&args).output().unwrap())
-        .code(2)
-        .says("no session of the agent at ws://127.0.0.1:1/acp named `mine`");
+    CommandResult::from_output(project.acp_command(&args).output().unwrap())
+        .expect_code(2)
+        .expect_stderr("no session of the agent at ws://127.0.0.1:1/acp named `mine`");
 }
 
 #[cfg(target_os = "linux")]
@@ -235,9 +235,9 @@ fn a_token_in_a_url_is_shown_nowhere() {
     let list = "/run for file in /proc/[0-9]*/cmdline; do tr '\\0' ' ' < $file; echo; done > all";
     let ended = project
         .run(&["--allow", "all", "--url", server.url(), list])
-        .code(0);
+        .expect_code(0);
     let address = server.address();
-    let all = project.read("all");
+    let all = project.read_file("all");
     let connects = all
         .lines()
         .filter(|line| line.contains(" connect ") && line.contains(address));
@@ -246,7 +246,7 @@ fn a_token_in_a_url_is_shown_nowhere() {
     let token = server.token();
     assert!(!connects[0].contains(token.expose()), "{connects:?}");
     assert!(!ended.stderr.contains(token.expose()), "{ended:?}");
-    let hint = ended.line("continue with:");
+    let hint = ended.find_line("continue with:");
     assert!(hint.contains("/acp?token=...'"), "{hint}");
     // Errors do not show it either.
     for url in [
@@ -256,7 +256,7 @@ fn a_token_in_a_url_is_shown_nowhere() {
         "ws://me:hush@127.0.0.1/".to_owned(),
     ] {
         for args in [["connect", &url].as_slice(), &["run", "hi", "--url", &url]] {
-            let ended = CommandResult::of(project.acp(args).output().unwrap());
+            let ended = CommandResult::from_output(project.acp_command(args).output().unwrap());
             assert!(matches!(ended.code, Some(2 | 3)), "{ended:?}");
             assert!(!ended.stderr.contains("hush"), "{ended:?}");
         }
@@ -273,15 +273,15 @@ fn a_wrong_token_is_said_in_one_line() {
             "acp: cannot connect to {url}: the server rejected the token; pass the right one with --token-file or the variable ACP_TOKEN\n"
         );
         let args = ["run", "hi", "--url", &url, "--token-file", &file];
-        let ended = CommandResult::of(project.acp(&args).output().unwrap()).code(3);
+        let ended = CommandResult::from_output(project.acp_command(&args).output().unwrap()).expect_code(3);
         assert_eq!(ended.stderr, said);
-        let mut connect = project.acp(&["connect", &url, "--token-file", &file]);
+        let mut connect = project.acp_command(&["connect", &url, "--token-file", &file]);
         let mut connected = Connected::start(&mut connect);
         // Over HTTP, the first message opens the connection.
         let message = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}});
         let _ = writeln!(connected.stdin.as_mut().unwrap(), "{message}");
         assert_eq!(connected.rest(), said);
-        connected.end().code(3);
+        connected.end().expect_code(3);
     }
 }
 
@@ -294,8 +294,8 @@ fn a_token_that_others_can_read_is_used_with_a_warning() {
     let args = ["--url", server.url(), "--token-file", &file, "/help"];
     project
         .run(&args)
-        .code(0)
-        .says(&format!("warning: other users can read {file}"));
+        .expect_code(0)
+        .expect_stderr(&format!("warning: other users can read {file}"));
 }
 
 #[test]
@@ -306,8 +306,8 @@ fn without_a_server_each_command_says_so_in_one_line() {
     let over_http = http(&url);
     project
         .run(&["hi", "--url", &over_http])
-        .code(3)
-        .says(&http(&said));
+        .expect_code(3)
+        .expect_stderr(&http(&said));
     for args in [
         ["run", "hi", "--url", &url].as_slice(),
         &["run", "hi", "--url", &url, "--allow", "reads"],
@@ -315,7 +315,7 @@ fn without_a_server_each_command_says_so_in_one_line() {
         &["login", "--url", &url],
         &["logout", "--url", &url],
     ] {
-        let ended = CommandResult::of(project.acp(args).output().unwrap()).code(3);
+        let ended = CommandResult::from_output(project.acp_command(args).output().unwrap()).expect_code(3);
         let own = ended.stderr.lines();
         let own = own.filter(|line| !line.starts_with("acp: warning: --allow reads"));
         assert_eq!(own.collect::<Vec<_>>(), [said.trim()], "{args:?}");
@@ -326,9 +326,9 @@ fn without_a_server_each_command_says_so_in_one_line() {
         &["trace", "file.trace", "--url", &url],
         &["bridge", "--to", "2", "--url", &url],
     ] {
-        let mut running = Connected::start(&mut project.acp(args));
+        let mut running = Connected::start(&mut project.acp_command(args));
         assert_eq!(running.rest(), said, "{args:?}");
-        running.end().code(3);
+        running.end().expect_code(3);
     }
     let args = [
         "check",
@@ -338,9 +338,9 @@ fn without_a_server_each_command_says_so_in_one_line() {
         "--only",
         "v1/initialization/*",
     ];
-    CommandResult::of(project.acp(&args).output().unwrap())
-        .code(3)
-        .says(said.trim());
+    CommandResult::from_output(project.acp_command(&args).output().unwrap())
+        .expect_code(3)
+        .expect_stderr(said.trim());
 }
 
 #[test]
@@ -353,22 +353,22 @@ fn a_pinned_certificate_is_trusted_and_no_other() {
         all.extend(args);
         project.run(&all)
     };
-    run(&["--url", server.url()]).code(0).shows(&["second"]);
-    run(&["--url", &http(url), "--pin", pin]).code(0);
+    run(&["--url", server.url()]).expect_code(0).expect_stdout(&["second"]);
+    run(&["--url", &http(url), "--pin", pin]).expect_code(0);
     let other = format!("sha256:{}", "0".repeat(64));
     run(&["--url", url, "--pin", &other])
-        .code(3)
-        .says("its certificate has another fingerprint");
+        .expect_code(3)
+        .expect_stderr("its certificate has another fingerprint");
     run(&["--url", server.url(), "--pin", &other])
-        .code(2)
-        .says("--pin: the URL has another fingerprint");
+        .expect_code(2)
+        .expect_stderr("--pin: the URL has another fingerprint");
     run(&["--url", url])
-        .code(3)
-        .says("invalid peer certificate")
-        .says("if you know the certificate's fingerprint, use --pin");
+        .expect_code(3)
+        .expect_stderr("invalid peer certificate")
+        .expect_stderr("if you know the certificate's fingerprint, use --pin");
     run(&["--url", "ws://127.0.0.1/", "--pin", pin])
-        .code(2)
-        .says("--pin: a fingerprint requires wss:// or https://");
+        .expect_code(2)
+        .expect_stderr("--pin: a fingerprint requires wss:// or https://");
 }
 
 #[test]
@@ -384,7 +384,7 @@ fn a_turn_survives_a_connection_that_is_cut() {
             server.token().expose()
         );
         let args = ["--allow", "all", "--url", &url, WAITING];
-        let mut running = Connected::start(&mut project.command(&args));
+        let mut running = Connected::start(&mut project.agent_command(&args));
         while !project.file("begun").exists() {
             thread::yield_now();
         }
@@ -392,8 +392,8 @@ fn a_turn_survives_a_connection_that_is_cut() {
         running.wait_for("reconnecting to ");
         running.wait_for("reconnected to ");
         std::fs::remove_file(project.file("begun")).unwrap();
-        project.write("go", "");
-        running.end().code(0).shows(&["finished"]);
+        project.write_file("go", "");
+        running.end().expect_code(0).expect_stdout(&["finished"]);
     }
 }
 
@@ -401,22 +401,22 @@ fn a_turn_survives_a_connection_that_is_cut() {
 fn a_server_that_closes_ends_acp_connect() {
     let project = TestProject::new();
     let mut server = Server::start(&project, &["--log", "info"]);
-    let mut connected = Connected::start(&mut project.acp(&["connect", server.url()]));
+    let mut connected = Connected::start(&mut project.acp_command(&["connect", server.url()]));
     assert_eq!(connected.initialize()["result"]["protocolVersion"], 1);
     server.signal(Signal::TERM);
     server.wait_for("shutting down");
     let said = connected.rest();
     let expected = "acp: the server closed the connection: the server is shutting down\n";
     assert_eq!(said, expected);
-    connected.end().code(3);
+    connected.end().expect_code(3);
 }
 
 #[test]
 fn an_agent_that_fails_is_what_acp_run_reports() {
     let project = TestProject::new();
     let server = Server::start(&project, &["--", "sh", "-c", "read line; exit 7"]);
-    let ended = project.run(&["hi", "--url", server.url()]).code(3);
-    let line = ended.line("exit code 7");
+    let ended = project.run(&["hi", "--url", server.url()]).expect_code(3);
+    let line = ended.find_line("exit code 7");
     assert_eq!(
         line,
         "acp: the server closed the connection: the agent exited: exit code 7 (close code 1011)"
@@ -428,15 +428,15 @@ fn a_client_that_closes_stdin_ends_the_connection() {
     let project = TestProject::new();
     let mut server = Server::start(&project, &["--log", "info"]);
     for url in [server.url().to_owned(), http(server.url())] {
-        let mut connected = Connected::start(&mut project.acp(&["connect", &url]));
+        let mut connected = Connected::start(&mut project.acp_command(&["connect", &url]));
         connected.initialize();
-        let ended = connected.end().code(0);
+        let ended = connected.end().expect_code(0);
         assert_eq!(ended.stderr, "");
         server.wait_for("connection closed");
         // What was sent before the end still counts, and so does the answer.
-        let mut connected = Connected::start(&mut project.acp(&["connect", &url]));
+        let mut connected = Connected::start(&mut project.acp_command(&["connect", &url]));
         connected.send(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}));
-        connected.end().code(0).shows(&["\"protocolVersion\":1"]);
+        connected.end().expect_code(0).expect_stdout(&["\"protocolVersion\":1"]);
         server.wait_for("connection closed");
     }
 }
@@ -449,19 +449,19 @@ fn a_signal_ends_acp_connect_and_the_server_is_told() {
         (server.url().to_owned(), Signal::TERM),
         (http(server.url()), Signal::INT),
     ] {
-        let mut connected = Connected::start(&mut project.acp(&["connect", &url]));
+        let mut connected = Connected::start(&mut project.acp_command(&["connect", &url]));
         connected.initialize();
         connected.signal(signal);
         assert_eq!(connected.rest(), "");
         server.wait_for("connection closed");
-        connected.end().code(130);
+        connected.end().expect_code(130);
     }
 }
 
 #[test]
 fn agents_without_a_server_are_reached_by_socket() {
     let project = TestProject::new();
-    let home = project.home();
+    let home = project.home_variables();
     let serve = move |socket: OwnedFd| {
         let stdin = socket.try_clone().unwrap();
         let mut agent = Command::new(ACP);
@@ -479,17 +479,17 @@ fn agents_without_a_server_are_reached_by_socket() {
     for url in ["unix:agent.sock", &format!("tcp://127.0.0.1:{port}")] {
         project
             .run(&["/read notes.txt", "--url", url])
-            .code(0)
-            .shows(&["second", "third"]);
+            .expect_code(0)
+            .expect_stdout(&["second", "third"]);
     }
     project
         .run(&["hi", "--url", "unix:none.sock"])
-        .code(3)
-        .says("none.sock: no such file or directory");
+        .expect_code(3)
+        .expect_stderr("none.sock: no such file or directory");
     project
         .run(&["hi", "--url", "tcp://127.0.0.1:1", "--token-file", "x"])
-        .code(2)
-        .says("--token-file: no token can be sent to tcp://127.0.0.1:1");
+        .expect_code(2)
+        .expect_stderr("--token-file: no token can be sent to tcp://127.0.0.1:1");
 }
 
 #[test]
@@ -498,41 +498,41 @@ fn a_remote_agent_has_a_name() {
     let server = Server::start(&project, &[]);
     let url = server.plain_url();
     let configured = format!("default_agent = 'far'\n[agents.far]\nurl = '{url}'\n");
-    project.configure("config.toml", &format!("{configured}token_env = 'FAR'\n"));
+    project.write_config("config.toml", &format!("{configured}token_env = 'FAR'\n"));
     let token = server.token();
     let with = |variable: &str, args: &[&str]| {
-        let mut command = project.acp(args);
+        let mut command = project.acp_command(args);
         command.env(variable, token.expose());
-        CommandResult::of(command.output().unwrap())
+        CommandResult::from_output(command.output().unwrap())
     };
     let run = ["run", "/read notes.txt", "--agent", "far"];
-    let ended = with("FAR", &run).code(0).shows(&["second"]);
-    let hint = ended.line("continue with:");
+    let ended = with("FAR", &run).expect_code(0).expect_stdout(&["second"]);
+    let hint = ended.find_line("continue with:");
     assert!(hint.ends_with("PROMPT --agent far"), "{hint}");
-    with("FAR", &["run", "/help"]).code(0);
+    with("FAR", &["run", "/help"]).expect_code(0);
     with("FAR", &["agents"])
-        .code(0)
-        .shows(&["* far  remote ", url]);
-    let listed = with("FAR", &["agents", "--format", "json"]).code(0);
+        .expect_code(0)
+        .expect_stdout(&["* far  remote ", url]);
+    let listed = with("FAR", &["agents", "--format", "json"]).expect_code(0);
     let far: Value = serde_json::from_str(listed.stdout.lines().next().unwrap()).unwrap();
     assert_eq!(far["url"], url);
     // The variable of `--url` may be meant for another server.
     with("ACP_TOKEN", &run)
-        .code(2)
-        .says("[agents.far]: token_env: variable FAR not set");
-    project.configure("config.toml", &configured);
+        .expect_code(2)
+        .expect_stderr("[agents.far]: token_env: variable FAR not set");
+    project.write_config("config.toml", &configured);
     with("ACP_TOKEN", &run)
-        .code(3)
-        .says("the server requires a token");
+        .expect_code(3)
+        .expect_stderr("the server requires a token");
     let file = token_file(&project, token.expose());
-    project.configure(
+    project.write_config(
         "config.toml",
         &format!("{configured}token_file = '{file}'\n"),
     );
-    with("NONE", &run).code(0);
+    with("NONE", &run).expect_code(0);
     with("NONE", &["run", "hi", "--agent", "far", "--env", "A=b"])
-        .code(2)
-        .says("--env does not apply to a remote agent");
+        .expect_code(2)
+        .expect_stderr("--env does not apply to a remote agent");
 }
 
 #[test]
@@ -559,23 +559,23 @@ fn settings_that_do_not_fit_are_rejected() {
         ("url = 'ws://h/'\ntoken_file = 'f'", "use an absolute path"),
         ("url = 'ws://h/'\ntoken_header = 'x'", "unknown variant"),
     ] {
-        project.configure("config.toml", &format!("[agents.far]\n{settings}\n"));
-        project.run(&["hi", "--agent", "far"]).code(2).says(said);
+        project.write_config("config.toml", &format!("[agents.far]\n{settings}\n"));
+        project.run(&["hi", "--agent", "far"]).expect_code(2).expect_stderr(said);
     }
     let pin = format!("pin = 'sha256:{}'", "0".repeat(64));
-    project.configure(
+    project.write_config(
         "config.toml",
         &format!("[agents.far]\nurl = 'ws://h/'\n{pin}"),
     );
     project
         .run(&["hi", "--agent", "far"])
-        .code(2)
-        .says("pin: a fingerprint requires wss:// or https://");
-    project.configure("config.toml", "[agents.acp]\nurl = 'ws://h/'\n");
+        .expect_code(2)
+        .expect_stderr("pin: a fingerprint requires wss:// or https://");
+    project.write_config("config.toml", "[agents.acp]\nurl = 'ws://h/'\n");
     project
         .run(&["hi", "--agent", "acp"])
-        .code(2)
-        .says("does not accept `url`");
+        .expect_code(2)
+        .expect_stderr("does not accept `url`");
     for (args, said) in [
         (["--url", "ws://h/", "--agent", "x"].as_slice(), "--agent"),
         (&["--url", "ws://h/", "--env", "A"], "--env"),
@@ -583,13 +583,13 @@ fn settings_that_do_not_fit_are_rejected() {
     ] {
         let mut all = vec!["hi"];
         all.extend(args);
-        let ended = project.run(&all).code(2).says("cannot be used with");
+        let ended = project.run(&all).expect_code(2).expect_stderr("cannot be used with");
         assert!(ended.stderr.contains(said), "{ended:?}");
     }
     project
         .run(&["hi", "--pin", "x", "--agent", "claude"])
-        .code(2)
-        .says("--pin requires a remote agent");
+        .expect_code(2)
+        .expect_stderr("--pin requires a remote agent");
 }
 
 #[test]
@@ -598,11 +598,11 @@ fn a_project_cannot_send_the_users_secrets() {
     let server = Server::start(&project, &[]);
     std::fs::create_dir_all(project.file(".acp")).unwrap();
     let brings = |settings: &str| {
-        project.write(".acp/config.toml", &format!("[agents.far]\n{settings}\n"));
-        let mut command = project.acp(&["run", "hi", "--agent", "far"]);
+        project.write_file(".acp/config.toml", &format!("[agents.far]\n{settings}\n"));
+        let mut command = project.acp_command(&["run", "hi", "--agent", "far"]);
         command.env("ACP_TOKEN", server.token().expose());
         command.env("SECRET", server.token().expose());
-        CommandResult::of(command.output().unwrap())
+        CommandResult::from_output(command.output().unwrap())
     };
     let url = format!("url = '{}'", server.plain_url());
     for (more, said) in [
@@ -610,27 +610,27 @@ fn a_project_cannot_send_the_users_secrets() {
         ("token_file = '/etc/passwd'", "`token_file` is not allowed"),
         ("pass = ['ACP_TOKEN']", "`env` and `pass`"),
     ] {
-        brings(&format!("{url}\n{more}")).code(2).says(said);
+        brings(&format!("{url}\n{more}")).expect_code(2).expect_stderr(said);
     }
     brings("url = 'ws://h/?token=hush'")
-        .code(2)
-        .says("a token in `url` is not allowed in a project's file");
-    brings(&url).code(2).says("has not been allowed");
-    let allowed = project.acp(&["agents", "allow", "--yes"]).output().unwrap();
-    CommandResult::of(allowed).code(0);
-    let shown = project.acp(&["agents", "allow"]).output().unwrap();
-    CommandResult::of(shown).shows(&["far: connects to ws://127.0.0.1:"]);
+        .expect_code(2)
+        .expect_stderr("a token in `url` is not allowed in a project's file");
+    brings(&url).expect_code(2).expect_stderr("has not been allowed");
+    let allowed = project.acp_command(&["agents", "allow", "--yes"]).output().unwrap();
+    CommandResult::from_output(allowed).expect_code(0);
+    let shown = project.acp_command(&["agents", "allow"]).output().unwrap();
+    CommandResult::from_output(shown).expect_stdout(&["far: connects to ws://127.0.0.1:"]);
     // Not the token of `--url` either, even if the user passes it on to all agents.
-    project.configure("config.toml", "[environment]\npass = ['ACP_TOKEN']\n");
-    brings(&url).code(3).says("the server requires a token");
+    project.write_config("config.toml", "[environment]\npass = ['ACP_TOKEN']\n");
+    brings(&url).expect_code(3).expect_stderr("the server requires a token");
     let file = token_file(&project, server.token().expose());
     project
         .run(&["/help", "--agent", "far", "--token-file", &file])
-        .code(0);
+        .expect_code(0);
     // The permission is for one URL.
     brings("url = 'ws://127.0.0.1:1/'")
-        .code(2)
-        .says("has not been allowed");
+        .expect_code(2)
+        .expect_stderr("has not been allowed");
 }
 
 #[test]
@@ -639,9 +639,9 @@ fn a_remote_agent_is_checked_traced_and_bridged() {
     let anywhere = std::env::temp_dir();
     let server = Server::start(&project, &["--cwd", anywhere.to_str().unwrap()]);
     let acp = |args: &[&str]| {
-        let mut command = project.acp(args);
+        let mut command = project.acp_command(args);
         command.env("ACP_TOKEN", server.token().expose());
-        CommandResult::of(command.output().unwrap())
+        CommandResult::from_output(command.output().unwrap())
     };
     let url = server.plain_url();
     acp(&[
@@ -652,10 +652,10 @@ fn a_remote_agent_is_checked_traced_and_bridged() {
         "--url",
         url,
     ])
-    .code(0)
-    .shows(&["passed"]);
+    .expect_code(0)
+    .expect_stdout(&["passed"]);
 
-    let trace = project.beside("traces").join("remote.trace");
+    let trace = project.path_outside("traces").join("remote.trace");
     let trace = trace.to_str().unwrap();
     let traced = [
         "run",
@@ -669,7 +669,7 @@ fn a_remote_agent_is_checked_traced_and_bridged() {
         "--url",
         url,
     ];
-    acp(&traced).code(0).shows(&["second"]);
+    acp(&traced).expect_code(0).expect_stdout(&["second"]);
     let recorded = std::fs::read_to_string(trace).unwrap();
     let header: Value = serde_json::from_str(recorded.lines().next().unwrap()).unwrap();
     assert!(
@@ -679,8 +679,8 @@ fn a_remote_agent_is_checked_traced_and_bridged() {
         "{header}"
     );
     assert!(recorded.contains("session/prompt") && !recorded.contains(server.token().expose()));
-    acp(&["trace", "replay", trace, "--as", "client", "--url", url]).code(0);
-    acp(&["trace", "replay", trace, "--as", "agent", "--url", url]).code(2);
+    acp(&["trace", "replay", trace, "--as", "client", "--url", url]).expect_code(0);
+    acp(&["trace", "replay", trace, "--as", "agent", "--url", url]).expect_code(2);
 
     let bridged = [
         "run",
@@ -697,5 +697,5 @@ fn a_remote_agent_is_checked_traced_and_bridged() {
         "--url",
         url,
     ];
-    acp(&bridged).code(0).shows(&["second"]);
+    acp(&bridged).expect_code(0).expect_stdout(&["second"]);
 }
