@@ -337,7 +337,10 @@ fn project_config_is_not_read_through_a_symlink() {
 fn configuration_errors_are_reported() {
     for (text, said) in [
         ("[agents.x]\ncommnad = 'y'\n", "line 2: unknown field"),
-        ("[agents.x]\nmode = 'plan'\n", "`command` or `url` is missing"),
+        (
+            "[agents.x]\nmode = 'plan'\n",
+            "`command` or `url` is missing",
+        ),
         ("[agents.x]\ncommand = './y'\n", "use a name in PATH"),
         (
             "[agents.x]\ncommand = \"y 'z\"\n",

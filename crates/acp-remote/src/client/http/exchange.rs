@@ -115,7 +115,6 @@ impl HttpExchange {
     }
 
     fn no_response(&self, error: &Error) -> NoResponse {
-        let reason = error_chain(error);
         let to = self.target.address();
         let dial_error = find_dial_error(error);
         let error = match dial_error {
@@ -129,7 +128,7 @@ impl HttpExchange {
             },
             _ => ConnectError::Unreachable {
                 to,
-                reason: chain(error),
+                reason: error_chain(error),
             },
         };
         NoResponse {
