@@ -160,7 +160,7 @@ impl ChatBench<'_> {
         self.add_metric("start to a letter on the screen", "ms", median(&mut typed));
         let mut screen = self.start_chat("conversation-0")?;
         self.wait_loaded(&mut screen)?;
-        self.wait_quiet(&mut screen)?;
+        self.wait_until_quiet(&mut screen)?;
         let memory = machine::process_memory(screen.process_id())?.now;
         self.add_metric("resident, an empty session", "MB", to_megabytes(memory));
         Ok(())
@@ -178,7 +178,7 @@ impl ChatBench<'_> {
             "ms",
             took.as_secs_f64() * 1e3,
         );
-        self.wait_quiet(&mut screen)?;
+        self.wait_until_quiet(&mut screen)?;
         let memory = machine::process_memory(screen.process_id())?.now;
         self.add_metric(
             "resident, the conversation loaded",
@@ -242,7 +242,7 @@ impl ChatBench<'_> {
         let what = "one message of 5 MB";
         let times = KeySequence::new(&mut screen, self.scaled_count(300)).measure_typing()?;
         self.add_latency(what, "a letter", times);
-        self.wait_quiet(&mut screen)?;
+        self.wait_until_quiet(&mut screen)?;
         let times = KeySequence::new(&mut screen, self.scaled_count(300))
             .measure_paging(PageTarget::Unseen)?;
         self.add_latency(what, "a page up or down", times);
@@ -271,11 +271,11 @@ impl ChatBench<'_> {
         screen.wait_until("that it has stopped", |screen| {
             screen.row(35).contains("cancelled")
         })?;
-        self.wait_quiet(screen)
+        self.wait_until_quiet(screen)
     }
 
     /// Waits until nothing more is printed.
-    fn wait_quiet(&self, screen: &mut PtyScreen) -> Result<(), BenchError> {
+    fn wait_until_quiet(&self, screen: &mut PtyScreen) -> Result<(), BenchError> {
         let quiet = Duration::from_millis(300);
         screen.wait_until_quiet(quiet)
     }
@@ -287,7 +287,7 @@ impl ChatBench<'_> {
         cpu: &'static str,
         woken: &'static str,
     ) -> Result<(), BenchError> {
-        self.wait_quiet(screen)?;
+        self.wait_until_quiet(screen)?;
         let process = screen.process_id();
         let before = (system::cpu_ticks(process)?, system::wakeup_count(process)?);
         screen.read_for(self.idle_time())?;

@@ -13,7 +13,7 @@ use super::format::{RecordBody, TraceEvent, TraceRecord};
 use acp_rules::REDACTED;
 
 /// The maximum number of messages to keep for findings that refer to earlier ones.
-const MAX_REMEMBERED: usize = 16 * 1024;
+const MAX_REMEMBERED_MESSAGES: usize = 16 * 1024;
 
 /// A violation of the specification in a trace.
 #[derive(Debug, Clone)]
@@ -256,7 +256,7 @@ impl TraceLinter {
 
     fn remember(&mut self, record: TraceRecord) {
         if let Some(entry) = self.entry_builder.build_entry(record) {
-            if self.recent_messages.len() >= MAX_REMEMBERED {
+            if self.recent_messages.len() >= MAX_REMEMBERED_MESSAGES {
                 self.recent_messages.pop_front();
             }
             self.recent_messages

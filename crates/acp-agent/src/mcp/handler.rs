@@ -33,7 +33,7 @@ const MAX_PAGES: usize = 64;
 
 /// The maximum number of undelivered requests that are remembered for a connection. The connection ends at the first
 /// one.
-const MAX_UNDELIVERED: usize = 64;
+const MAX_UNDELIVERED_REQUESTS: usize = 64;
 
 /// The maximum length of a question that is shown to the user, in bytes.
 const MAX_QUESTION_BYTES: usize = 8 * 1024;
@@ -138,7 +138,7 @@ impl McpConnectionState {
         let undelivered = &self.undelivered;
         let mut all = undelivered.lock().unwrap_or_else(PoisonError::into_inner);
         all.push_back(request);
-        if all.len() > MAX_UNDELIVERED {
+        if all.len() > MAX_UNDELIVERED_REQUESTS {
             all.pop_front();
         }
     }

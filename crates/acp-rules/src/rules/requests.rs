@@ -18,10 +18,10 @@ rules! {
 }
 
 /// The maximum number of pending requests to remember.
-const MAX_PENDING: usize = 16 * 1024;
+const MAX_PENDING_REQUESTS: usize = 16 * 1024;
 
 /// The maximum number of request ids to remember after their response.
-const MAX_ANSWERED: usize = 1024;
+const MAX_ANSWERED_REQUESTS: usize = 1024;
 
 /// How long a request must have been pending at the end of the conversation to count as unanswered, in microseconds
 /// since it was sent or cancelled.
@@ -69,7 +69,7 @@ impl RuleRequests {
             open.duplicates += 1;
             return;
         }
-        if self.open.len() >= MAX_PENDING {
+        if self.open.len() >= MAX_PENDING_REQUESTS {
             self.has_overflowed = true;
             return;
         }
@@ -101,7 +101,7 @@ impl RuleRequests {
         if let Some(open) = self.open.remove(&key) {
             let answered = self.answered_ids.entry(direction).or_default();
             answered.push_back(key.1);
-            if answered.len() > MAX_ANSWERED {
+            if answered.len() > MAX_ANSWERED_REQUESTS {
                 answered.pop_front();
             }
             return Some(open);

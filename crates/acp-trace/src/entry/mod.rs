@@ -13,7 +13,7 @@ use acp_rules::Side;
 use summary::EntrySummary;
 
 /// The maximum number of pending requests to remember. Responses to further requests are shown without their method.
-const MAX_PENDING: usize = 64 * 1024;
+const MAX_PENDING_REQUESTS: usize = 64 * 1024;
 
 /// The maximum length of an entry's summary, in bytes.
 const MAX_SUMMARY_BYTES: usize = 16 * 1024;
@@ -205,7 +205,7 @@ impl EntryBuilder {
             Ok(Incoming::Request { id, method, params }) => {
                 let params = value(params);
                 let session = session_id_of(&params);
-                if self.pending.len() < MAX_PENDING {
+                if self.pending.len() < MAX_PENDING_REQUESTS {
                     let pending = UnansweredRequest {
                         method: method.clone().into_owned(),
                         session: session.clone(),

@@ -27,7 +27,7 @@ use live_side::LiveSide;
 const MAX_MESSAGE_BYTES: usize = 256 * 1024 * 1024;
 
 /// The maximum number of live messages that wait for a matching recorded message.
-const MAX_UNMATCHED: usize = 16 * 1024;
+const MAX_UNMATCHED_MESSAGES: usize = 16 * 1024;
 
 /// The maximum number of differences to report in detail. Further differences are only counted.
 const MAX_DIFFERENCES: usize = 1000;
@@ -415,7 +415,7 @@ impl ReplayPlayer<'_> {
     }
 
     fn queue_message(&mut self, message: Value) {
-        if self.unmatched.len() >= MAX_UNMATCHED
+        if self.unmatched.len() >= MAX_UNMATCHED_MESSAGES
             && let Some(oldest) = self.unmatched.pop_front()
         {
             self.report_extra(oldest);

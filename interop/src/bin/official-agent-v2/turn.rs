@@ -135,7 +135,7 @@ impl OfficialV2Turn {
     }
 
     /// Reports all config options with their current values.
-    pub(crate) fn settings(&self) -> Result<()> {
+    pub(crate) fn send_settings(&self) -> Result<()> {
         let options = self.session(|session| session.settings.config_options());
         let update = ConfigOptionUpdate::new(options.unwrap_or_default());
         self.update(SessionUpdate::ConfigOptionUpdate(update))

@@ -90,7 +90,7 @@ impl OfficialV2Turn {
         let usage = UsageUpdate::new(1200, 200_000).cost(Cost::new(0.25, "EUR"));
         self.update(SessionUpdate::UsageUpdate(usage))?;
         self.session(|session| "code".clone_into(&mut session.settings.mode));
-        self.settings()?;
+        self.send_settings()?;
         let title = SessionInfoUpdate::new().title("A loud note");
         self.update(SessionUpdate::SessionInfoUpdate(title))?;
         // What comes after is a message of its own; it is sent whole, then added to.
