@@ -108,6 +108,15 @@ pub(crate) async fn request_upgrade(server: &RemoteServer) -> Result<UpgradeResp
 }
 
 impl WebSocket {
+    /// Creates the server's end of a WebSocket, after the upgrade.
+    pub(crate) fn server(socket: Box<dyn Socket>) -> Self {
+        Self {
+            socket,
+            masks: false,
+            buf: Vec::new(),
+        }
+    }
+
     /// Sends a frame.
     pub(crate) async fn send(
         &mut self,
