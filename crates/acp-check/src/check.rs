@@ -10,6 +10,7 @@ use super::checked_shape::CheckedShape;
 use super::verdict::CheckStop;
 use crate::agent_harness::AgentHarness;
 use crate::client_harness::ClientHarness;
+use crate::remote::client_harness::RemoteClientHarness;
 use crate::remote::server_harness::ServerHarness;
 
 /// The code of a check, for the side that it tests.
@@ -21,6 +22,8 @@ pub enum CheckProcedure {
     Client(for<'a> fn(&'a mut ClientHarness) -> CheckFuture<'a>),
     /// Plays the client for a server of the remote transport.
     Server(for<'a> fn(&'a mut ServerHarness) -> CheckFuture<'a>),
+    /// Plays the server for a client of the remote transport.
+    RemoteClient(for<'a> fn(&'a mut RemoteClientHarness) -> CheckFuture<'a>),
     /// Compares all messages of this shape that the program sent in other checks with the schema.
     Shape(CheckedShape),
     /// Tests whether the program followed the protocol rules in all other checks.
@@ -88,7 +91,10 @@ impl Check {
     /// Returns `true` for a requirement of the remote transport.
     #[must_use]
     pub fn is_remote(&self) -> bool {
-        matches!(self.procedure, CheckProcedure::Server(_))
+        matches!(
+            self.procedure,
+            CheckProcedure::Server(_) | CheckProcedure::RemoteClient(_)
+        )
     }
 
     /// Returns the URL of the page.
@@ -166,6 +172,10 @@ macro_rules! remote_checks {
     (Server $page:literal; $( $checks:tt )+) => {
         pub(super) const CHECKS: &[$crate::check::Check] =
             $crate::check::remote_checks!(@list Server Agent $page; $( $checks )+);
+    };
+    (RemoteClient $page:literal; $( $checks:tt )+) => {
+        pub(super) const CHECKS: &[$crate::check::Check] =
+            $crate::check::remote_checks!(@list RemoteClient Client $page; $( $checks )+);
     };
     (@list $procedure:ident $side:ident $page:literal; $( $number:literal $level:ident $requirement:literal => $play:ident; )+) => {
         &[$(

@@ -45,8 +45,12 @@ pub use checked_shape::CheckedShape;
 pub use client_harness::{ClientHarness, ReceivedPrompt, SESSION_ID};
 pub use options::{AgentTask, CheckOptions};
 pub use outcome::CheckOutcome;
+pub use remote::client_harness::RemoteClientHarness;
+pub use remote::client_target::{
+    MissingUrlPlaceholder, RemoteClientProgram, RemoteClientTarget, StartingClient,
+};
 pub use remote::detect::detect_transports;
-pub use remote::run::run_server_checks;
+pub use remote::run::{run_remote_client_checks, run_server_checks};
 pub use remote::server_harness::ServerHarness;
 pub use remote::server_target::{InvalidServerUrl, OfferedTransports, RemoteServer};
 pub use runner::{run_checks, run_checks_with_progress};
@@ -90,4 +94,10 @@ pub fn client_checks(version: SchemaVersion) -> Vec<Check> {
 #[must_use]
 pub fn server_checks() -> Vec<Check> {
     remote::server::checks()
+}
+
+/// Returns all checks for clients of the remote transport.
+#[must_use]
+pub fn remote_client_checks() -> Vec<Check> {
+    remote::client::checks()
 }

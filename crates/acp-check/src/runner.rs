@@ -212,6 +212,8 @@ async fn run_procedure(
         CheckProcedure::Shape(_) | CheckProcedure::Rules => broken(
             "this check has no code of its own: it judges the messages of other checks".to_owned(),
         ),
-        CheckProcedure::Server(_) => broken("this check is about the remote transport".to_owned()),
+        CheckProcedure::Server(_) | CheckProcedure::RemoteClient(_) => {
+            broken("this check is about the remote transport".to_owned())
+        }
     }
 }

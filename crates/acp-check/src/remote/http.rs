@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
-use hyper::header::{AUTHORIZATION, COOKIE, HOST, HeaderMap, SET_COOKIE};
+use hyper::header::{COOKIE, HOST, HeaderMap, SET_COOKIE};
 use hyper::{Method, Request};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::sync::mpsc;
@@ -128,8 +128,8 @@ impl HttpClient {
         for (name, value) in &request.headers {
             built = built.header(*name, value);
         }
-        if let Some(authorization) = self.server.authorization() {
-            built = built.header(AUTHORIZATION, authorization);
+        if let Some((name, value)) = self.server.token_header() {
+            built = built.header(name, value);
         }
         if !self.cookies.is_empty() {
             let pairs: Vec<String> = self

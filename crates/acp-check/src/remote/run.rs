@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use super::client_harness::RemoteClientHarness;
+use super::client_target::RemoteClientTarget;
 use super::server_harness::ServerHarness;
 use super::server_target::{OfferedTransports, RemoteServer};
 use crate::check::{Check, CheckProcedure};
@@ -50,6 +52,48 @@ async fn run_server_check(
     };
     let limit = options.check_timeout;
     let mut harness = ServerHarness::new(server, offered, directory, options);
+    let stopped = limit_time(limit, play(&mut harness)).await;
+    (stopped, harness.end().await)
+}
+
+/// Runs checks against a client of the remote transport, several at a time, and returns their outcomes in the order of
+/// `checks`. Calls `tell` with each outcome as soon as it is known.
+pub async fn run_remote_client_checks(
+    client: Arc<dyn RemoteClientTarget>,
+    checks: &[Check],
+    options: CheckOptions,
+    tell: impl Fn(&CheckOutcome),
+) -> Vec<CheckOutcome> {
+    let options = Arc::new(options);
+    let jobs = options.jobs;
+    let run = move |check: Check| {
+        let (client, options) = (Arc::clone(&client), Arc::clone(&options));
+        async move {
+            let (stopped, transcript) = run_client_check(check, client, options).await;
+            (stopped, transcript, SchemaResults::default())
+        }
+    };
+    run_each(checks, jobs, run, tell).await
+}
+
+async fn run_client_check(
+    check: Check,
+    client: Arc<dyn RemoteClientTarget>,
+    options: Arc<CheckOptions>,
+) -> (Result<(), CheckStop>, Transcript) {
+    let broken = |why: String| (Err(CheckStop::Harness(why)), Transcript::default());
+    let CheckProcedure::RemoteClient(play) = check.procedure else {
+        return broken("this check is not about a client of the remote transport".to_owned());
+    };
+    let directory = match CheckDirectory::new() {
+        Ok(directory) => directory,
+        Err(e) => return broken(format!("cannot create a directory for the check: {e}")),
+    };
+    let limit = options.check_timeout;
+    let mut harness = match RemoteClientHarness::new(client, directory, options).await {
+        Ok(harness) => harness,
+        Err(why) => return broken(why),
+    };
     let stopped = limit_time(limit, play(&mut harness)).await;
     (stopped, harness.end().await)
 }

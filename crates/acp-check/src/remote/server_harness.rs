@@ -25,12 +25,6 @@ use crate::wire::ReceivedResponse;
 /// The id of a connection that does not exist.
 pub(crate) const UNKNOWN_CONNECTION: &str = "acp-check-no-such-connection";
 
-/// A method that no agent knows.
-pub(crate) const UNKNOWN_METHOD: &str = "_acp-check/unknown";
-
-/// How long to watch for messages that must not arrive.
-pub(crate) const QUIET: Duration = Duration::from_millis(200);
-
 /// How long closing what a check has opened may take.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -396,7 +390,7 @@ impl ServerHarness {
                 if let Some(found) = found(stream, &message) {
                     return Ok(found);
                 }
-                self.answer(stream, &message, false).await?;
+                self.answer(stream, &message).await?;
             }
         };
         match timeout(patience, waiting).await {
@@ -437,7 +431,7 @@ impl ServerHarness {
         let end = tokio::time::Instant::now() + time;
         while let Ok(next) = tokio::time::timeout_at(end, self.next()).await {
             if let Some((stream, message)) = next {
-                self.answer(stream, &message, false).await?;
+                self.answer(stream, &message).await?;
             }
         }
         Ok(())
@@ -470,14 +464,13 @@ impl ServerHarness {
         &mut self,
         stream: StreamId,
         message: &Value,
-        allow: bool,
     ) -> Result<(), CheckStop> {
         let Some(Envelope::Request { id, method, .. }) = Envelope::parse(message) else {
             return Ok(());
         };
         let response = match method {
             "session/request_permission" => {
-                let outcome = permission_outcome(&message["params"], allow);
+                let outcome = rejection(&message["params"]);
                 json!({"jsonrpc": "2.0", "id": id, "result": {"outcome": outcome}})
             }
             _ => {
@@ -533,12 +526,11 @@ pub(crate) fn response_to(message: &Value, id: &Value) -> Option<ReceivedRespons
         .flatten()
 }
 
-/// Returns the outcome for a permission request: an option that rejects, or allows once.
-fn permission_outcome(params: &Value, allow: bool) -> Value {
-    let wanted = if allow { "allow_once" } else { "reject_once" };
+/// Returns the outcome that rejects a permission request.
+fn rejection(params: &Value) -> Value {
     let options = params["options"].as_array().map(Vec::as_slice);
     let mut options = options.unwrap_or_default().iter();
-    match options.find(|option| option["kind"] == wanted) {
+    match options.find(|option| option["kind"] == "reject_once") {
         Some(option) => json!({"outcome": "selected", "optionId": option["optionId"]}),
         None => json!({"outcome": "cancelled"}),
     }

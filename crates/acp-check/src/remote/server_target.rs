@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use acp_remote::Token;
-use acp_remote::client::Trust;
+use acp_remote::client::{TokenStyle, Trust};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -18,9 +18,16 @@ pub struct RemoteServer {
     port: u16,
     is_tls: bool,
     url: Url,
-    token: Option<Token>,
+    token: Option<(Token, TokenStyle)>,
     trust: Trust,
     cwd: Option<String>,
+}
+
+/// Writes the URL, without the query, which may have a token.
+impl fmt::Display for RemoteServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.url[..url::Position::AfterPath])
+    }
 }
 
 /// The error for a URL that no server can have.
@@ -97,10 +104,11 @@ impl RemoteServer {
         })
     }
 
-    /// Sets the token that is sent with each request.
+    /// Sets the token that is sent with each request, and how: as a bearer token, or in `X-Secret-Key`. For a token in
+    /// the query, create the target from a URL that has it.
     #[must_use]
-    pub fn token(mut self, token: Token) -> Self {
-        self.token = Some(token);
+    pub fn token(mut self, token: Token, style: TokenStyle) -> Self {
+        self.token = Some((token, style));
         self
     }
 
@@ -122,10 +130,13 @@ impl RemoteServer {
         self.cwd.as_deref()
     }
 
-    /// Returns the value of `Authorization`.
-    pub(crate) fn authorization(&self) -> Option<String> {
-        let token = self.token.as_ref()?;
-        Some(format!("Bearer {}", token.expose()))
+    /// Returns the header with the token: its name and value.
+    pub(crate) fn token_header(&self) -> Option<(&'static str, String)> {
+        let (token, style) = self.token.as_ref()?;
+        Some(match style {
+            TokenStyle::SecretKey => ("X-Secret-Key", token.expose().to_owned()),
+            _ => ("Authorization", format!("Bearer {}", token.expose())),
+        })
     }
 
     /// Returns the scheme, for HTTP/2.

@@ -68,9 +68,9 @@ pub(crate) async fn request_upgrade(server: &RemoteServer) -> Result<UpgradeResp
         server.path_and_query(),
         server.authority(),
     );
-    if let Some(authorization) = server.authorization() {
+    if let Some((name, value)) = server.token_header() {
         // Writing to a string cannot fail.
-        let _ = write!(head, "Authorization: {authorization}\r\n");
+        let _ = write!(head, "{name}: {value}\r\n");
     }
     head.push_str("\r\n");
     let sent = socket.write_all(head.as_bytes()).await;
@@ -108,6 +108,15 @@ pub(crate) async fn request_upgrade(server: &RemoteServer) -> Result<UpgradeResp
 }
 
 impl WebSocket {
+    /// Creates the server's end of a WebSocket, after the upgrade.
+    pub(crate) fn server(socket: Box<dyn Socket>) -> Self {
+        Self {
+            socket,
+            masks: false,
+            buf: Vec::new(),
+        }
+    }
+
     /// Sends a frame.
     pub(crate) async fn send(
         &mut self,

@@ -11,6 +11,7 @@ use super::websocket::{
     BINARY, CLOSE, CONTINUATION, Frame, PING, PONG, TEXT, UpgradeResponse, WebSocket,
     request_upgrade,
 };
+use crate::agent_harness::UNKNOWN_METHOD;
 use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
@@ -224,9 +225,7 @@ impl ServerHarness {
         peer: &mut WebSocketPeer,
         after: &str,
     ) -> Result<(), CheckStop> {
-        let response = self
-            .request_on(peer, super::server_harness::UNKNOWN_METHOD, json!({}))
-            .await;
+        let response = self.request_on(peer, UNKNOWN_METHOD, json!({})).await;
         match response {
             Ok(_) => Ok(()),
             Err(CheckStop::Fail(why)) => fail(format!("after {after}: {why}")),

@@ -3,15 +3,17 @@
 use std::path::PathBuf;
 
 use acp_check::AgentTask;
+use acp_config::UrlRequest;
 use clap::{Subcommand, ValueEnum};
 
 use super::agent_choice::EnvArgs;
-use super::remote::UrlArgs;
+use super::remote::{RemoteArgs, UrlArgs};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   acp check agent -- gemini --acp
   acp check client -- acp run --allow all Hello -- {agent}
+  acp check server http://127.0.0.1:7180/acp         # the remote transport
   acp check agent --list                             # list the checks";
 
 /// Adds the exit codes of both commands to the examples of one.
@@ -50,6 +52,23 @@ Examples:
   acp check client --list                            # list the checks"
 );
 
+const SERVER_EXAMPLES: &str = with_exit_codes!(
+    "\
+Examples:
+  acp check server http://127.0.0.1:7180/acp --token-file ~/.local/state/acp/serve.token
+  acp check server https://agents.example.com/acp --cwd /srv/project
+  acp check server --only 'remote/websocket/*' -v ws://127.0.0.1:7180/acp
+  acp check server --list                            # list the checks"
+);
+
+const REMOTE_CLIENT_EXAMPLES: &str = with_exit_codes!(
+    "\
+Examples:
+  acp check remote-client -- my-client --connect {url} --prompt Hello
+  acp check remote-client --only 'remote/streams/*' -v -- my-client {url}
+  acp check remote-client --list                     # list the checks"
+);
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum CheckArgs {
     /// Check an agent.
@@ -80,11 +99,48 @@ pub(crate) enum CheckArgs {
         override_usage = "acp check client [OPTIONS] -- CLIENT COMMAND..."
     )]
     Client(CheckClientArgs),
+
+    /// Check a server of the remote transport.
+    ///
+    /// Each check connects to the server, which must be running, over WebSocket or streamable HTTP. It is the
+    /// transport that is checked, according to the draft. To check the agent behind it, use `acp check agent`.
+    ///
+    /// Checks open sessions and send short prompts. They reject every permission request.
+    #[command(after_long_help = SERVER_EXAMPLES)]
+    Server(CheckServerArgs),
+
+    /// Check a client of the remote transport.
+    ///
+    /// In each check, the client connects to a scripted server, which the check controls.
+    ///
+    /// `{url}` in the client's command is replaced with the URL to connect to. It starts with http for streamable
+    /// HTTP, and with ws for WebSocket. The client has to open a session, send one prompt, and exit.
+    #[command(
+        after_long_help = REMOTE_CLIENT_EXAMPLES,
+        override_usage = "acp check remote-client [OPTIONS] -- CLIENT COMMAND..."
+    )]
+    RemoteClient(CheckRemoteClientArgs),
 }
 
-// Options for checking either side.
+// Options for checking either side of the protocol.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckCommonArgs {
+    #[command(flatten)]
+    pub(crate) run: CheckRunArgs,
+
+    /// Protocol version to check.
+    ///
+    /// `all` checks every version that the program speaks.
+    #[arg(long, value_enum, value_name = "VERSION", default_value = "all")]
+    pub(crate) protocol: CheckedVersions,
+
+    #[command(flatten)]
+    pub(crate) env: EnvArgs,
+}
+
+// Options for all checks: which are run, and how, and the report.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CheckRunArgs {
     /// Output format.
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: CheckFormat,
@@ -117,12 +173,6 @@ pub(crate) struct CheckCommonArgs {
     #[arg(long, short)]
     pub(crate) verbose: bool,
 
-    /// Protocol version to check.
-    ///
-    /// `all` checks every version that the program speaks.
-    #[arg(long, value_enum, value_name = "VERSION", default_value = "all")]
-    pub(crate) protocol: CheckedVersions,
-
     /// Seconds to wait for each response.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) timeout: u64,
@@ -130,9 +180,6 @@ pub(crate) struct CheckCommonArgs {
     /// Number of checks to run in parallel.
     #[arg(long, value_name = "NUMBER", default_value = "4", value_parser = parse_jobs)]
     pub(crate) jobs: usize,
-
-    #[command(flatten)]
-    pub(crate) env: EnvArgs,
 }
 
 #[derive(Debug, clap::Args)]
@@ -178,6 +225,59 @@ pub(crate) struct CheckClientArgs {
     pub(crate) prompt_timeout: u64,
 
     /// Command that starts the client, with `{agent}` or `{agent-line}` in it.
+    #[arg(last = true, value_name = "CLIENT COMMAND")]
+    pub(crate) client: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CheckServerArgs {
+    #[command(flatten)]
+    pub(crate) run: CheckRunArgs,
+
+    #[command(flatten)]
+    pub(crate) remote: RemoteArgs,
+
+    /// Directory for sessions, on the server.
+    ///
+    /// The default is a temporary directory of this machine, with a small project in it.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<String>,
+
+    /// Prompt that makes the agent do a task.
+    ///
+    /// TASK is one of these: `answer` in words, `run` a command that requires a permission, or do something
+    /// `long` that can be cancelled. The default is a prompt in plain language. Can be repeated.
+    #[arg(long, value_name = "TASK=TEXT", value_parser = parse_task)]
+    pub(crate) prompt_for: Vec<(AgentTask, String)>,
+
+    /// Seconds to wait for each turn.
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub(crate) turn_timeout: u64,
+
+    /// Auth method to log in with, if the agent requires it.
+    #[arg(long, value_name = "ID")]
+    pub(crate) login: Option<String>,
+
+    /// URL of the server.
+    ///
+    /// Schemes are http, https, ws and wss. http and ws mean the same here, and so do https and wss.
+    #[arg(value_name = "URL", required_unless_present = "list")]
+    pub(crate) url: Option<UrlRequest>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CheckRemoteClientArgs {
+    #[command(flatten)]
+    pub(crate) run: CheckRunArgs,
+
+    /// Seconds to wait for the client to send its prompt.
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub(crate) prompt_timeout: u64,
+
+    #[command(flatten)]
+    pub(crate) env: EnvArgs,
+
+    /// Command that starts the client, with `{url}` in it.
     #[arg(last = true, value_name = "CLIENT COMMAND")]
     pub(crate) client: Vec<String>,
 }

@@ -21,6 +21,8 @@ mod cancel;
 mod chat;
 mod check;
 mod check_client;
+#[cfg(unix)]
+mod check_remote;
 mod common;
 #[cfg(unix)]
 mod connect;

@@ -3,10 +3,11 @@
 use hyper::Method;
 use serde_json::json;
 
+use crate::agent_harness::{QUIET, UNKNOWN_METHOD};
 use crate::check::remote_checks;
 use crate::options::AgentTask;
 use crate::remote::http::HttpRequest;
-use crate::remote::server_harness::{QUIET, ServerHarness, UNKNOWN_METHOD};
+use crate::remote::server_harness::ServerHarness;
 use crate::verdict::{CheckStop, fail, require, skip};
 
 remote_checks! { Server "connections";

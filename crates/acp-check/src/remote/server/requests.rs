@@ -3,9 +3,10 @@
 use hyper::Method;
 use serde_json::{Value, json};
 
+use crate::agent_harness::UNKNOWN_METHOD;
 use crate::check::remote_checks;
 use crate::remote::http::HttpRequest;
-use crate::remote::server_harness::{ServerHarness, UNKNOWN_CONNECTION, UNKNOWN_METHOD};
+use crate::remote::server_harness::{ServerHarness, UNKNOWN_CONNECTION};
 use crate::verdict::{CheckStop, fail, require, skip};
 
 remote_checks! { Server "requests";

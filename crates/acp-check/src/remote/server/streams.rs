@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
+use crate::agent_harness::UNKNOWN_METHOD;
 use crate::check::remote_checks;
 use crate::options::AgentTask;
 use crate::remote::http::HttpRequest;
-use crate::remote::server_harness::{ServerHarness, StreamId, UNKNOWN_METHOD};
+use crate::remote::server_harness::{ServerHarness, StreamId};
 use crate::remote::server_sessions::HttpSession;
 use crate::verdict::{CheckStop, fail, require, skip};
 

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
+use crate::agent_harness::UNKNOWN_METHOD;
 use crate::check::remote_checks;
 use crate::options::AgentTask;
-use crate::remote::server_harness::{ServerHarness, UNKNOWN_METHOD};
+use crate::remote::server_harness::ServerHarness;
 use crate::remote::websocket::{ACCEPT, BINARY, CLOSE, CONTINUATION, Frame, PING, PONG, TEXT};
 use crate::remote::websocket_peer::{WebSocketPeer, frame, text};
 use crate::verdict::{CheckStop, require};

@@ -15,6 +15,7 @@ pub(crate) struct PassingFrame {
     pub(crate) from_client: bool,
     pub(crate) opcode: OpCode,
     pub(crate) is_final: bool,
+    pub(crate) mask: Option<[u8; 4]>,
     pub(crate) payload: Vec<u8>,
 }
 
@@ -80,13 +81,13 @@ async fn pass(
             }
             continue;
         };
-        while let Some((mut frame, mask)) = take_frame(from_client, &mut buf) {
+        while let Some(mut frame) = take_frame(from_client, &mut buf) {
             match change(&mut frame) {
                 Fate::Pass => {}
                 Fate::Drop => continue,
                 Fate::Cut => return,
             }
-            if to.write_all(&encode(frame, mask)).await.is_err() {
+            if to.write_all(&encode(frame)).await.is_err() {
                 return;
             }
         }
@@ -94,7 +95,7 @@ async fn pass(
 }
 
 /// Takes the first frame from the buffer, if it is there as a whole.
-fn take_frame(from_client: bool, buf: &mut Vec<u8>) -> Option<(PassingFrame, Option<[u8; 4]>)> {
+fn take_frame(from_client: bool, buf: &mut Vec<u8>) -> Option<PassingFrame> {
     let mut cursor = Cursor::new(&*buf);
     let (header, length) = FrameHeader::parse(&mut cursor).unwrap()?;
     let start = usize::try_from(cursor.position()).unwrap();
@@ -105,26 +106,26 @@ fn take_frame(from_client: bool, buf: &mut Vec<u8>) -> Option<(PassingFrame, Opt
     let bytes: Vec<u8> = buf.drain(..end).collect();
     let mut payload = bytes[start..].to_vec();
     apply(header.mask, &mut payload);
-    let frame = PassingFrame {
+    Some(PassingFrame {
         from_client,
         opcode: header.opcode,
         is_final: header.is_final,
+        mask: header.mask,
         payload,
-    };
-    Some((frame, header.mask))
+    })
 }
 
-fn encode(mut frame: PassingFrame, mask: Option<[u8; 4]>) -> Vec<u8> {
+fn encode(mut frame: PassingFrame) -> Vec<u8> {
     let header = FrameHeader {
         is_final: frame.is_final,
         opcode: frame.opcode,
-        mask,
+        mask: frame.mask,
         ..FrameHeader::default()
     };
     let mut bytes = Vec::new();
     let length = frame.payload.len() as u64;
     header.format(length, &mut bytes).unwrap();
-    apply(mask, &mut frame.payload);
+    apply(frame.mask, &mut frame.payload);
     bytes.extend(frame.payload);
     bytes
 }

@@ -1,33 +1,32 @@
 //! Peers of the remote transport: the right ones, and those that are wrong.
 
+mod client;
+mod client_mutants;
 mod frames;
 mod server;
 mod server_mutants;
 mod server_websocket;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use acp_check::{
-    Check, CheckOptions, CheckOutcome, RemoteServer, Verdict, detect_transports, run_server_checks,
-    server_checks,
+    Check, CheckOptions, CheckOutcome, RemoteServer, Verdict, detect_transports,
+    remote_client_checks, run_remote_client_checks, run_server_checks, server_checks,
 };
 
 use super::{JOBS, PATIENCE, SHORT, options, told};
 use server::{ServerMutant, TestServer};
 
 /// The options for the remote transport. The agent asks before it edits, and not before it runs a command.
-fn remote_options(patience: std::time::Duration) -> CheckOptions {
+fn remote_options(patience: Duration) -> CheckOptions {
     let mut options = options(patience);
     let prompts = &mut options.prompts;
     prompts.insert(acp_check::AgentTask::Run, "edit".to_owned());
     options
 }
 
-async fn run(
-    server: &TestServer,
-    checks: &[Check],
-    patience: std::time::Duration,
-) -> Vec<CheckOutcome> {
+async fn run(server: &TestServer, checks: &[Check], patience: Duration) -> Vec<CheckOutcome> {
     let target = RemoteServer::new(&server.url).unwrap();
     let options = remote_options(patience);
     let offered = detect_transports(&target, &options).await.unwrap();
@@ -38,6 +37,10 @@ async fn run(
 async fn our_server_passes() {
     let server = TestServer::start(None).await;
     let outcomes = run(&server, &server_checks(), PATIENCE).await;
+    require_passed(&outcomes);
+}
+
+fn require_passed(outcomes: &[CheckOutcome]) {
     let wrong = outcomes
         .iter()
         .filter(|outcome| outcome.verdict != Verdict::Pass);
@@ -52,35 +55,53 @@ async fn every_check_of_servers_kills_its_mutants() {
         .into_iter()
         .chain(server_websocket::mutants())
         .collect();
+    kill(
+        &checks,
+        mutants,
+        |mutant| (mutant.kills, mutant.why, mutant.what),
+        |check, mutant, patience| async move {
+            let server = TestServer::start(Some(mutant)).await;
+            run(&server, &[check], patience).await.swap_remove(0)
+        },
+    )
+    .await;
+}
+
+/// Every check catches each mutant that is made for it, for the reason that is wrong with it.
+async fn kill<M, Fut>(
+    checks: &[Check],
+    mutants: Vec<M>,
+    describe: fn(&M) -> (&'static str, &'static str, &'static str),
+    try_once: fn(Check, Arc<M>, Duration) -> Fut,
+) where
+    M: Send + Sync + 'static,
+    Fut: Future<Output = CheckOutcome> + Send + 'static,
+{
     let ids: Vec<String> = checks.iter().map(Check::id).collect();
-    let without = ids
-        .iter()
-        .filter(|id| !mutants.iter().any(|mutant| mutant.kills == **id));
-    let without: Vec<&String> = without.collect();
+    let is_killer = |id: &String| mutants.iter().any(|mutant| describe(mutant).0 == *id);
+    let without: Vec<&String> = ids.iter().filter(|id| !is_killer(id)).collect();
     let total = mutants.len();
     let room = Arc::new(tokio::sync::Semaphore::new(JOBS));
     let mut running = tokio::task::JoinSet::new();
     for mutant in mutants {
-        let check = checks.iter().find(|check| check.id() == mutant.kills);
-        let check = *check.unwrap_or_else(|| panic!("{} is no check", mutant.kills));
+        let (kills, why, what) = describe(&mutant);
+        let check = checks.iter().find(|check| check.id() == kills);
+        let check = *check.unwrap_or_else(|| panic!("{kills} is no check"));
         let room = Arc::clone(&room);
         running.spawn(async move {
             let _turn = room.acquire_owned().await;
             let mutant = Arc::new(mutant);
             let mut escaped = None;
             for patience in SHORT {
-                let server = TestServer::start(Some(Arc::clone(&mutant))).await;
-                let mut outcomes = run(&server, &[check], patience).await;
-                let outcome = outcomes.swap_remove(0);
-                if let Verdict::Fail(why) | Verdict::Warn(why) = &outcome.verdict
-                    && why.contains(mutant.why)
+                let outcome = try_once(check, Arc::clone(&mutant), patience).await;
+                if let Verdict::Fail(reason) | Verdict::Warn(reason) = &outcome.verdict
+                    && reason.contains(why)
                 {
                     return None;
                 }
                 escaped = Some(outcome);
             }
             escaped.map(|outcome| {
-                let (kills, what, why) = (mutant.kills, mutant.what, mutant.why);
                 format!(
                     "{kills}: {what}: not caught for {why:?}\n{}",
                     told(&outcome)
@@ -93,7 +114,7 @@ async fn every_check_of_servers_kills_its_mutants() {
         alive.extend(tried.unwrap());
     }
     println!(
-        "{} checks of servers, {total} mutants, {} killed",
+        "{} checks, {total} mutants, {} killed",
         checks.len(),
         total - alive.len()
     );
@@ -102,6 +123,33 @@ async fn every_check_of_servers_kills_its_mutants() {
         without.is_empty(),
         "checks that no mutant fails: {without:?}"
     );
+}
+
+#[tokio::test]
+async fn our_client_passes() {
+    let checks = remote_client_checks();
+    let client = client::target(client::start);
+    let options = remote_options(PATIENCE);
+    let outcomes = run_remote_client_checks(client, &checks, options, |_| {}).await;
+    require_passed(&outcomes);
+}
+
+#[tokio::test]
+async fn every_check_of_clients_kills_its_mutants() {
+    let checks = remote_client_checks();
+    let mutants = client_mutants::mutants();
+    kill(
+        &checks,
+        mutants,
+        |mutant| (mutant.kills, mutant.why, mutant.what),
+        |check, mutant, patience| async move {
+            let client = client::target(client::mutated(mutant.change));
+            let options = remote_options(patience);
+            let mut outcomes = run_remote_client_checks(client, &[check], options, |_| {}).await;
+            outcomes.swap_remove(0)
+        },
+    )
+    .await;
 }
 
 /// What is not offered is not blamed, but for what says that it should be.

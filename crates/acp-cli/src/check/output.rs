@@ -1,0 +1,168 @@
+//! What all kinds of checks share: which are chosen, the progress, the baseline and the report.
+
+use std::io::{IsTerminal, Write};
+
+use acp_check::report::{CheckReport, TextStyle};
+use acp_check::{Check, Verdict, baseline};
+use globset::{Glob, GlobSetBuilder};
+
+use crate::args::check::{CheckFormat, CheckRunArgs};
+use crate::exit::CommandExit;
+
+/// The line width to use if the width of the terminal is unknown.
+const DEFAULT_WIDTH: usize = 120;
+
+/// Returns the ids of the checks that are expected to fail.
+pub(super) fn read_baseline(args: &CheckRunArgs) -> Result<Vec<String>, CommandExit> {
+    let Some(path) = &args.baseline else {
+        return Ok(Vec::new());
+    };
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(baseline::parse_baseline(&text)),
+        Err(e) => {
+            let path = path.display();
+            Err(CommandExit::usage(format!(
+                "--baseline: cannot read {path}: {e}"
+            )))
+        }
+    }
+}
+
+/// Writes a report, and returns the exit that corresponds to it.
+pub(super) fn finish(
+    args: &CheckRunArgs,
+    report: &CheckReport,
+) -> Result<CommandExit, CommandExit> {
+    write_report(args, report)?;
+    Ok(report_exit(report, args.strict))
+}
+
+/// Returns the exit that corresponds to a report.
+fn report_exit(report: &CheckReport, strict: bool) -> CommandExit {
+    let broken = report
+        .outcomes
+        .iter()
+        .all(|outcome| matches!(outcome.verdict, Verdict::Harness(_)));
+    if broken && !report.outcomes.is_empty() {
+        let why = report
+            .outcomes
+            .first()
+            .and_then(|outcome| outcome.verdict.reason());
+        return CommandExit::agent_failed(why.unwrap_or("no checks could be run"));
+    }
+    if report.has_passed(strict) {
+        CommandExit::SUCCESS
+    } else {
+        CommandExit {
+            code: 1,
+            message: None,
+        }
+    }
+}
+
+fn write_report(args: &CheckRunArgs, report: &CheckReport) -> Result<(), CommandExit> {
+    let stdout = std::io::stdout();
+    let text = match args.format {
+        CheckFormat::Text => report.to_text(TextStyle {
+            color: args.out.is_none()
+                && stdout.is_terminal()
+                && std::env::var_os("NO_COLOR").is_none(),
+            verbose: args.verbose,
+            width: DEFAULT_WIDTH,
+        }),
+        CheckFormat::Json => format!("{:#}\n", report.to_json()),
+        CheckFormat::Junit => report
+            .to_junit()
+            .map_err(|e| CommandExit::failed(format!("cannot write the XML report: {e}")))?,
+        CheckFormat::Html => report.to_html(),
+    };
+    match &args.out {
+        Some(path) => std::fs::write(path, text).map_err(|e| {
+            let path = path.display();
+            CommandExit::failed(format!("cannot write {path}: {e}"))
+        }),
+        None => match stdout.lock().write_all(text.as_bytes()) {
+            Ok(()) => Ok(()),
+            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Err(CommandExit::STDOUT_CLOSED),
+            Err(e) => Err(CommandExit::failed(format!("cannot write to stdout: {e}"))),
+        },
+    }
+}
+
+/// Returns the checks that `--only` selects.
+pub(super) fn filter_checks(
+    args: &CheckRunArgs,
+    checks: Vec<Check>,
+) -> Result<Vec<Check>, CommandExit> {
+    if args.only.is_empty() {
+        return Ok(checks);
+    }
+    let mut globs = GlobSetBuilder::new();
+    for glob in &args.only {
+        let glob = Glob::new(glob).map_err(|e| CommandExit::usage(format!("--only: {e}")))?;
+        globs.add(glob);
+    }
+    let globs = globs
+        .build()
+        .map_err(|e| CommandExit::usage(format!("--only: {e}")))?;
+    let chosen = checks
+        .into_iter()
+        .filter(|check| globs.is_match(check.id()));
+    let chosen: Vec<Check> = chosen.collect();
+    if chosen.is_empty() {
+        let message = "--only: no matching checks; list all checks with --list";
+        return Err(CommandExit::usage(message));
+    }
+    Ok(chosen)
+}
+
+/// Lists the checks that `--only` selects.
+pub(super) fn list_checks(
+    args: &CheckRunArgs,
+    checks: Vec<Check>,
+) -> Result<CommandExit, CommandExit> {
+    let mut stdout = std::io::stdout().lock();
+    for check in filter_checks(args, checks)? {
+        let (id, level, requirement) = (check.id(), check.level, check.sentence());
+        if writeln!(stdout, "{id:<34} {level:<6} {requirement}").is_err() {
+            return Err(CommandExit::STDOUT_CLOSED);
+        }
+    }
+    Ok(CommandExit::SUCCESS)
+}
+
+/// The progress of the checks, shown on the terminal.
+pub(super) struct CheckProgress {
+    shown: bool,
+    done_count: std::cell::Cell<usize>,
+    total: usize,
+}
+
+impl CheckProgress {
+    pub(super) fn new(all: usize) -> Self {
+        let shown = std::io::stderr().is_terminal();
+        Self {
+            shown,
+            done_count: 0.into(),
+            total: all,
+        }
+    }
+
+    pub(super) fn increment(&self) {
+        self.done_count.set(self.done_count.get() + 1);
+        if self.shown {
+            let _ = write!(
+                std::io::stderr(),
+                "\r{} of {}",
+                self.done_count.get(),
+                self.total
+            );
+        }
+    }
+
+    pub(super) fn clear(&self) {
+        if self.shown {
+            let _ = write!(std::io::stderr(), "\r\u{1b}[K");
+        }
+    }
+}
