@@ -1,8 +1,8 @@
-//! Estimates how much memory a message takes once it is parsed, from its text.
+//! Estimates from the text of a message how much memory it takes once it is parsed.
 
 use super::{MAP, STRING};
 
-/// The memory per byte of text. Parts that may be malformed are copied once.
+/// The memory per byte of text, in bytes. Parts that can be malformed are copied once.
 const TEXT: usize = 2;
 /// The memory of an object, in bytes. A protocol struct is smaller than a map.
 const OBJECT: usize = MAP;
@@ -12,7 +12,7 @@ const LIST: usize = 192;
 /// half full.
 const ITEM: usize = 192;
 
-/// Returns the estimated memory of a message, in bytes, if it is more than `limit`.
+/// Estimates the memory that a message takes, in bytes. Returns `None` if it is at most `limit`.
 pub(crate) fn excess_over(text: &[u8], limit: usize) -> Option<usize> {
     // No byte counts for more than this.
     if text.len() <= limit / (TEXT + OBJECT) || upper_bound(text) <= limit {
@@ -43,7 +43,7 @@ fn upper_bound(text: &[u8]) -> usize {
     sum
 }
 
-/// Returns the estimated memory of a message, in bytes. The message does not have to be valid JSON.
+/// Estimates the memory that a message takes once it is parsed, in bytes. The message does not have to be valid JSON.
 pub(crate) fn parsed_memory(text: &[u8]) -> usize {
     let mut sum = text.len().saturating_mul(TEXT);
     let mut rest = text;
@@ -63,7 +63,7 @@ pub(crate) fn parsed_memory(text: &[u8]) -> usize {
     sum
 }
 
-/// Returns what follows after the end of a string.
+/// Returns the text after the end of a string.
 fn skip_string(mut text: &[u8]) -> &[u8] {
     while let Some(at) = memchr::memchr2(b'"', b'\\', text) {
         let escape = text.get(at) == Some(&b'\\');
@@ -100,7 +100,7 @@ mod tests {
             plain + TEXT * text.len()
         );
         assert_eq!(parsed_memory(br#"{"a":[]}"#), plain + LIST - STRING);
-        // A text truncated anywhere is counted as far as it goes.
+        // A truncated text is counted up to its end.
         assert!(parsed_memory(br#"{"a":"\"#) > 0);
         assert_eq!(parsed_memory(b""), 0);
     }

@@ -274,7 +274,7 @@ async fn requests_beyond_the_backlog_fail_and_no_update_is_lost() {
     peer.alive().await;
     let log = noted(&log);
     assert!(
-        log[0].starts_with("the response is queued behind "),
+        log[0].starts_with("the response has to wait behind "),
         "{}",
         log[0]
     );
@@ -301,7 +301,7 @@ async fn a_backlog_of_tiny_messages_is_bounded() {
     peer.bytes(&tiny).await;
     peer.alive().await;
     assert!(
-        noted(&log)[0].starts_with("the response is queued behind "),
+        noted(&log)[0].starts_with("the response has to wait behind "),
         "{:?}",
         noted(&log)
     );
