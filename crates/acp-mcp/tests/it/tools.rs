@@ -227,7 +227,7 @@ async fn what_cannot_be_told_is_refused_as_the_server_starts() {
     assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
     assert_eq!(
         error.to_string(),
-        "tool name is empty: `` (description: `Do something`)"
+        "a tool has an empty name: `` (description: `Do something`)"
     );
     let list = ToolServer::tools("editor").tool("list", "Takes a list", async |_: Vec<u8>| Ok(()));
     let error = list.start(no_proxy()).unwrap_err().to_string();
