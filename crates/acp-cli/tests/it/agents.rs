@@ -225,7 +225,7 @@ fn what_a_project_brings_is_not_run_unasked() {
     let run = || acp(&["run", "--agent", "helper", "/help"]);
     program(&project.file("helper"), "helper");
     brings(&project, "[agents.helper]\ncommand = './helper'\n");
-    let refused = run().code(2).says("has not been allowed");
+    let refused = run().code(2).says("you have not allowed");
     assert!(refused.stderr.contains("acp agents allow\n"), "{refused:?}");
     // Nobody can be asked here; what would be is shown.
     let shown = acp(&["agents", "allow"])
@@ -240,11 +240,11 @@ fn what_a_project_brings_is_not_run_unasked() {
     // Each change is asked about again, and what was there before is not.
     let changed = "[agents.helper]\ncommand = './helper'\nenv = { PATH = '/tmp' }\n";
     brings(&project, changed);
-    run().code(2).says("has not been allowed");
+    run().code(2).says("you have not allowed");
     brings(&project, "[agents.helper]\ncommand = './helper'\n");
     assert_eq!(started(&project, "helper"), None);
     acp(&["agents", "revoke"]).code(0).shows(&["revoked"]);
-    run().code(2).says("has not been allowed");
+    run().code(2).says("you have not allowed");
     assert_eq!(started(&project, "helper"), None);
 }
 
@@ -326,7 +326,7 @@ fn what_is_wrong_with_the_configuration_is_said() {
     for (text, said) in [
         ("[agents.x]\ncommnad = 'y'\n", "line 2: unknown field"),
         ("[agents.x]\nmode = 'plan'\n", "`command` is missing"),
-        ("[agents.x]\ncommand = './y'\n", "use a name in PATH"),
+        ("[agents.x]\ncommand = './y'\n", "the name of a program in PATH"),
         (
             "[agents.x]\ncommand = \"y 'z\"\n",
             "unclosed quote in the command",

@@ -166,7 +166,7 @@ fn a_well_known_agent_keeps_its_own_where_it_may_only_read() {
     let run = run.env("HOME", home.path()).env_remove("CODEX_HOME");
     common::CommandResult::of(run.output().unwrap())
         .code(0)
-        .says("not making ~/.codex writable");
+        .says("~/.codex stays read-only");
     assert!(!project.file("state").exists());
 }
 

@@ -11,7 +11,7 @@ use crate::mcp_servers::McpServerSettings;
 /// The maximum length of an agent's name, in characters.
 const MAX_NAME_CHARS: usize = 64;
 
-/// The settings of an agent.
+/// The settings of an agent: its command, environment, mode and options.
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -19,10 +19,10 @@ pub struct AgentSettings {
     /// The agent's program and arguments. Optional for well-known agents.
     #[serde(default, deserialize_with = "command")]
     pub command: Option<Vec<String>>,
-    /// The agent's environment variables, with their values.
+    /// The values of environment variables to set for the agent.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// The names of variables to pass on from this process.
+    /// The names of environment variables to pass on from this process.
     #[serde(default)]
     pub pass: Vec<String>,
     /// The mode in which the agent's sessions start.
@@ -38,7 +38,7 @@ pub struct AgentSettings {
     pub mcp_servers: Vec<McpServerSettings>,
 }
 
-/// Omits the values of environment variables, which may be secret.
+/// Leaves out the values of environment variables, which may be secret.
 impl fmt::Debug for AgentSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AgentSettings")
@@ -48,14 +48,14 @@ impl fmt::Debug for AgentSettings {
 }
 
 impl AgentSettings {
-    /// Returns the config options as pairs of id and value, in the form used on the command line.
+    /// Returns the config options as pairs of id and value, in the form that the command line uses.
     pub fn options(&self) -> impl Iterator<Item = (String, String)> {
         let typed = |(key, value): (&String, &OptionValue)| (key.clone(), value.to_string());
         self.options.iter().map(typed)
     }
 }
 
-/// The value of a config option.
+/// The value of a config option: a string, an integer or a boolean.
 #[derive(Clone, Deserialize)]
 #[serde(
     untagged,
@@ -133,7 +133,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
 /// other relative path against `base`, if given.
 ///
 /// # Errors
-/// Fails if the path would mean a different file in each directory.
+/// Fails if the path is relative and there is no `base`, or if the home directory is unknown.
 pub(crate) fn resolve_program(written: &str, base: Option<&Path>) -> Result<String, String> {
     if let Some(rest) = written.strip_prefix("~/") {
         let home = std::env::home_dir().ok_or("no home directory")?;
@@ -144,12 +144,12 @@ pub(crate) fn resolve_program(written: &str, base: Option<&Path>) -> Result<Stri
     match base {
         _ if is_name || path.is_absolute() => Ok(written.to_owned()),
         Some(base) => {
-            // Without a leading `.`.
+            // Remove a leading `.`.
             let file: PathBuf = base.join(path).components().collect();
             Ok(file.to_string_lossy().into_owned())
         }
         None => Err(format!(
-            "command {written:?} is a relative path; use a name in PATH, or an absolute path"
+            "command {written:?} is a relative path; use an absolute path, or the name of a program in PATH"
         )),
     }
 }
