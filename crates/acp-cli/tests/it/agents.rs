@@ -326,7 +326,10 @@ fn what_is_wrong_with_the_configuration_is_said() {
     for (text, said) in [
         ("[agents.x]\ncommnad = 'y'\n", "line 2: unknown field"),
         ("[agents.x]\nmode = 'plan'\n", "`command` is missing"),
-        ("[agents.x]\ncommand = './y'\n", "the name of a program in PATH"),
+        (
+            "[agents.x]\ncommand = './y'\n",
+            "the name of a program in PATH",
+        ),
         (
             "[agents.x]\ncommand = \"y 'z\"\n",
             "unclosed quote in the command",

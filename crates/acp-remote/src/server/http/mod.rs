@@ -1,4 +1,4 @@
-//! Streamable HTTP: POST, GET and DELETE, and the life of a connection.
+//! Serves streamable HTTP: POST, GET and DELETE, and the life of a connection.
 
 mod events;
 mod get;
@@ -30,26 +30,27 @@ use crate::pipe::{DroppedHalves, IncomingPipe, transport};
 pub(super) use self::get::get;
 pub(super) use self::post::{UNIT, post};
 
-/// How long a handler may take to return after its client is gone.
+/// How long a handler has to return after its client is gone.
 const LINGER: Duration = Duration::from_secs(30);
 
-/// A connection over HTTP.
+/// A server's connection over HTTP.
 pub(super) struct HttpConnection {
     pub(super) incoming: Arc<IncomingPipe>,
     pub(super) streams: Arc<Streams>,
-    /// One POST after the other puts its messages into `incoming`. The value is the position after the last one.
+    /// A lock that lets one POST at a time put its messages into `incoming`. Its value is the position after the last
+    /// message.
     pub(super) inbox: Mutex<u64>,
     rate: std::sync::Mutex<RateLimiter>,
-    /// How many POSTs are being received.
+    /// The number of POSTs that are being received.
     posts: AtomicUsize,
-    /// Cancelled when the client ends the connection.
+    /// The token that is cancelled when the client ends the connection.
     ended: CancellationToken,
 }
 
 impl HttpConnection {
     fn new(config: &ServerConfig, resumes: Option<usize>) -> Self {
         let limits = &config.limits;
-        // Acknowledgements of what was read are the answers to POSTs.
+        // Responses to POSTs acknowledge what was read.
         let work = Arc::new(Notify::new());
         let gone = Arc::new(DroppedHalves::default());
         Self {
@@ -68,12 +69,12 @@ impl HttpConnection {
         PostInProgress(Arc::clone(self))
     }
 
-    /// Returns `true` if the client has no stream open, and sends nothing.
+    /// Returns `true` if the client has no open stream and is not sending anything.
     fn is_client_away(&self) -> bool {
         self.posts.load(Ordering::Relaxed) == 0 && !self.streams.is_any_open()
     }
 
-    /// Counts a request against the limit of requests per second.
+    /// Counts a request. Returns `false` if it exceeds the limit of requests per second.
     fn is_within_rate(&self) -> bool {
         let limiter = self.rate.lock();
         limiter
@@ -92,7 +93,7 @@ impl Drop for PostInProgress {
     }
 }
 
-/// Counts requests per second: a bucket that is refilled steadily.
+/// Limits the number of requests per second, as a token bucket.
 #[derive(Debug)]
 struct RateLimiter {
     per_second: f64,
@@ -101,7 +102,7 @@ struct RateLimiter {
 }
 
 impl RateLimiter {
-    /// How many seconds' worth of requests may come at once.
+    /// The number of seconds whose requests can arrive all at once.
     const BURST: f64 = 10.0;
 
     fn new(per_second: u32) -> Self {
@@ -142,7 +143,7 @@ pub(super) fn find(
         Some(ServedConnection::Http(connection)) => Ok((id.to_owned(), connection)),
         _ => Err(Refusal::new(
             StatusCode::NOT_FOUND,
-            "unknown connection: it has ended, or the server was restarted",
+            "unknown connection: it has ended, or the server has restarted",
         )),
     }
 }
@@ -161,7 +162,7 @@ fn session_header(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
     }
 }
 
-/// Answers DELETE: ends a connection.
+/// Responds to DELETE, which ends a connection.
 pub(super) fn delete(registry: &Registry, headers: &HeaderMap) -> Response<ResponseBody> {
     match find(registry, headers) {
         Ok((id, connection)) => {
@@ -173,7 +174,7 @@ pub(super) fn delete(registry: &Registry, headers: &HeaderMap) -> Response<Respo
     }
 }
 
-/// Runs the handler of a connection until it has ended and the client knows.
+/// Runs the handler of a connection until it has ended and the client has been notified.
 async fn live<H: ConnectionHandler>(
     handler: Arc<H>,
     registry: Arc<Registry>,
@@ -217,7 +218,7 @@ async fn live<H: ConnectionHandler>(
             let is_draining = registry.draining.is_cancelled() && status.is_normal();
             streams.close(if is_draining { going_away() } else { status });
             tokio::select! {
-                // The client reads the rest, and may come back for it.
+                // The client reads the rest, and can come back for it.
                 () = streams.drained() => {}
                 () = connection.ended.cancelled() => {}
                 () = &mut watching => {}
@@ -227,7 +228,7 @@ async fn live<H: ConnectionHandler>(
             }
         }
         None => {
-            // Nobody reads any more, so writing must not wait for anyone.
+            // Nobody reads any more, so writing must not wait for a reader.
             streams.close(CloseStatus::normal());
             streams.discard();
             tokio::select! {
@@ -241,7 +242,7 @@ async fn live<H: ConnectionHandler>(
     tracing::debug!(id = info.id, "connection ended");
 }
 
-/// Returns when the client has been away for too long.
+/// Waits until the client has been away for too long.
 async fn watch(connection: &HttpConnection, grace: Duration) {
     // With the extension off, a client still needs time between `initialize` and its first stream.
     let grace = grace.max(Duration::from_secs(5));

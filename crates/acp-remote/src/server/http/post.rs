@@ -1,4 +1,4 @@
-//! POST: takes messages.
+//! Handles POST, which sends messages to the agent.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,12 +24,12 @@ use crate::server::registry::{Registry, count};
 use crate::server::responses::text;
 use crate::websocket::replace_line_feeds;
 
-/// How many bytes a unit of the limit for all bodies has.
+/// The size of a unit of the limit for all bodies, in bytes.
 pub(in crate::server) const UNIT: usize = 4096;
 
 type Answer = Response<ResponseBody>;
 
-/// Answers POST.
+/// Responds to a POST that contains messages or an acknowledgement.
 pub(in crate::server) async fn post<H: ConnectionHandler, B>(
     config: &ServerConfig,
     registry: &Arc<Registry>,
@@ -72,7 +72,7 @@ where
     B: Body<Data = Bytes> + Send,
     B::Error: fmt::Display + Send,
 {
-    // Reject what is known to be wrong before the body arrives.
+    // Reject everything that is known to be wrong before the body arrives.
     let known = headers
         .contains_key(header::CONNECTION_ID)
         .then(|| find(registry, headers))
@@ -149,7 +149,7 @@ where
     .await
 }
 
-/// Checks the type of the body. Returns whether it is a list of messages.
+/// Checks the type of the body. Returns `true` if the body is a list of messages.
 fn check_content_type(headers: &HeaderMap, is_numbered: bool) -> Result<bool, Refusal> {
     let kind = headers
         .get(CONTENT_TYPE)
@@ -172,7 +172,7 @@ fn check_content_type(headers: &HeaderMap, is_numbered: bool) -> Result<bool, Re
     ))
 }
 
-/// Reads a body up to the limit of a message, and takes as much of the limit for all bodies.
+/// Reads a body up to the maximum length of a message, and reserves its size from the limit for all bodies.
 async fn read_body<'a, B>(
     config: &ServerConfig,
     registry: &Registry,
@@ -188,7 +188,7 @@ where
         count(&registry.counters.limited);
         Refusal::new(
             StatusCode::PAYLOAD_TOO_LARGE,
-            format!("a message may have {most} bytes at most"),
+            format!("the message is too long: the limit is {most} bytes"),
         )
     };
     if body.size_hint().lower() > most as u64 {
@@ -202,7 +202,7 @@ where
             let frame = frame.map_err(|error| {
                 Refusal::new(
                     StatusCode::BAD_REQUEST,
-                    format!("the body did not arrive: {error}"),
+                    format!("cannot read the body: {error}"),
                 )
             })?;
             let Ok(mut data) = frame.into_data() else {
@@ -217,7 +217,7 @@ where
                 .div_ceil(UNIT);
             if needed > 0 {
                 let needed = u32::try_from(needed).unwrap_or(u32::MAX);
-                // Never closed.
+                // The semaphore is never closed.
                 if let Ok(more) = bodies.acquire_many(needed).await {
                     match &mut permits {
                         Some(permits) => permits.merge(more),
@@ -253,12 +253,12 @@ fn read(line: &[u8]) -> Result<Head<'_>, Refusal> {
         }
         NotAMessage::Invalid => Refusal::new(
             StatusCode::BAD_REQUEST,
-            "the body is not a message of JSON-RPC 2.0",
+            "the body is not a JSON-RPC 2.0 message",
         ),
     })
 }
 
-/// Checks the session that a message names against the header.
+/// Checks that the session in a message is the session in the header.
 fn check_session(head: &Head<'_>, header: Option<&str>) -> Result<(), Refusal> {
     let Some(session) = &head.session else {
         return Ok(());
@@ -283,7 +283,7 @@ fn check_session(head: &Head<'_>, header: Option<&str>) -> Result<(), Refusal> {
     }
 }
 
-/// Passes messages to the agent, once there is room.
+/// Passes messages to the agent once there is room.
 async fn deliver(
     registry: &Registry,
     connection: &HttpConnection,
@@ -303,14 +303,14 @@ async fn deliver(
     for (line, head) in messages {
         let length = line.len() as u64 + 1;
         if skip >= length {
-            // It was received before.
+            // The message was already received.
             skip -= length;
             continue;
         }
         if skip > 0 {
             return Err(Refusal::new(
                 StatusCode::CONFLICT,
-                "Acp-Position is within a message",
+                "Acp-Position is in the middle of a message",
             ));
         }
         connection.incoming.wait_for_room().await;
@@ -325,7 +325,7 @@ async fn deliver(
                 }
                 Refused::DuplicateId => Refusal::new(
                     StatusCode::BAD_REQUEST,
-                    "a request with this id is in flight",
+                    "a request with this id is already in flight",
                 ),
             })?;
         connection.incoming.push_message(line, true);
@@ -334,7 +334,7 @@ async fn deliver(
     Ok(text(StatusCode::ACCEPTED, ""))
 }
 
-/// Handles a POST that acknowledges what was received of a stream.
+/// Handles a POST that acknowledges a position of a stream.
 fn acknowledge(connection: &HttpConnection, headers: &HeaderMap) -> Result<Answer, Refusal> {
     let name = session_header(headers)?.unwrap_or_default();
     let position = headers
