@@ -15,11 +15,11 @@ use toml::Spanned;
 pub struct BundledSettings {
     /// The model that sessions start with.
     pub model: Option<Spanned<String>>,
-    /// The base URL of the model's server, if it is not the provider's.
+    /// The base URL of the model's server, if it differs from the provider's.
     pub base_url: Option<String>,
-    /// The size of the context window, in tokens.
+    /// The size of the model's context window, in tokens.
     pub context_window: Option<NonZeroU64>,
-    /// The thought level.
+    /// The thought level that sessions start with.
     pub thought_level: Option<Spanned<String>>,
     /// The mode in which sessions start.
     pub mode: Option<Spanned<String>>,
@@ -39,13 +39,13 @@ pub struct ModelSettings {
     pub provider: String,
     /// The model's name at the provider.
     pub name: String,
-    /// The base URL of the server, if it is not the provider's.
+    /// The base URL of the server, if it differs from the provider's.
     pub base_url: Option<String>,
     /// The environment variable that contains the API key.
     pub key_env: Option<String>,
-    /// The thought level.
+    /// The thought level to use with the model.
     pub thought_level: Option<Spanned<String>>,
-    /// The size of the context window, in tokens.
+    /// The size of the model's context window, in tokens.
     pub context_window: Option<NonZeroU64>,
     /// Whether the model accepts images.
     pub images: Option<bool>,

@@ -1,4 +1,4 @@
-//! `[chat]` in `config.toml`: the terminal client.
+//! `[chat]` in `config.toml`: the settings of the terminal client.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ChatSettings {
-    /// The background color that the theme is chosen for. By default, the one that the terminal reports.
+    /// The background color to choose the theme for. By default, the terminal's own.
     pub theme: Option<Background>,
     /// How to show images.
     #[serde(default)]
@@ -22,7 +22,7 @@ pub struct ChatSettings {
     pub keys: BTreeMap<String, Vec<String>>,
 }
 
-/// The background of a terminal.
+/// Whether a terminal's background is dark or light.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Background {
@@ -37,17 +37,17 @@ pub enum Background {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ImageMode {
-    /// The best method that the terminal supports.
+    /// Use the best method that the terminal supports.
     #[default]
     Auto,
-    /// kitty's graphics protocol and its Unicode placeholders: kitty, Ghostty.
+    /// Use kitty's graphics protocol with Unicode placeholders: kitty, Ghostty.
     Kitty,
-    /// iTerm2's inline images: iTerm2, `WezTerm`, Konsole, mintty.
+    /// Use iTerm2's inline images: iTerm2, `WezTerm`, Konsole, mintty.
     Iterm2,
-    /// Sixel graphics: xterm, foot, Windows Terminal.
+    /// Use Sixel graphics: xterm, foot, Windows Terminal.
     Sixel,
-    /// Half blocks in two colors each. Requires a terminal with 256 colors.
+    /// Draw with half blocks in two colors each. Requires a terminal with 256 colors.
     Blocks,
-    /// No images. A line of text describes each image instead.
+    /// Show no images. A line of text describes each image instead.
     Off,
 }

@@ -1,4 +1,4 @@
-//! `config.toml` in the user's configuration directory.
+//! Reads `config.toml` in the user's configuration directory.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -29,13 +29,13 @@ pub struct UserConfig {
     /// `[[mcp_servers]]`: MCP servers for the bundled agent.
     #[serde(default)]
     pub mcp_servers: Vec<McpServerSettings>,
-    /// `[agents.NAME]`: agents by name.
+    /// `[agents.NAME]`: the settings of agents, by name.
     #[serde(default)]
     pub agents: BTreeMap<String, AgentSettings>,
-    /// `[chat]`: the terminal client.
+    /// `[chat]`: the settings of the terminal client.
     #[serde(default)]
     pub chat: ChatSettings,
-    /// The name of the agent to use when none is named.
+    /// The name of the agent to use when the user does not name one.
     pub default_agent: Option<String>,
     #[serde(skip)]
     source: ConfigSource,
@@ -48,8 +48,8 @@ impl UserConfig {
         Some(paths::config_dir()?.join(CONFIG_FILE))
     }
 
-    /// Returns the path of the configuration file for use in messages, or only its name if there is no configuration
-    /// directory.
+    /// Formats the path of the configuration file for messages. If there is no configuration directory, returns only
+    /// the file's name.
     #[must_use]
     pub fn display_path() -> String {
         Self::file().map_or_else(|| CONFIG_FILE.to_owned(), |file| paths::display_path(&file))
@@ -80,7 +80,7 @@ impl UserConfig {
 
     /// Builds an error about a configuration value, including its line number.
     ///
-    /// This is for values that can only be validated by the code that uses them.
+    /// Use this for values that only the code that uses them can validate.
     pub fn value_error<T>(&self, value: &Spanned<T>, what: impl std::fmt::Display) -> ConfigError {
         self.source.error_at(Some(value.span()), &what.to_string())
     }

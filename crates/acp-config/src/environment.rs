@@ -23,7 +23,7 @@ pub struct EnvironmentSettings {
 
 /// A variable requested on the command line, as `NAME` or `NAME=VALUE`.
 ///
-/// It is validated when an agent's environment is created. Errors do not show its value.
+/// The variable is validated when an agent's environment is created. Errors do not show its value.
 #[derive(Clone)]
 pub struct EnvRequest(String);
 
@@ -42,11 +42,11 @@ impl FromStr for EnvRequest {
     }
 }
 
-/// The environment of an agent.
+/// The environment variables that an agent gets.
 #[derive(Debug, Clone, Default)]
 pub struct AgentEnvironment {
     environment: Environment,
-    /// The command-line arguments that give another run the same environment. They do not contain values of variables.
+    /// The command-line arguments with which another run gets the same environment, without the values of variables.
     args: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ impl AgentEnvironment {
         Self::add_requests(configured_environment(everyone)?, requests)
     }
 
-    /// Creates the environment for an agent that has its own settings. `wrong` creates an error about those settings.
+    /// Creates the environment for an agent that has its own settings. `wrong` creates an error about these settings.
     pub(crate) fn for_agent(
         everyone: &EnvironmentSettings,
         settings: &AgentSettings,
@@ -114,7 +114,7 @@ impl AgentEnvironment {
             environment = environment.set(name, value);
             typed.push(match request == name {
                 true => format!("--env {name}"),
-                // The value is omitted, because this is shown.
+                // Omit the value, because the arguments are shown to the user.
                 false => format!("--env {name}=..."),
             });
         }
@@ -124,13 +124,13 @@ impl AgentEnvironment {
         })
     }
 
-    /// Returns the environment variables.
+    /// Returns the variables with which to start the agent.
     #[must_use]
     pub fn environment(&self) -> Environment {
         self.environment.clone()
     }
 
-    /// Returns the command-line arguments that give another run the same environment. They do not contain values of
+    /// Returns the command-line arguments with which another run gets the same environment, without the values of
     /// variables.
     #[must_use]
     pub fn to_args(&self) -> &[String] {
@@ -140,8 +140,8 @@ impl AgentEnvironment {
     /// Returns advice for a failed authentication, if an API key is set in this process but was not passed to the
     /// agent.
     ///
-    /// The variables are those named in the agent's message, or, if there are none, those that look like a key for this
-    /// agent.
+    /// The hint is about the variables in the agent's message. If there are none, it is about variables that look like
+    /// a key for this agent.
     #[must_use]
     pub fn missing_key_hint(&self, agent: &[String], said: &str) -> Option<String> {
         let is_missing = |name: &str| {
@@ -188,7 +188,7 @@ fn configured_environment(everyone: &EnvironmentSettings) -> Result<Environment,
     Ok(environment)
 }
 
-/// Returns `true` if a variable's name looks like an API key for the agent with this command.
+/// Returns `true` if a variable's name looks like an API key for an agent.
 fn looks_like_key(name: &str, agent: &str) -> bool {
     let is_key = ["_API_KEY", "_TOKEN", "_KEY"]
         .iter()

@@ -1,5 +1,5 @@
 //! The user's configuration of an [Agent Client Protocol](https://agentclientprotocol.com) client, and the state that
-//! is stored for the user between runs. This crate reads the configuration and validates what can be validated without
+//! is stored for the user between runs. This crate reads the configuration, and validates it as far as possible without
 //! an agent or a screen. The rest is passed on unchanged.
 //!
 //! | type                    | purpose                                                     | configured in |
@@ -18,7 +18,7 @@
 //! | [`PermissionSources`]   | what agents may do in a project                             | `permissions.toml` |
 //! | [`SessionNames`]        | names of an agent's sessions                                | stored |
 //!
-//! Parsing a command line and printing are up to the caller.
+//! The caller parses the command line and prints.
 
 mod agents;
 mod bundled;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::error::ConfigError;
 
-/// A server in the format of editor settings.
+/// An MCP server in the format of editor settings.
 #[derive(Deserialize)]
 struct ServerSettings {
     #[serde(rename = "type")]
@@ -59,7 +59,7 @@ fn parse_servers(text: &str) -> Result<Vec<McpServer>, String> {
         .collect()
 }
 
-/// Describes a JSON error without the invalid value, which may be a key or token.
+/// Describes a JSON error without the invalid value, which may be an API key or a token.
 fn describe_error(error: &serde_json::Error) -> String {
     let what = error.to_string();
     match (what.split_once(": "), what.rsplit_once(", expected ")) {

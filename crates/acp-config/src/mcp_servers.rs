@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::quote::quote;
 
-/// The settings of an MCP server, which is either a program (`command`) or at a URL (`url`).
+/// The settings of an MCP server: either a program (`command`) or a server at a URL (`url`).
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct McpServerSettings {
@@ -19,10 +19,10 @@ pub struct McpServerSettings {
     command: Option<String>,
     #[serde(default)]
     args: Vec<String>,
-    /// The server's environment variables, in addition to those that the platform needs.
+    /// The values of environment variables to set for the server, in addition to those that the platform needs.
     #[serde(default)]
     env: BTreeMap<String, String>,
-    /// The names of variables to pass on from this process, so that keys need not be written in the file.
+    /// The names of environment variables to pass on from this process, so that the file need not contain keys.
     #[serde(default)]
     pass: Vec<String>,
     url: Option<String>,
@@ -32,7 +32,7 @@ pub struct McpServerSettings {
     headers: BTreeMap<String, String>,
 }
 
-/// Omits the values of variables and headers, which may be secret.
+/// Leaves out the values of variables and headers, which may be secret.
 impl fmt::Debug for McpServerSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("McpServerSettings")
@@ -46,7 +46,7 @@ impl fmt::Debug for McpServerSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum McpTransport {
-    /// Streamable HTTP.
+    /// Streamable HTTP, for current servers.
     Http,
     /// HTTP with server-sent events, for older servers.
     Sse,

@@ -1,7 +1,7 @@
-//! Names that users give to sessions, so that they can continue a session that a script has started.
+//! Names that users give to sessions, for example to continue a session that a script has started.
 //!
-//! A name belongs to an agent and a directory. For another agent or directory, the same name can refer to another
-//! session.
+//! A name belongs to an agent and a directory. With another agent or in another directory, the same name can refer to
+//! another session.
 
 use std::fmt;
 use std::path::Path;
@@ -17,16 +17,16 @@ use crate::paths;
 /// The maximum size of the names file, in bytes.
 const MAX_FILE_SIZE: u64 = 8 * 1024 * 1024;
 
-/// The maximum number of names.
+/// The maximum number of named sessions that are stored.
 const MAX_NAMES: usize = 10_000;
 
-/// The maximum length of a name, in characters.
+/// The maximum length of a session name, in characters.
 const MAX_NAME_CHARS: usize = 100;
 
 /// The maximum length of a stored session id, in bytes.
 const MAX_ID_BYTES: usize = 4096;
 
-/// A name for a session.
+/// A valid name for a session: one line of text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionName(String);
 
@@ -56,14 +56,14 @@ impl fmt::Display for SessionName {
 }
 
 impl SessionName {
-    /// Returns the name.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// A session with a name.
+/// A session that has a name, as stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedSession {
     /// The session's name.
@@ -92,7 +92,7 @@ pub struct SessionNames {
 }
 
 impl SessionNames {
-    /// Opens the session names of the agent with the key `agent` in `cwd`, which must be a path without symlinks.
+    /// Opens the names of an agent's sessions in `cwd`, a path without symlinks. `agent` is the agent's key.
     #[must_use]
     pub fn open(agent: String, cwd: &Path) -> Self {
         let file = paths::state_dir().map(|state| state.join("session-names.json"));
@@ -103,7 +103,7 @@ impl SessionNames {
         }
     }
 
-    /// Returns the named sessions of the agent in all directories, oldest name first.
+    /// Returns the agent's named sessions in all directories, the oldest names first.
     ///
     /// # Errors
     /// Fails if the names cannot be read.
@@ -117,7 +117,7 @@ impl SessionNames {
         Ok(sessions)
     }
 
-    /// Returns the named sessions in this directory.
+    /// Returns the agent's named sessions in the directory.
     ///
     /// # Errors
     /// Fails if the names cannot be read.
@@ -127,7 +127,7 @@ impl SessionNames {
         Ok(sessions)
     }
 
-    /// Returns the session with this name.
+    /// Finds a session by its name.
     ///
     /// # Errors
     /// Fails if the names cannot be read.
@@ -136,10 +136,9 @@ impl SessionNames {
         Ok(all.find(|named| named.name == name))
     }
 
-    /// Gives the name to a session. Returns the id of the session that has the name afterwards, which is another one if
-    /// the name was taken.
+    /// Gives a name to a session, if the name is free. Returns the id of the session that has the name afterwards.
     ///
-    /// If another session already has the name, it keeps the name, unless its id is `instead`.
+    /// If another session already has the name, that session keeps it, unless its id is `instead`.
     ///
     /// # Errors
     /// Fails if the name cannot be stored.
@@ -190,10 +189,10 @@ impl SessionNames {
         state_file.update(change)
     }
 
-    /// Gives the name to a session unless another session already has it. A session may have several names.
+    /// Gives a name to a session, unless another session already has it. A session can have several names.
     ///
     /// # Errors
-    /// Fails if another session has the name, the name is invalid, or it cannot be stored.
+    /// Fails if another session has the name, or if the name is invalid or cannot be stored.
     pub fn assign_unless_taken(&self, name: &str, id: &str) -> Result<(), ConfigError> {
         let name: SessionName = name.parse().map_err(ConfigError::Usage)?;
         match self.assign(&name, id, None)? {
@@ -204,7 +203,7 @@ impl SessionNames {
         }
     }
 
-    /// Removes a name. Returns the id of the session that had it, if any. The session itself is not deleted.
+    /// Removes a name. Returns the id of the session that had the name, if any. The session itself is not deleted.
     ///
     /// # Errors
     /// Fails if the names cannot be read or written.

@@ -21,7 +21,7 @@ pub fn state_dir() -> Option<PathBuf> {
     Some(state.join("acp"))
 }
 
-/// Formats a path for use in messages: relative to the current directory or to `~`, if it is inside one of them.
+/// Formats a path for use in messages: relative to the current directory or to `~` if the path is inside one of these.
 #[must_use]
 pub fn display_path(file: &Path) -> String {
     let below = |directory: Option<PathBuf>| {

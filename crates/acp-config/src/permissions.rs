@@ -1,4 +1,4 @@
-//! The permissions of agents, from the user's files and the project's.
+//! The permissions of agents, from the user's and the project's files.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ pub fn answers_directory() -> Option<PathBuf> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PermissionSources {
-    /// The project that contains the directory.
+    /// The project that the permissions are for.
     pub project: Project,
     /// The user's rules.
     pub user_rules: Option<PermissionRules>,
@@ -45,7 +45,7 @@ impl PermissionSources {
     /// Reads the permissions for the project that contains `cwd`.
     ///
     /// # Errors
-    /// Fails if a file is invalid. Ignoring it would allow more than it does.
+    /// Fails if a file is invalid, because ignoring it could allow too much.
     pub fn for_directory(cwd: &Path) -> Result<Self, ConfigError> {
         let project = Project::find(cwd)
             .map_err(|e| ConfigError::usage(format!("--cwd {}: {e}", cwd.display())))?;
@@ -78,7 +78,7 @@ impl PermissionSources {
         }
     }
 
-    /// Returns the permissions of agents in the project, based on all sources.
+    /// Combines all sources into the permissions of agents in the project.
     ///
     /// `allow` is the requested policy, if any. Otherwise, the policy `otherwise` applies to actions that no rule
     /// matches.

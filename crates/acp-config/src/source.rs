@@ -11,10 +11,10 @@ use crate::error::ConfigError;
 /// The maximum size of a file, in bytes.
 const MAX_FILE_SIZE: u64 = 64 * 1024;
 
-/// The name of the configuration file, both the user's and a project's.
+/// The name of the user's configuration file, and of a project's.
 pub(crate) const CONFIG_FILE: &str = "config.toml";
 
-/// A configuration file's path and text.
+/// A configuration file that was read: its path and text.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ConfigSource {
     file: PathBuf,
@@ -48,10 +48,10 @@ impl ConfigSource {
         &self.text
     }
 
-    /// Parses the text.
+    /// Parses the file's text as a `T`.
     ///
     /// # Errors
-    /// Fails if the text is invalid. The error contains the line.
+    /// Fails if the text is invalid. The error names the line.
     pub(crate) fn parse<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
         toml::from_str(&self.text)
             .map_err(|e: toml::de::Error| self.error_at(e.span(), e.message()))

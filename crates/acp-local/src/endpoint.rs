@@ -9,13 +9,13 @@ use std::str::FromStr;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-/// The reading half of a connection.
+/// The reading half of a local connection.
 pub type LocalReader = Box<dyn AsyncRead + Send + Unpin>;
 
-/// The writing half of a connection.
+/// The writing half of a local connection.
 pub type LocalWriter = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// The two halves of a connection. Dropping the writer ends the stream for the peer.
+/// A local connection, as a reading and a writing half. Dropping the writer ends the stream for the peer.
 pub struct LocalStream {
     /// Reads from the peer.
     pub reader: LocalReader,
@@ -54,7 +54,7 @@ impl Endpoint {
     /// Connects to the endpoint.
     ///
     /// # Errors
-    /// No program listens there, or this system does not support this kind of socket.
+    /// No program listens on the endpoint, or this system does not support its kind of socket.
     pub async fn connect(&self) -> io::Result<LocalStream> {
         match &self.0 {
             #[cfg(unix)]
@@ -82,7 +82,7 @@ impl FromStr for Endpoint {
         let kind = match text.split_once(':') {
             Some(("unix", path)) if !path.is_empty() => EndpointKind::Unix(path.into()),
             Some(("tcp", address)) => match address.parse::<SocketAddr>() {
-                // The connection must never cross the network.
+                // The connection must never leave this machine.
                 Ok(address) if address.ip().is_loopback() => EndpointKind::Tcp(address),
                 _ => return Err(ParseEndpointError),
             },
@@ -92,7 +92,7 @@ impl FromStr for Endpoint {
     }
 }
 
-/// The error for text that is not a valid [`Endpoint`].
+/// The error from parsing text that is not a valid [`Endpoint`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected unix:PATH or tcp:127.0.0.1:PORT")]
 pub struct ParseEndpointError;

@@ -25,11 +25,11 @@ pub enum HandshakeError {
     /// The peer closed the connection without sending a line.
     #[error("connection closed")]
     Closed,
-    /// The peer did not send a complete line in time.
-    #[error("timed out after {} s waiting for a token", HANDSHAKE_TIMEOUT.as_secs())]
+    /// The peer did not send a complete line before the timeout.
+    #[error("the peer did not send a token within {} s", HANDSHAKE_TIMEOUT.as_secs())]
     TimedOut,
     /// The peer sent a line that is too long for a token.
-    #[error("expected a token, got a line longer than {MAX_LINE_BYTES} bytes")]
+    #[error("expected a token, but received a line longer than {MAX_LINE_BYTES} bytes")]
     TooLong,
     /// The peer sent something other than the expected token. The error does not show what it sent.
     #[error("wrong token")]
@@ -40,7 +40,7 @@ pub enum HandshakeError {
 }
 
 impl From<io::Error> for HandshakeError {
-    /// Converts an I/O error. The errors that occur after the peer closes the connection without reading everything
+    /// Converts an I/O error. Errors that occur because the peer closed the connection without reading everything
     /// become [`Closed`](Self::Closed).
     fn from(error: io::Error) -> Self {
         use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
@@ -66,11 +66,11 @@ impl fmt::Debug for AuthenticatedConnection {
     }
 }
 
-/// Performs the handshake on the listening side: waits up to five seconds for the peer to send the token. A peer that
+/// Performs the handshake on the listening side: waits up to five seconds for the peer's half of the token. A peer that
 /// does not know the token gets no data.
 ///
 /// # Errors
-/// The peer does not send the token, or does not send it in time.
+/// The peer does not send its half of the token within five seconds.
 pub async fn accept_handshake(
     stream: LocalStream,
     token: &LocalToken,
@@ -90,7 +90,7 @@ pub async fn accept_handshake(
 /// other half.
 ///
 /// # Errors
-/// The peer does not respond, or responds with something other than the other half.
+/// The peer does not respond in time, or does not respond with the other half.
 pub async fn send_handshake(
     stream: LocalStream,
     token: &LocalToken,
@@ -123,7 +123,7 @@ async fn write_line(
     Ok(writer.flush().await?)
 }
 
-/// Reads one line and checks that it equals `line`. Reads nothing beyond that line.
+/// Reads one line and checks that it equals `line`. Does not read beyond the line.
 async fn read_expected_line(
     reader: &mut (impl AsyncBufRead + Unpin),
     line: &str,
@@ -175,7 +175,7 @@ mod tests {
         let mut line = String::new();
         server.reader.read_line(&mut line).await.unwrap();
         assert_eq!(line, "{}\n");
-        // What arrives together with the token is not lost.
+        // Bytes that arrive together with the token are not lost.
         let (mut theirs, ours) = stream_pair();
         let bytes = format!("{}first\n", token.client_half());
         theirs.write_all(bytes.as_bytes()).await.unwrap();
@@ -230,7 +230,7 @@ mod tests {
     #[tokio::test]
     async fn replaced_server_is_detected() {
         let token = LocalToken::random();
-        // The original listener has ended, and this one does not know the other half.
+        // The original listener has ended, and the new one does not know the other half.
         let (mut theirs, ours) = stream_pair();
         theirs
             .write_all(LocalToken::random().server_half().as_bytes())

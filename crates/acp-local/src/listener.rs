@@ -1,4 +1,4 @@
-//! A listener on a private endpoint.
+//! Listens on a private endpoint.
 
 use std::io;
 
@@ -25,7 +25,7 @@ pub struct ListenerEndpoint {
 }
 
 impl ListenerEndpoint {
-    /// Returns the endpoint to connect to.
+    /// Returns the endpoint, to which other programs connect.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
@@ -33,8 +33,8 @@ impl ListenerEndpoint {
 }
 
 impl Listener {
-    /// Starts listening where no other user has access: on a Unix-domain socket in a directory of its own or, where
-    /// there are no Unix-domain sockets, on a loopback port. Must be called in a Tokio runtime with I/O enabled.
+    /// Starts listening where no other user has access. The endpoint is a Unix-domain socket in a directory of its own,
+    /// or a loopback port if there are no Unix-domain sockets. Must be called in a Tokio runtime with I/O enabled.
     ///
     /// # Errors
     /// The directory or the socket cannot be created.
@@ -69,13 +69,13 @@ fn bind_unix(parent: &std::path::Path) -> io::Result<(Listener, ListenerEndpoint
     let directory_in = |parent: &std::path::Path| {
         tempfile::Builder::new()
             .prefix("acp-")
-            // Some systems ignore the socket's own mode, but all of them check the directory's.
+            // Some systems ignore the mode of the socket, but all check the mode of the directory.
             .permissions(std::fs::Permissions::from_mode(0o700))
             .tempdir_in(parent)
     };
     const SOCKET_NAME: &str = "socket";
     let mut directory = directory_in(parent)?;
-    // A socket address holds only about a hundred bytes, and JSON only Unicode.
+    // A socket address can contain only about a hundred bytes, and JSON can contain only Unicode.
     let path = directory.path().join(SOCKET_NAME);
     if SocketAddr::from_pathname(&path).is_err() || path.to_str().is_none() {
         directory = directory_in("/tmp".as_ref())?;
@@ -110,7 +110,7 @@ mod tests {
 
     /// Checks that bytes and the end of a stream arrive in both directions.
     async fn assert_carries_bytes((listener, place): (Listener, ListenerEndpoint)) {
-        // The other program parses it like this.
+        // The other program parses the endpoint in the same way.
         let endpoint: Endpoint = place.endpoint().to_string().parse().unwrap();
         let (mut theirs, mut ours) =
             tokio::try_join!(endpoint.connect(), listener.accept()).unwrap();

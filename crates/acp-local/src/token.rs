@@ -1,4 +1,4 @@
-//! The secret token that the two programs share.
+//! The secret token that both programs of a connection know.
 
 use std::fmt;
 use std::hint::black_box;
@@ -9,9 +9,9 @@ use uuid::Uuid;
 /// The number of characters in each half of a token.
 const HALF_LEN: usize = 64;
 
-/// The secret token that the two programs share. It has two halves: the connecting program sends one, and the listening
-/// program responds with the other. This way, a connecting program also detects an impostor that listens on the address
-/// after the real listener has exited.
+/// The secret token that both programs of a connection know. It has two halves: the connecting program sends one, and
+/// the listening program responds with the other. This way, a connecting program also detects an impostor that listens
+/// on the address after the real listener has exited.
 ///
 /// `{:?}` does not show the token.
 #[derive(Clone)]
@@ -21,7 +21,7 @@ pub struct LocalToken {
 }
 
 impl LocalToken {
-    /// Creates a random token that cannot be guessed, with 244 random bits in each half.
+    /// Creates a token with 244 random bits in each half, which cannot be guessed.
     #[must_use]
     pub fn random() -> Self {
         let half = || format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
@@ -31,8 +31,8 @@ impl LocalToken {
         }
     }
 
-    /// Returns the token as a string that can be parsed. Pass it where no other user can see it: in an environment
-    /// variable or a private file, never in a command-line argument.
+    /// Returns the token as a string, to pass to the other program, which parses it. Pass it where no other user can
+    /// see it: in an environment variable or a private file, never in a command-line argument.
     #[must_use]
     pub fn reveal(&self) -> String {
         format!("{}{}", self.client_half, self.server_half)
@@ -70,7 +70,7 @@ impl fmt::Debug for LocalToken {
     }
 }
 
-/// The error for text that is not a valid token. It does not show the text, which may be a mistyped token.
+/// The error from parsing text that is not a valid token. It does not contain the text, which may be a mistyped token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("invalid token")]
 pub struct ParseTokenError;

@@ -1,14 +1,14 @@
-//! A client with a tool of its own, and an agent that uses it.
+//! A client that offers its own tool, and an agent that uses the tool.
 //!
 //! ```sh
-//! cargo run -p acp-sdk-mcp --example own_tool                                  # an agent of its own
+//! cargo run -p acp-sdk-mcp --example own_tool                                  # the example's own agent
 //! cargo run -p acp-sdk-mcp --example own_tool -- gemini --acp                  # any other agent
 //! ```
 //!
-//! The agent starts this very program as its MCP server, with `mcp-proxy` for an argument; that
-//! process passes the bytes on to the one with the tool.
+//! The agent starts this same program as its MCP server, with the argument `mcp-proxy`. That process forwards bytes to
+//! the process with the tool.
 
-// Clippy takes a program that prints for one that logs.
+// Clippy warns about printing, which is this program's purpose.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;
@@ -24,7 +24,7 @@ use acp_mcp::{NoArguments, ProxyCommand, ToolServer};
 use tokio::process::Command;
 use tokio::sync::Mutex;
 
-/// The client: it prints what the agent says, and every session has its tool.
+/// A client that prints the agent's messages and offers its tool in every session.
 struct ToolClient {
     tools: ToolServer,
 }
@@ -53,7 +53,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 async fn run_client(agent: &[String]) -> Result<(), Box<dyn Error>> {
-    let what = "What the person has selected in the editor, which no file has";
+    let what = "Read the text that the user has selected in the editor";
     let tools = ToolServer::tools("editor")
         .tool("selection", what, async |_: NoArguments| {
             Ok("let answer = 42;")
@@ -71,7 +71,7 @@ async fn run_client(agent: &[String]) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The agent of this command, or one of this example's own.
+/// Starts the agent that `command` names, or the example's own agent if there is no command.
 fn spawn_agent(command: &[String]) -> Result<Transport, Box<dyn Error>> {
     if let Some((program, args)) = command.split_first() {
         return Ok(Transport::spawn(Command::new(program).args(args))?);
@@ -81,7 +81,7 @@ fn spawn_agent(command: &[String]) -> Result<Transport, Box<dyn Error>> {
     Ok(ours)
 }
 
-/// An agent without a model: it calls every tool that it has and says what it got.
+/// An agent without a model, which calls every tool that it has and reports the results.
 #[derive(Default)]
 struct ToolAgent(Mutex<Vec<McpServer>>);
 
@@ -107,10 +107,10 @@ impl Agent for ToolAgent {
     }
 }
 
-/// Starts an MCP server, calls its tools, and ends it.
+/// Starts an MCP server, calls all of its tools, and stops the server.
 async fn call_every_tool(server: &McpServer) -> Result<String, Box<dyn Error + Send + Sync>> {
     let McpServer::Stdio(told) = server else {
-        return Ok("a server that is not on stdio".to_owned());
+        return Ok("the MCP server does not use stdio".to_owned());
     };
     let mut child = Command::new(&told.command)
         .args(&told.args)
@@ -118,8 +118,8 @@ async fn call_every_tool(server: &McpServer) -> Result<String, Box<dyn Error + S
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
-    let stdin = child.stdin.take().ok_or("no stdin")?;
-    let stdout = child.stdout.take().ok_or("no stdout")?;
+    let stdin = child.stdin.take().ok_or("the process has no stdin")?;
+    let stdout = child.stdout.take().ok_or("the process has no stdout")?;
     let mcp = ().serve((stdout, stdin)).await?;
     let mut said = String::new();
     for tool in mcp.list_all_tools().await? {
@@ -127,7 +127,7 @@ async fn call_every_tool(server: &McpServer) -> Result<String, Box<dyn Error + S
         let result = mcp.call_tool(CallToolRequestParams::new(tool.name)).await?;
         let texts = result.content.iter().filter_map(ContentBlock::as_text);
         let texts: String = texts.map(|content| content.text.as_str()).collect();
-        said.push_str(&format!("{} of {} says: {texts}", name, told.name));
+        said.push_str(&format!("{} of {} returned: {texts}", name, told.name));
     }
     mcp.cancel().await?;
     child.wait().await?;

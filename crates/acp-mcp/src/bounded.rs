@@ -1,4 +1,4 @@
-//! A limit on the number of messages that an MCP server or client handles at once.
+//! Limits the number of messages that an MCP server or client handles at once.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -16,19 +16,20 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// requests are rejected.
 pub(crate) const MAX_REQUESTS: usize = 1024;
 
-/// The maximum number of notifications that a connection handles at once. Further ones are not read until one ends.
+/// The maximum number of notifications that a connection handles at once. Further notifications are not read until one
+/// has been handled.
 const MAX_NOTIFICATIONS: usize = 64;
 
 /// A transport that limits how many messages are in flight.
 ///
-/// `rmcp` starts a task for each message that it reads, and another one for each response that it writes. So a peer
-/// that keeps sending requests but reads no responses would exhaust the memory. Here, each request acquires a permit.
-/// The permit is released once the request has been handled and its response has been written, or it was cancelled.
+/// `rmcp` starts a task for each message that it reads, and another one for each response that it writes. A peer that
+/// keeps sending requests but does not read responses would therefore exhaust the memory. Here, each request acquires a
+/// permit. The permit is released once the request was cancelled, or has been handled and its response written.
 pub struct BoundedTransport<R: ServiceRole, T> {
     inner: T,
     requests: Arc<Semaphore>,
     notifications: Arc<Semaphore>,
-    /// Requests whose responses have not been written yet.
+    /// The permits of requests whose responses have not been written yet.
     in_flight: HashMap<RequestId, WorkPermit>,
     /// The next message, which may be waiting for a permit.
     next_message: Option<RxJsonRpcMessage<R>>,
@@ -83,7 +84,7 @@ impl<R: ServiceRole, T: Transport<R>> BoundedTransport<R, T> {
         }
     }
 
-    /// Starts writing the error response to a request that exceeds the limit.
+    /// Starts to write the error response to a request that exceeds the limit.
     fn reject(&mut self, id: RequestId) {
         let error = ErrorData::internal_error("too many concurrent requests", None);
         let sending = self.inner.send(JsonRpcMessage::error(error, Some(id)));
@@ -184,7 +185,7 @@ mod tests {
 
     use super::*;
 
-    /// A server whose tool calls and `notifications/initialized` handler wait for `go`. It counts those that have
+    /// A server whose tool calls and `notifications/initialized` handler wait for `go`. It counts the calls that have
     /// started.
     struct WaitingServer {
         go: watch::Receiver<bool>,
@@ -214,7 +215,7 @@ mod tests {
         }
     }
 
-    /// The peer of a [`WaitingServer`].
+    /// The client that sends requests to a [`WaitingServer`].
     struct BoundedPeer {
         lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
         writer: tokio::io::WriteHalf<DuplexStream>,
@@ -224,7 +225,7 @@ mod tests {
     }
 
     impl BoundedPeer {
-        /// Creates the peer of a server with this limit on concurrent requests.
+        /// Creates a server with a limit on concurrent requests, and returns its peer.
         async fn connect_to_server(requests: usize) -> Self {
             let (ours, theirs) = tokio::io::duplex(64 * 1024);
             let (go, going) = watch::channel(false);
@@ -278,12 +279,12 @@ mod tests {
             serde_json::from_str(&line).unwrap()
         }
 
-        /// Waits until this many calls have started.
+        /// Waits until `count` calls have started.
         async fn wait_for_calls(&mut self, count: usize) {
             self.begun.wait_for(|begun| *begun == count).await.unwrap();
         }
 
-        /// Returns the ids of the next responses, with `true` for results.
+        /// Returns the ids of the next `count` responses. The flag is `true` for a result and `false` for an error.
         async fn read_responses(&mut self, count: usize) -> Vec<(i64, bool)> {
             let mut answers = Vec::new();
             for _ in 0..count {
@@ -310,7 +311,7 @@ mod tests {
         assert_eq!(peer.next().await["id"], 4);
         peer.go.send(true).unwrap();
         assert_eq!(peer.read_responses(2).await, [(1, true), (2, true)]);
-        // Their permits are free again.
+        // The permits of these requests are free again.
         for id in 5..=6 {
             peer.send_call(id).await;
             assert_eq!(peer.read_responses(1).await, [(id, true)]);
@@ -330,7 +331,7 @@ mod tests {
         peer.send_call(2).await;
         assert_eq!(peer.read_responses(1).await, [(2, false)]);
         peer.go.send(true).unwrap();
-        // The first call ends now, without a notice. Sooner or later there is capacity again.
+        // The first call ends now, without a message. After a while, there is capacity again.
         for id in 3.. {
             peer.send_call(id).await;
             if peer.read_responses(1).await == [(id, true)] {
@@ -339,7 +340,7 @@ mod tests {
         }
     }
 
-    /// Uses paused time, which advances only when every task waits.
+    /// The test uses paused time, which advances only when every task is waiting.
     #[tokio::test(start_paused = true)]
     async fn slow_notifications_delay_later_ones_without_loss() {
         let mut peer = BoundedPeer::connect_to_server(1).await;
@@ -353,7 +354,7 @@ mod tests {
         peer.wait_for_calls(MAX_NOTIFICATIONS + 1).await;
     }
 
-    /// A server that sends requests with these ids and records what it receives.
+    /// A server that sends requests and records the responses.
     struct FloodingServer {
         asks: VecDeque<u32>,
         sent: Arc<Mutex<Vec<String>>>,

@@ -1,6 +1,6 @@
 //! Tools that a client offers to the agents of the [Agent Client Protocol](https://agentclientprotocol.com).
 //!
-//! An editor or another client may have tools that only it can run, such as asking the user, showing a file or reading
+//! An editor or another client can have tools that only it can run, such as asking the user, showing a file or reading
 //! an unsaved buffer. Agents get tools from MCP servers, and every agent can start one that uses stdin and stdout. A
 //! [`ToolServer`] runs in the client's process, and the agent starts a small proxy (`acp mcp-proxy`) that forwards the
 //! bytes to it.
@@ -57,9 +57,9 @@
 //! # }
 //! ```
 //!
-//! Everything else in MCP (resources, prompts, progress) works with the official [`rmcp`]: [`ToolServer::start`]
-//! takes its `ServerHandler`. Nothing between the agent and the tools interprets the bytes. For how this is kept
-//! private and bounded, see `docs/decisions/0005-mcp-through-the-client.md`.
+//! All other features of MCP (resources, prompts, progress) work with the official [`rmcp`]: [`ToolServer::start`]
+//! accepts its `ServerHandler`. Nothing between the agent and the tools interprets the bytes. For how the connection is
+//! private and limited in size, see `docs/decisions/0005-mcp-through-the-client.md`.
 
 mod bounded;
 pub mod proxy;

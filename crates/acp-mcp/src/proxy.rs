@@ -1,6 +1,6 @@
-//! The proxy: a program that agents start as an MCP server, and that forwards bytes between the agent and the client.
+//! The proxy: a program that forwards bytes between agent and client. Agents start it as an MCP server.
 //!
-//! `acp mcp-proxy` is such a program. To use your own with [`ProxyCommand`](crate::ProxyCommand), have it call
+//! `acp mcp-proxy` is a proxy. To use your own program with [`ProxyCommand`](crate::ProxyCommand), have it call
 //! [`run_proxy`].
 
 use std::io;
@@ -11,26 +11,27 @@ use acp_local::{AuthenticatedConnection, Endpoint, HandshakeError, LocalToken, s
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
-/// The name of the environment variable with the proxy's token. Every user of the machine could see an argument.
+/// The name of the environment variable with the proxy's token. The token is not an argument, because every user of the
+/// machine could see it.
 pub const TOKEN_VARIABLE: &str = "ACP_MCP_TOKEN";
 
-/// How long the client may take to respond to the last requests after the agent has closed its side. Without this
+/// The time that the client has to respond to the last requests after the agent has closed its side. Without this
 /// limit, a client that hangs would keep the proxy running.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The size of the copy buffer, in bytes. It is as large as the buffer of a pipe.
 const BUFFER_SIZE: usize = 64 * 1024;
 
-/// An error in the proxy.
+/// Why the proxy cannot start, or why it stopped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProxyError {
     /// The environment variable is not set to a valid token.
     #[error(
-        "{TOKEN_VARIABLE} is not set; this command is meant to be started by an agent, not by hand"
+        "{TOKEN_VARIABLE} does not contain a token; agents start this command, and it cannot be used by hand"
     )]
     MissingToken,
-    /// Standard input and output cannot be used.
+    /// stdin and stdout cannot be used for the protocol.
     #[error("cannot use stdin and stdout: {0}")]
     Stdio(io::Error),
     /// The connection to the endpoint failed.
@@ -56,17 +57,17 @@ pub enum ProxyError {
     #[error("the client did not close the connection within {} s", CLOSE_TIMEOUT.as_secs())]
     TimedOut,
     /// Reading from the agent or writing to it failed.
-    #[error("connection to the agent failed: {0}")]
+    #[error("the connection to the agent failed: {0}")]
     AgentIo(io::Error),
 }
 
-/// Forwards bytes between standard input and output and the tool server at `endpoint`, until either side closes the
-/// connection. Reads the token from the environment variable [`TOKEN_VARIABLE`].
+/// Forwards bytes between stdin and stdout and the tool server at `endpoint`, until either side closes the connection.
+/// Reads the token from the environment variable [`TOKEN_VARIABLE`].
 ///
-/// Takes this process's stdin and stdout as [`acp::transport::stdio`] does.
+/// Takes over this process's stdin and stdout, as [`acp::transport::stdio`] does.
 ///
 /// # Errors
-/// See [`ProxyError`]. The agent closing stdin is not an error.
+/// See [`ProxyError`]. It is not an error if the agent closes stdin.
 pub async fn run_proxy(endpoint: &Endpoint) -> Result<(), ProxyError> {
     let token = std::env::var(TOKEN_VARIABLE).map_err(|_| ProxyError::MissingToken)?;
     let token = token.parse().map_err(|_| ProxyError::MissingToken)?;
@@ -74,7 +75,7 @@ pub async fn run_proxy(endpoint: &Endpoint) -> Result<(), ProxyError> {
     run_proxy_with(endpoint, &token, stdio).await
 }
 
-/// Same as [`run_proxy`], with the given transport and token.
+/// Forwards bytes like [`run_proxy`], but over any transport and with a given token.
 ///
 /// # Errors
 /// Same as for [`run_proxy`].
@@ -92,7 +93,7 @@ pub async fn run_proxy_with(
     let client = handshake.map_err(|error| ProxyError::Rejected {
         endpoint: endpoint.clone(),
         reason: match error {
-            // A server reveals no more than this.
+            // A server does not reveal more than this.
             HandshakeError::Closed => "wrong token or too many connections".to_owned(),
             other => other.to_string(),
         },
@@ -100,7 +101,7 @@ pub async fn run_proxy_with(
     tunnel(agent, client).await
 }
 
-/// Forwards bytes in both directions.
+/// Forwards bytes between the agent and the client, in both directions.
 async fn tunnel(agent: Transport, client: AuthenticatedConnection) -> Result<(), ProxyError> {
     let (mut input, mut output) = agent.into_split();
     let AuthenticatedConnection {
@@ -135,7 +136,7 @@ async fn tunnel(agent: Transport, client: AuthenticatedConnection) -> Result<(),
     }
 }
 
-/// An error while forwarding bytes: the operation that failed.
+/// The operation that failed while bytes were forwarded.
 enum TunnelError {
     Read(io::Error),
     Write(io::Error),
@@ -207,7 +208,7 @@ mod tests {
             mut answers,
             tunnel,
         } = tunnel_ends();
-        // Far more than the streams hold, and not text.
+        // Far more bytes than the streams can hold, which are not text.
         let bytes: Vec<u8> = (0..=255).cycle().take(300_000).collect();
         let asked = bytes.clone();
         tokio::spawn(async move { stdin.write_all(&asked).await.unwrap() });

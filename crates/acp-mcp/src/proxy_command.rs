@@ -1,4 +1,4 @@
-//! The command that an agent runs to reach a tool server.
+//! The command with which an agent reaches a tool server.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,10 @@ impl ProxyCommand {
     ) -> io::Result<Self> {
         let program = std::path::absolute(program)?;
         let program = program.into_os_string().into_string().map_err(|path| {
-            let message = format!("path is not valid Unicode: {}", path.display());
+            let message = format!(
+                "the path of the proxy is not valid Unicode: {}",
+                path.display()
+            );
             io::Error::new(io::ErrorKind::InvalidInput, message)
         })?;
         Ok(Self {
@@ -33,7 +36,7 @@ impl ProxyCommand {
         })
     }
 
-    /// Creates a command that runs the current program with these arguments, so that a client can be its own proxy.
+    /// Creates a command that runs the current program with `args`, so that a client can be its own proxy.
     ///
     /// # Errors
     /// Fails if the path of the current program is unknown, and for the same reasons as [`new`](Self::new).
@@ -41,7 +44,7 @@ impl ProxyCommand {
         Self::new(std::env::current_exe()?, args)
     }
 
-    /// Creates a command that runs `acp`: the current program if it is `acp`, otherwise the one on `PATH`.
+    /// Creates a command that runs `acp`: the current program if that is `acp`, or the one on `PATH` otherwise.
     ///
     /// # Errors
     /// Fails if `acp` is not installed.

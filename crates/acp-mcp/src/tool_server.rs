@@ -17,10 +17,10 @@ use crate::proxy::TOKEN_VARIABLE;
 use crate::proxy_command::ProxyCommand;
 use crate::tools::Tools;
 
-/// The maximum number of connections. Further ones are closed.
+/// The maximum number of connections to a tool server. Further connections are closed.
 const MAX_CONNECTIONS: usize = 64;
 
-/// How long to wait before trying again after an error in accepting a connection, such as too many open files.
+/// How long to wait after a connection could not be accepted, for example because of too many open files.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// An MCP server in this process, which agents reach through a proxy.
@@ -29,8 +29,8 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 /// connections at once, and up to 1,024 requests on each. `rmcp` skips messages larger than 16 MiB. Specification:
 /// Session Setup, "MCP Servers"; Architecture, "MCP".
 ///
-/// Dropping this stops the server. The socket is removed at once, and the tokens of running calls are cancelled. The
-/// calls then have two seconds to respond before the connections are closed.
+/// Dropping the value stops the server. The socket is removed at once, and the tokens of running calls are cancelled.
+/// The calls then have two seconds to respond before the connections are closed.
 #[derive(Debug)]
 pub struct ToolServer {
     _stop: DropGuard,
@@ -83,8 +83,8 @@ impl ToolServer {
         })
     }
 
-    /// Returns the definition of this server to pass to agents, including its token. Return it from
-    /// [`Client::mcp_servers`](acp::Client::mcp_servers).
+    /// Returns the definition of this server, including its token, for
+    /// [`Client::mcp_servers`](acp::Client::mcp_servers) to return.
     #[must_use]
     pub fn mcp_server(&self) -> McpServer {
         let mut args = self.proxy.args.clone();
@@ -158,7 +158,7 @@ where
             .serve_with_ct(transport, self.stop.child_token())
             .await
         {
-            // How the connection ended does not matter here.
+            // It does not matter how the connection ended.
             Ok(running) => drop(running.waiting().await),
             Err(error) => {
                 tracing::debug!(%error, "an agent connected but did not complete initialization")

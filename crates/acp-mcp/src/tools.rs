@@ -30,8 +30,8 @@ type CallFuture = Pin<Box<dyn Future<Output = CallToolResult> + Send>>;
 
 /// A builder for a [`ToolServer`] whose tools are closures. Created by [`ToolServer::tools`].
 ///
-/// Each closure has its own type of arguments, and returns text or content for the model. Calls run concurrently. A
-/// call is dropped at its current await point if it is cancelled or its server is dropped.
+/// Each closure has its own argument type, and returns text or content for the model. Calls run concurrently. A call is
+/// dropped at its current await point if it is cancelled or its server is dropped.
 ///
 /// Errors are reported in a way that lets the model correct them: as a result with `isError`, which models see, and not
 /// as a protocol error, which many agents do not show to the model. This applies to invalid arguments (the error names
@@ -60,11 +60,11 @@ type CallFuture = Pin<Box<dyn Future<Output = CallToolResult> + Send>>;
 pub struct Tools {
     name: String,
     tools: Vec<ClosureTool>,
-    /// The first error in the definition of a tool.
+    /// The first error in a tool's definition, reported by `start`.
     error: Option<String>,
 }
 
-/// A tool and its closure.
+/// A tool's definition and its closure.
 struct ClosureTool {
     tool: Tool,
     call: Box<dyn Fn(JsonObject) -> CallFuture + Send + Sync>,
@@ -81,7 +81,7 @@ impl std::fmt::Debug for Tools {
 }
 
 impl Tools {
-    /// Creates a builder for a server with this name and no tools.
+    /// Creates a builder for a server with a name and no tools.
     pub(crate) fn new(name: String) -> Self {
         Self {
             name,
@@ -91,7 +91,7 @@ impl Tools {
     }
 
     /// Adds a tool. The model sees its name, its description and the schema of its arguments. The schema is derived
-    /// from the type `A`, whose doc comments describe the fields. Use [`NoArguments`] if the tool takes none.
+    /// from the type `A`, whose doc comments describe the fields. Use [`NoArguments`] if the tool has no arguments.
     pub fn tool<A, F, Fut, R>(
         mut self,
         name: impl Into<Cow<'static, str>>,
@@ -114,7 +114,7 @@ impl Tools {
         self.tool_with_definition(Tool::new(name, description, schema), call)
     }
 
-    /// Adds a tool like [`tool`](Self::tool), but with a complete MCP definition, which may have a custom schema, a
+    /// Adds a tool like [`tool`](Self::tool), but with a complete MCP definition, which can have a custom schema, a
     /// title or hints. The schema is not checked against the type `A`.
     pub fn tool_with_definition<A, F, Fut, R>(mut self, tool: Tool, call: F) -> Self
     where
@@ -127,7 +127,7 @@ impl Tools {
         if name.trim().is_empty() {
             let wrong = || {
                 let description = tool.description.as_deref().unwrap_or_default();
-                format!("tool name is empty: `{name}` (description: `{description}`)")
+                format!("a tool has an empty name: `{name}` (description: `{description}`)")
             };
             self.error.get_or_insert_with(wrong);
         }
@@ -154,7 +154,7 @@ impl Tools {
         self
     }
 
-    /// Starts the server. Every agent that connects can use these tools.
+    /// Starts the server. Every agent that connects to it can use the tools.
     ///
     /// Must be called within a Tokio runtime that has I/O and time enabled.
     ///
@@ -173,13 +173,13 @@ impl Tools {
     }
 }
 
-/// The arguments of a tool that takes none.
+/// An empty argument type, for tools without arguments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars", extend("additionalProperties" = false))]
 #[non_exhaustive]
 pub struct NoArguments {}
 
-/// An error message for the model. The `?` operator converts any error or text to it.
+/// An error message for the model. The `?` operator converts any error or text into it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolError(String);
 
@@ -189,9 +189,9 @@ impl<E: Display> From<E> for ToolError {
     }
 }
 
-/// A value that a tool may return: text, content or a complete result.
+/// A value that a tool's closure can return: text, content or a complete result.
 pub trait IntoToolResult {
-    /// Converts this to an MCP result.
+    /// Converts the value to an MCP result.
     fn into_tool_result(self) -> CallToolResult;
 }
 
@@ -231,7 +231,7 @@ impl IntoToolResult for () {
     }
 }
 
-/// Returns a result that reports an error.
+/// Creates a result that reports an error to the model.
 fn error_result(why: impl Into<String>) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(why)])
 }
@@ -307,7 +307,7 @@ fn describe_invalid_call(params: Option<&Value>) -> String {
     }
 }
 
-/// Returns the output of the future, or `None` if it panics.
+/// Returns the output of `work`, or `None` if it panics.
 async fn catch_panic<T>(work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
     std::future::poll_fn(
@@ -333,13 +333,13 @@ fn argument_schema<A: JsonSchema + Any>() -> Result<Arc<JsonObject>, String> {
     Ok(schema)
 }
 
-/// The maximum length of an error message about arguments, in characters. Such messages may quote the arguments.
+/// The maximum length of an error message about arguments, in characters. These messages can quote the arguments.
 const MAX_ERROR_CHARS: usize = 500;
 
 /// Parses the arguments of a call.
 ///
 /// # Errors
-/// Fails if the arguments do not match `A`. The error says where and why.
+/// Fails if the arguments do not match `A`. The error names the place and the reason.
 fn parse_arguments<A: DeserializeOwned>(tool: &str, arguments: JsonObject) -> Result<A, String> {
     serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
         let place = match error.path().to_string().as_str() {

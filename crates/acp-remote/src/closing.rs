@@ -1,46 +1,46 @@
-//! Why a connection was closed, as one side tells the other.
+//! The status with which one side tells the other why it closed a connection.
 
 use std::fmt;
 
-/// The status with which a side closes a connection: a code of WebSocket (RFC 6455, 7.4) and a reason for people.
+/// The status with which a side closes a connection: a WebSocket close code (RFC 6455, 7.4) and a reason for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CloseStatus {
-    /// The code.
+    /// The WebSocket close code.
     pub code: u16,
-    /// The reason. It may be empty. At most 123 bytes of it are sent.
+    /// The reason, which can be empty. At most 123 bytes of it are sent.
     pub reason: String,
 }
 
 impl CloseStatus {
-    /// The code of a connection that has done what it was for.
+    /// The close code of a connection that is no longer needed.
     pub const NORMAL: u16 = 1000;
-    /// The code of a side that goes away: a server that shuts down.
+    /// The close code of a side that goes away, such as a server that shuts down.
     pub const GOING_AWAY: u16 = 1001;
-    /// The code for a peer that violates the protocol of the transport.
+    /// The close code for a peer that violates the transport's protocol.
     pub const PROTOCOL_ERROR: u16 = 1002;
-    /// The code for a message that is too large.
+    /// The close code for a message that is too large.
     pub const TOO_LARGE: u16 = 1009;
-    /// The code of a server whose agent failed.
+    /// The close code of a server whose agent failed.
     pub const FAILED: u16 = 1011;
 
-    /// Creates a status.
+    /// Creates a status from a close code and a reason.
     pub fn new(code: u16, reason: impl Into<String>) -> Self {
         let reason = reason.into();
         Self { code, reason }
     }
 
-    /// Creates the status of a connection that has done what it was for.
+    /// Creates the status of a connection that is no longer needed.
     #[must_use]
     pub fn normal() -> Self {
         Self::new(Self::NORMAL, "")
     }
 
-    /// Creates the status of a server whose agent failed. The reason is sent to the client.
+    /// Creates the status of a server whose agent failed. The client gets the reason.
     pub fn failed(reason: impl Into<String>) -> Self {
         Self::new(Self::FAILED, reason)
     }
 
-    /// Returns `true` if the connection ended as it should: the peer is done, or goes away.
+    /// Returns `true` if the connection ended properly: the peer no longer needs it, or goes away.
     #[must_use]
     pub fn is_normal(&self) -> bool {
         // 1005 stands for a close frame without a code.

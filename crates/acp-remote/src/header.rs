@@ -1,44 +1,45 @@
-//! The names of the headers. The first two are the draft's, the others belong to the extension (decision 19).
+//! The names of HTTP headers. The draft defines the first two, and most of the others belong to the extension (decision
+//! 19).
 
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// Names a connection.
+/// The header with the id of a connection.
 pub(crate) const CONNECTION_ID: HeaderName = HeaderName::from_static("acp-connection-id");
 
-/// Names a session.
+/// The header with the id of a session.
 pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("acp-session-id");
 
-/// Asks for the extension, and answers that it is supported.
+/// The header in which a client requests the extension and a server confirms that it supports it.
 pub(crate) const RESUME: HeaderName = HeaderName::from_static("acp-resume");
 
-/// Tells how much was received.
+/// The header that says how much of a stream or connection has arrived.
 pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("acp-last-event-id");
 
-/// Tells the position of a POST's first byte.
+/// The header with the position of the first byte of a POST.
 pub(crate) const POSITION: HeaderName = HeaderName::from_static("acp-position");
 
-/// Tells how much of an SSE stream was received. HTML Living Standard, "Server-sent events".
+/// The header that says how much of an SSE stream has arrived. See the HTML Living Standard, "Server-sent events".
 pub(crate) const SSE_LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// The token as goose sends it.
+/// The header in which goose sends the token.
 pub(crate) const SECRET_KEY: HeaderName = HeaderName::from_static("x-secret-key");
 
 /// The key of this crate's object in `_meta` of the response to `initialize`.
 pub(crate) const META_KEY: &str = "acp-sdk/remote";
 
-/// What a side offers in [`RESUME`].
+/// The terms of the extension, which each side sends in [`RESUME`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ResumeTerms {
-    /// How many bytes it takes before they are acknowledged.
+    /// The number of bytes that the side accepts before it acknowledges them.
     pub(crate) window: usize,
-    /// How long a server waits for a client. Clients send none.
+    /// How long a server waits for a client whose connection was cut. Clients do not send this.
     pub(crate) grace: Duration,
 }
 
 impl ResumeTerms {
-    /// Reads the header. Unknown parameters are ignored, so that later versions can add some.
+    /// Reads the terms from a request or response. Ignores unknown parameters, so that later versions can add some.
     pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let mut parts = headers
             .get(RESUME)?
@@ -64,7 +65,7 @@ impl ResumeTerms {
         })
     }
 
-    /// Returns the value of the header.
+    /// Formats the terms as the value of the header.
     pub(crate) fn header_value(&self) -> HeaderValue {
         let Self { window, grace } = self;
         let text = match grace.as_secs() {
@@ -75,5 +76,5 @@ impl ResumeTerms {
     }
 }
 
-/// The smallest window, in bytes.
+/// The minimum size of a window, in bytes.
 pub(crate) const MIN_WINDOW_BYTES: usize = 4096;

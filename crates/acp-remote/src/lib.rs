@@ -1,8 +1,8 @@
 //! The [Agent Client Protocol](https://agentclientprotocol.com) over the network: WebSocket and streamable HTTP, as a
 //! server and as a client.
 //!
-//! The [`server`] gives a handler an [`acp::Transport`] for each connection. The handler serves an agent on it, or
-//! passes its bytes to a process:
+//! The [`server`] passes an [`acp::Transport`] for each connection to a handler. The handler serves an agent on the
+//! transport, or passes its bytes to a process:
 //!
 //! ```no_run
 //! # async fn example(agent: impl acp::Agent + Clone) -> std::io::Result<()> {
@@ -39,16 +39,17 @@
 //! # }
 //! ```
 //!
-//! Both keep the promises of a pipe. Messages arrive in order. All buffers are bounded, and a peer that does not read
-//! makes the other side wait. Between a client and a server of this crate, a connection that is cut is restored without
-//! loss. `docs/decisions/0019-remote-transports.md` explains how, and what was decided where the draft is silent.
+//! Server and client give the same guarantees as a pipe. Messages arrive in order. The size of buffers is limited, and
+//! a peer that does not read makes the other side wait. Between a client and a server of this crate, a connection that
+//! is cut is restored without loss. `docs/decisions/0019-remote-transports.md` explains how this works, and what was
+//! decided where the draft is silent.
 //!
-//! Everything here needs a tokio runtime with I/O and time enabled.
+//! This crate requires a tokio runtime with I/O and time enabled.
 //!
 //! # Features
 //!
-//! - `axum`, off by default: `server::router`, the endpoint as a router of axum.
-//! - `self-signed`, off by default: `server::TlsIdentity::self_signed`, a certificate made on the spot.
+//! - `axum`, off by default: `server::router`, the endpoint as an axum router.
+//! - `self-signed`, off by default: `server::TlsIdentity::self_signed`, which creates a certificate.
 
 pub mod client;
 mod closing;

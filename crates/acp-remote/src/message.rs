@@ -1,4 +1,4 @@
-//! What a message is about: as much of it as is needed to route it.
+//! Reads as much of a message as is needed to route it.
 
 use std::borrow::Cow;
 
@@ -6,15 +6,15 @@ use acp::jsonrpc::parse_plain_notification;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// What a message is about.
+/// The parts of a message that are needed to route it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct MessageHead<'a> {
     pub(crate) kind: MessageHeadKind<'a>,
-    /// The session that the params name.
+    /// The id of the session that the params name, if any.
     pub(crate) session: Option<Cow<'a, str>>,
 }
 
-/// The type of a message. Ids are the JSON text of the id.
+/// The type of a message. Ids are stored as their JSON text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum MessageHeadKind<'a> {
     Request {
@@ -23,12 +23,12 @@ pub(crate) enum MessageHeadKind<'a> {
     },
     Notification {
         method: Cow<'a, str>,
-        /// The request that a cancellation is about.
+        /// The id of the request to cancel, in a cancellation.
         cancels: Option<&'a str>,
     },
     Response {
         id: &'a str,
-        /// The session that the result names.
+        /// The id of the session that the result names, if any.
         opened: Option<Cow<'a, str>>,
         is_error: bool,
     },
@@ -37,9 +37,9 @@ pub(crate) enum MessageHeadKind<'a> {
 /// Why a line is not a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MessageHeadError {
-    /// It is a batch.
+    /// The line is a batch.
     Batch,
-    /// It is not JSON, or not an object of JSON-RPC.
+    /// The line is not JSON, or not a JSON-RPC object.
     Invalid,
 }
 
@@ -57,7 +57,7 @@ struct MessageMembers<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// Reads a member that is there, even if it is `null`.
+/// Reads a member that is present, even if its value is `null`.
 fn deserialize_present<'de, D: serde::Deserializer<'de>>(
     value: D,
 ) -> Result<Option<&'de RawValue>, D::Error> {
@@ -73,7 +73,7 @@ struct SessionMember<'a> {
     request_id: Option<&'a RawValue>,
 }
 
-/// Reads what params or a result name. Whether they are valid is for others to say.
+/// Reads the ids that params or a result contain. Does not check whether they are valid.
 fn parse_session(value: Option<&RawValue>) -> SessionMember<'_> {
     let object = value
         .map(RawValue::get)
@@ -83,7 +83,7 @@ fn parse_session(value: Option<&RawValue>) -> SessionMember<'_> {
         .unwrap_or_default()
 }
 
-/// Reads what a message is about.
+/// Reads the parts of a message that are needed to route it.
 pub(crate) fn parse_head(line: &[u8]) -> Result<MessageHead<'_>, MessageHeadError> {
     if let Some(head) = parse_update_head(line) {
         return Ok(head);
@@ -133,7 +133,7 @@ pub(crate) fn parse_head(line: &[u8]) -> Result<MessageHead<'_>, MessageHeadErro
     }
 }
 
-/// Recognizes an update, the most frequent message, by its first bytes. Whether the rest is valid is not checked.
+/// Recognizes an update, the most frequent message, by its first bytes. Does not check whether the rest is valid.
 fn parse_update_head(line: &[u8]) -> Option<MessageHead<'_>> {
     let (method, params) = parse_plain_notification(line)?;
     if method != "session/update" {
@@ -149,7 +149,8 @@ fn parse_update_head(line: &[u8]) -> Option<MessageHead<'_>> {
     })
 }
 
-/// Returns `true` for methods that open a session, which the client names before it exists on this connection.
+/// Returns `true` for methods that open a session whose id the client knows before the session exists on this
+/// connection.
 pub(crate) fn opens_session(method: &str) -> bool {
     matches!(
         method,
@@ -157,7 +158,7 @@ pub(crate) fn opens_session(method: &str) -> bool {
     )
 }
 
-/// Returns `true` for methods about a session that need not be open.
+/// Returns `true` for methods about a session that does not have to be open.
 pub(crate) fn is_about_stored_session(method: &str) -> bool {
     opens_session(method)
         || matches!(

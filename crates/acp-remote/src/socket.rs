@@ -5,11 +5,11 @@ use std::time::Duration;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 
-/// After how much silence the system probes a peer, and how often.
+/// The time of silence after which the system probes a peer, and the time between probes.
 const KEEPALIVE_IDLE_TIME: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Prepares a socket: small messages leave at once, and the system notices when the peer's machine is gone.
+/// Configures a socket, so that small messages are sent at once and the system notices when the peer's machine is gone.
 pub(crate) fn configure_socket(stream: &TcpStream) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let keepalive = TcpKeepalive::new()

@@ -1,11 +1,11 @@
-//! Server-sent events (HTML Living Standard, 9.2): written by the server, read by the client.
+//! Writes and reads server-sent events (HTML Living Standard, 9.2).
 
 use crate::CloseStatus;
 
-/// Writes the start of an event. Its data, without line feeds, and [`finish_event`] follow.
+/// The start of an event. The data without line feeds follows, and then [`finish_event`].
 pub(crate) const DATA_PREFIX: &[u8] = b"data: ";
 
-/// Writes the end of an event, with its id.
+/// Writes the end of an event, which contains the event's id.
 pub(crate) fn finish_event(id: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\nid: ");
     out.extend_from_slice(id.to_string().as_bytes());
@@ -15,40 +15,40 @@ pub(crate) fn finish_event(id: u64, out: &mut Vec<u8>) {
 /// A comment that keeps a stream alive.
 pub(crate) const HEARTBEAT_COMMENT: &[u8] = b": heartbeat\n\n";
 
-/// What the comment at the end of a stream starts with.
+/// The start of the comment at the end of a stream.
 const CLOSE_PREFIX: &str = "close ";
 
-/// Returns the comment at the end of a stream, which tells why the connection was closed.
+/// Returns the comment at the end of a stream, which says why the connection was closed.
 pub(crate) fn encode_close(status: &CloseStatus) -> Vec<u8> {
     let reason = status.reason.replace(['\r', '\n'], " ");
     format!(": {CLOSE_PREFIX}{} {reason}\n\n", status.code).into_bytes()
 }
 
-/// Reads events from the bytes of a stream, however they are cut.
+/// A reader for the events of a stream, whose bytes can arrive in any pieces.
 #[derive(Debug)]
 pub(crate) struct EventReader {
-    /// The line whose end was not read yet.
+    /// The current line, whose end has not been read yet.
     line: Vec<u8>,
-    /// The data of the event so far.
+    /// The data of the current event so far.
     data: Vec<u8>,
     has_data: bool,
     id: Option<u64>,
-    /// Whether the last line ended with a carriage return, after which a line feed is part of it.
+    /// Whether the last line ended with a carriage return. A line feed after it belongs to the same line ending.
     after_return: bool,
     is_first_line: bool,
     max_message: usize,
 }
 
-/// What was read from a stream.
+/// An event or a comment that was read from a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum StreamEvent {
-    /// A message, without line feeds, and its id if that is a number.
+    /// A message without line feeds, with its id if that is a number.
     Message { data: Vec<u8>, id: Option<u64> },
-    /// The comment at the end of a stream of this crate's server: the code and the reason.
+    /// The comment with which a server of this crate ends a stream: the close code and the reason.
     Close(u16, String),
 }
 
-/// The error for a message that is longer than the limit.
+/// The error when a message is longer than the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EventTooLong;
 
@@ -66,7 +66,7 @@ impl EventReader {
         }
     }
 
-    /// Reads the next event from `input`, and removes what was read from it. Returns `None` if more is needed.
+    /// Reads the next event from `input`, and removes the bytes read. Returns `None` if more input is needed.
     pub(crate) fn next(&mut self, input: &mut &[u8]) -> Result<Option<StreamEvent>, EventTooLong> {
         loop {
             if input.is_empty() {
@@ -125,7 +125,7 @@ impl EventReader {
                     return Err(EventTooLong);
                 }
                 if self.has_data {
-                    // A line feed between the tokens of a message means the same as a space.
+                    // Between the tokens of a message, a line feed has the same meaning as a space.
                     self.data.push(b' ');
                 }
                 self.has_data = true;
@@ -144,7 +144,7 @@ impl EventReader {
                     return Ok(Some(StreamEvent::Close(code, reason.to_owned())));
                 }
             }
-            // Types of events and times to wait are of no interest here.
+            // Ignore the types of events and the times to wait.
             _ => {}
         }
         Ok(None)

@@ -1,4 +1,4 @@
-//! The token that a client must know.
+//! The token that clients need to use a server.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use subtle::ConstantTimeEq;
 /// The maximum length of a token, in bytes.
 const MAX_TOKEN_LEN: usize = 1024;
 
-/// A secret that a client must know to use a server. It is never shown by `Debug`, and compared in constant time.
+/// A secret that clients need to use a server. `Debug` never shows it, and it is compared in constant time.
 #[derive(Clone)]
 pub struct Token(String);
 
@@ -16,7 +16,7 @@ impl Token {
     /// is removed.
     ///
     /// # Errors
-    /// The text is empty or too long, or contains other characters, which could not be sent in a header.
+    /// The text is empty or too long, or contains other characters, which cannot be sent in a header.
     pub fn new(text: &str) -> Result<Self, InvalidToken> {
         let text = text.trim();
         let is_valid = !text.is_empty()
@@ -32,13 +32,13 @@ impl Token {
         Self(format!("{}{}", random(), random()))
     }
 
-    /// Returns the secret itself, to show it to its user or to store it.
+    /// Returns the secret as text, to show it to the user or to store it.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Returns `true` if `text` is the token. How long this takes does not depend on where they differ.
+    /// Returns `true` if `text` is the token. Compares in constant time.
     #[must_use]
     pub fn matches(&self, text: &[u8]) -> bool {
         self.0.as_bytes().ct_eq(text).into()
@@ -51,7 +51,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// The error for text that cannot be a [`Token`].
+/// The error from creating a [`Token`] from invalid text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("invalid token: expected 1 to {MAX_TOKEN_LEN} visible ASCII characters")]
 pub struct InvalidToken;

@@ -5,11 +5,11 @@ use std::fmt;
 /// The level of a requirement, as defined by RFC 2119.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RequirementLevel {
-    /// MUST or MUST NOT.
+    /// The specification says MUST or MUST NOT.
     Must,
-    /// SHOULD or SHOULD NOT.
+    /// The specification says SHOULD or SHOULD NOT.
     Should,
-    /// MAY.
+    /// The specification says MAY.
     May,
 }
 

@@ -1,5 +1,5 @@
 //! The text that replaces secrets in recorded messages.
 
 /// The text that replaces a secret in a redacted message. No rule checks a value that contains it, because redaction
-/// may have made different values equal.
+/// can make different values equal.
 pub const REDACTED: &str = "[redacted]";

@@ -1,4 +1,4 @@
-//! The two sides of a conversation.
+//! The two sides of a conversation: client and agent.
 
 use std::fmt;
 
@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
-    /// The client, which sends to the agent's stdin.
+    /// The client, whose messages go to the agent's stdin.
     Client,
-    /// The agent, which sends on its stdout.
+    /// The agent, whose messages come from its stdout.
     Agent,
 }
 
@@ -24,7 +24,7 @@ impl Side {
         }
     }
 
-    /// Returns `client` or `agent`.
+    /// Returns the side's name, `client` or `agent`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -31,7 +31,7 @@ impl Agent for BothVersionsAgent {
     }
 }
 
-/// A client that prints updates as they are sent. A client that shows what the user sees renders the thread instead.
+/// A client that prints updates as they arrive. To show what the user sees, render the thread instead.
 struct WirePrinter(ProtocolVersion);
 
 impl Client for WirePrinter {
@@ -49,7 +49,7 @@ impl Client for WirePrinter {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> acp::Result<()> {
-    // The latest version that each side supports. Version 2 is used if both do.
+    // The latest version that each side supports. Version 2 is used if both sides support it.
     let (old, new) = (Options::new(), Options::new().draft_version_2());
     for (agents, clients) in [(&new, &new), (&new, &old), (&old, &new)] {
         let version = agents.latest().min(clients.latest());

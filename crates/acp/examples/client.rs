@@ -38,7 +38,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             .await?;
         Ok::<_, Box<dyn Error>>(session.prompt(prompt.as_str()).await?)
     };
-    // When this returns, the agent's process has exited, too.
+    // When this returns, the agent's process has also exited.
     println!("\n({})", driver.run(work).await?);
     Ok(())
 }

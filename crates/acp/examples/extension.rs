@@ -18,7 +18,7 @@ use acp::{Connection, Result, transport};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// A request from the client to the agent.
+/// A request from the client to the agent, to add numbers.
 #[derive(Serialize, Deserialize)]
 struct SumRequest {
     numbers: Vec<i64>,
@@ -29,7 +29,7 @@ impl Request for SumRequest {
     type Response = i64;
 }
 
-/// A notification from the client to the agent.
+/// A notification from the client to the agent, with a hint.
 #[derive(Debug, Serialize, Deserialize)]
 struct HintNotification {
     text: String,
@@ -39,7 +39,7 @@ impl Notification for HintNotification {
     const METHOD: &'static str = "_example.com/hint";
 }
 
-/// A request from the agent to the client.
+/// A request from the agent to the client, for the selected text.
 #[derive(Serialize, Deserialize)]
 struct GetSelection {}
 
@@ -90,7 +90,7 @@ impl Agent for ExtensionAgent {
     }
 }
 
-/// A client that knows what the user has selected.
+/// A client that returns the text that the user has selected.
 struct ExtensionClient;
 
 impl Client for ExtensionClient {
@@ -125,7 +125,7 @@ async fn main() -> Result<()> {
         "the sum is {}",
         conn.request(&SumRequest { numbers }).await?
     );
-    // A request without a type for it.
+    // An untyped request, with a method that the client does not know.
     let unknown = conn.request_raw("_example.com/product", &[1, 2, 3]).await;
     println!(
         "an unknown method: {}",

@@ -4,7 +4,7 @@
 //! cargo run -p acp-sdk --example files_and_terminals
 //! ```
 //!
-//! This client allows everything. The crate `acp-host` has what a real client should use: files confined to a
+//! This client allows everything. The crate `acp-host` provides what a real client should use: files confined to a
 //! directory, commands that end with all of their children, and output as it is printed.
 
 // Clippy warns about printing, which is this program's purpose.
@@ -66,7 +66,7 @@ struct LocalHost {
     next: AtomicU64,
 }
 
-/// A running command, with its outcome once it has exited, and the task that waits for that.
+/// A running command: its outcome once it has exited, and the task that waits for it.
 struct RunningCommand {
     done: watch::Receiver<Option<CommandOutcome>>,
     task: tokio::task::JoinHandle<()>,

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::error::Error;
 
-/// Returns the capabilities to report in `initialize`: those that these methods require.
+/// Returns the capabilities to report in `initialize`, derived from the methods that a side offers.
 pub(crate) fn implemented_capabilities<T: DeserializeOwned + Default>(offered: &[&Method]) -> T {
     let mut all = Map::new();
     for capability in offered.iter().filter_map(|method| method.capability) {
@@ -31,7 +31,7 @@ fn insert_capability(capabilities: &mut Map<String, Value>, capability: Capabili
     }
 }
 
-/// Checks that the other side, which has these capabilities, supports a method. A method that is in no table needs no
+/// Checks that a peer with certain capabilities supports a method. A method that is not in the table needs no
 /// capability.
 ///
 /// # Errors
@@ -48,7 +48,7 @@ pub(crate) fn check_offered(
     }
 }
 
-/// Returns the version 1 name of the prompt capability that this content requires and the agent lacks, if any. See the
+/// Returns the version 1 name of the prompt capability that the content requires and the agent lacks, if any. See the
 /// specification's page "Prompt Turn", "User Message".
 pub(crate) fn missing_prompt_capability(
     takes: &PromptCapabilities,
@@ -62,7 +62,7 @@ pub(crate) fn missing_prompt_capability(
     })
 }
 
-/// Returns the MCP capability that this server requires and the agent lacks, if any. In version 1, every agent supports
+/// Returns the MCP capability that a server requires and the agent lacks, if any. In version 1, every agent supports
 /// `stdio`. See the specification's page "Session Setup", "MCP Servers".
 pub(crate) fn missing_mcp_capability(
     connects: &McpCapabilities,
@@ -78,7 +78,7 @@ pub(crate) fn missing_mcp_capability(
 }
 
 /// Returns the name and version of this library. They are reported for programs that do not set their own, because
-/// version 2 requires both.
+/// version 2 requires a name and a version.
 pub(crate) fn library_implementation() -> Implementation {
     Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
 }

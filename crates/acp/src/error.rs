@@ -11,8 +11,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// what to do about it.
 ///
 /// A handler of an [`Agent`](crate::Agent) or [`Client`](crate::Client) returns an error to fail a request.
-/// [`Error::Rpc`] is sent unchanged, [`Error::Cancelled`] with the code -32800, and any other as an internal error
-/// with its text.
+/// [`Error::Rpc`] is sent unchanged, [`Error::Cancelled`] with the code -32800, and any other error as an internal
+/// error with its text.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -50,11 +50,11 @@ pub enum Error {
         /// The name of the capability, as in the specification.
         what: String,
     },
-    /// A request of this side is invalid and was not sent, for the reason given.
+    /// A request by this side is invalid and was not sent. The text is the reason.
     #[error("{0}")]
     InvalidRequest(String),
-    /// The agent uses another version of the protocol. See the specification's page "Initialization", "Protocol
-    /// version".
+    /// The agent speaks a protocol version that this side does not support. See the specification's page
+    /// "Initialization", "Protocol version".
     #[error(
         "protocol version mismatch: the agent speaks version {theirs}, this client speaks version {ours}"
     )]
@@ -73,13 +73,11 @@ pub enum Error {
         /// Why the update could not be stored.
         reason: String,
     },
-    /// An update handler sent a request whose response is behind more unprocessed updates than
-    /// [`Limits::backlog`](crate::Limits::backlog) allows.
-    #[error(
-        "the response is queued behind {held} bytes of updates that the update handler has not processed"
-    )]
+    /// An update handler sent a request, and more updates than [`Limits::backlog`](crate::Limits::backlog) allows are
+    /// waiting to be processed before the response.
+    #[error("the response has to wait behind {held} bytes of updates that have not been handled")]
     Backlog {
-        /// The size of the unprocessed updates, in bytes.
+        /// The size of the waiting updates, in bytes.
         held: usize,
     },
 }
@@ -93,8 +91,8 @@ impl Error {
         }
     }
 
-    /// Returns the JSON-RPC error, if there is one. This includes errors that a handler creates for the peer, such as
-    /// [`Error::internal`].
+    /// Returns the JSON-RPC error, if there is one. This includes errors that a handler creates for the peer, for
+    /// example with [`Error::internal`].
     #[must_use]
     pub fn peer_error(&self) -> Option<&jsonrpc::Error> {
         match self {
@@ -109,7 +107,7 @@ impl Error {
         self.peer_code() == Some(jsonrpc::Error::AUTH_REQUIRED)
     }
 
-    /// Returns `true` if the request was cancelled, on this side or by the peer (-32800).
+    /// Returns `true` if the turn or request was cancelled, by this side or by the peer (-32800).
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         matches!(self, Self::Cancelled)
@@ -122,14 +120,14 @@ impl Error {
         matches!(self, Self::Closed(_))
     }
 
-    /// Returns `true` if the connection ended because reading or writing failed. When a peer exits, this side may see
-    /// a failed write or the end of its input, whichever comes first.
+    /// Returns `true` if the connection ended because reading or writing failed. When a peer exits, this side sees
+    /// either a failed write or the end of its input, whichever comes first.
     #[must_use]
     pub fn is_transport(&self) -> bool {
         matches!(self, Self::Closed(CloseReason::Transport(_)))
     }
 
-    /// Returns `true` if the peer has violated the protocol or uses another version of it.
+    /// Returns `true` if the peer has violated the protocol or speaks another version.
     #[must_use]
     pub fn is_protocol(&self) -> bool {
         matches!(self, Self::InvalidResponse { .. } | Self::Version { .. })
@@ -151,7 +149,7 @@ impl Error {
     }
 
     /// Converts this error to the JSON-RPC error of a response: [`Error::Rpc`] unchanged, [`Error::Cancelled`] with the
-    /// code -32800, and any other with the code -32603 and its text.
+    /// code -32800, and any other error with the code -32603 and its text.
     #[must_use]
     pub fn into_rpc(self) -> jsonrpc::Error {
         match self {
@@ -174,7 +172,7 @@ impl From<acp_wire::ReadError> for Error {
     }
 }
 
-/// The reason why a connection ended.
+/// Why a connection ended: closed by this side or the peer, or a failure.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum CloseReason {
@@ -193,7 +191,8 @@ pub enum CloseReason {
 mod tests {
     use super::*;
 
-    /// Returns the results of the predicates: peer error, auth required, cancelled, closed, transport, protocol.
+    /// Returns what each predicate says about an error: peer error, auth required, cancelled, closed, transport,
+    /// protocol.
     fn error_predicates(error: &Error) -> [bool; 6] {
         [
             error.peer_error().is_some(),

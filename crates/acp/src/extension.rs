@@ -1,4 +1,4 @@
-//! The requests and notifications of extensions. See the specification's page "Extensibility".
+//! Received requests and notifications of extensions. See the specification's page "Extensibility".
 
 use acp_wire::v1::Extension;
 use acp_wire::{Notification, Request, jsonrpc, read_params};
@@ -6,8 +6,8 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::error::{Error, Result};
 
-/// A request of an extension, whose method starts with `_`. See the specification's page "Extensibility", "Custom
-/// Requests".
+/// A received request of an extension, whose method starts with `_`. See the specification's page "Extensibility",
+/// "Custom Requests".
 ///
 /// [`answer_with`](Self::answer_with) parses it as a type of your own that implements [`Request`]:
 ///
@@ -55,13 +55,13 @@ impl ExtensionRequest {
         &self.0.method
     }
 
-    /// Returns the params as received.
+    /// Returns the params as JSON text, as received.
     #[must_use]
     pub fn params(&self) -> Option<&RawValue> {
         self.0.params.as_deref()
     }
 
-    /// Returns the params as received, without copying them.
+    /// Converts the request into its params as JSON text, without copying them.
     #[must_use]
     pub fn into_params(self) -> Option<Box<RawValue>> {
         self.0.params
@@ -91,8 +91,8 @@ impl ExtensionRequest {
     }
 }
 
-/// A notification of an extension, whose method starts with `_`. See the specification's page "Extensibility", "Custom
-/// Notifications".
+/// A received notification of an extension, whose method starts with `_`. See the specification's page "Extensibility",
+/// "Custom Notifications".
 #[derive(Debug, Clone)]
 pub struct ExtensionNotification(Extension);
 
@@ -107,7 +107,7 @@ impl ExtensionNotification {
         &self.0.method
     }
 
-    /// Returns the params as received.
+    /// Returns the params as JSON text, as received.
     #[must_use]
     pub fn params(&self) -> Option<&RawValue> {
         self.0.params.as_deref()

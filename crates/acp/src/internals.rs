@@ -1,4 +1,4 @@
-//! Internals that this project's fuzzers (`fuzz/checks`) and tests need.
+//! Library internals for this project's fuzzers (`fuzz/checks`) and tests.
 //!
 //! Requires the cargo feature `__internals`. Not covered by semantic versioning.
 
@@ -7,30 +7,30 @@ use acp_wire::jsonrpc::RequestId;
 use crate::connection::{frame, outline};
 use crate::memory::parsed_memory;
 
-/// How many bytes are kept from the start of an oversized line.
+/// The number of bytes that are kept from the start of an oversized line.
 pub const HEAD_LEN: usize = frame::HEAD_LEN;
 
-/// How many bytes are kept from the end of an oversized line.
+/// The number of bytes that are kept from the end of an oversized line.
 pub const TAIL_LEN: usize = frame::TAIL_LEN;
 
-/// Returns an estimate of how much memory a message takes once it has been parsed, in bytes.
+/// Estimates how much memory a message takes once it has been parsed, in bytes.
 #[must_use]
 pub fn estimate_memory(message: &[u8]) -> usize {
     parsed_memory(message)
 }
 
-/// The type and the id of a message, as far as its first and last bytes show them.
+/// The type and the id of an oversized message, as far as its first and last bytes show them.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outline {
-    /// A response to the request with this id.
+    /// A response, with the id of its request.
     Response(RequestId),
-    /// A request with this id, or `Null` if no id was found.
+    /// A request, with its id, or `Null` if no id was found.
     Request(RequestId),
-    /// Not a message.
+    /// A line that is not a message.
     Noise,
 }
 
-/// Returns the outline of a message from its first and last bytes.
+/// Reads the type and the id of a message from its first and last bytes.
 #[must_use]
 pub fn outline(head: &[u8], tail: &[u8]) -> Outline {
     match outline::read_outline(head, tail) {
@@ -40,12 +40,12 @@ pub fn outline(head: &[u8], tail: &[u8]) -> Outline {
     }
 }
 
-/// A line, without its line ending.
+/// A received line, without its line ending.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
     /// A line within the limit.
     Line(&'a [u8]),
-    /// A response whose text was extracted, which does not occur here.
+    /// A response whose large text was extracted, which does not happen here.
     LargeText,
     /// A line that is longer than the limit.
     Oversized {
@@ -53,7 +53,7 @@ pub enum Frame<'a> {
         head: &'a [u8],
         /// The line's last bytes.
         tail: &'a [u8],
-        /// The length of the line.
+        /// The length of the whole line, in bytes.
         length: usize,
     },
 }
@@ -81,7 +81,7 @@ impl Framer {
         Self(frame::Framer::new(max))
     }
 
-    /// Adds input.
+    /// Appends bytes of input to the buffer.
     pub fn push(&mut self, bytes: &[u8]) {
         self.0.spare_capacity().extend_from_slice(bytes);
     }

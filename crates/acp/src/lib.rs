@@ -3,10 +3,10 @@
 //! - An **agent** implements [`Agent`] and is served with [`agent::serve_stdio`].
 //! - A **client** implements [`Client`], connects with [`client::connect`], and renders the
 //!   [`Thread`] of each session.
-//! - Both work with every version of the protocol. The typed messages are in [`wire`].
+//! - Agents and clients work with every version of the protocol. The typed messages are in [`wire`].
 //!
-//! The library guarantees three things. Messages are handled in the order in which they arrive. Queues are bounded in
-//! bytes: when a peer stops reading, senders wait and memory does not grow. When a connection ends, every pending
+//! The library guarantees three things. Messages are handled in the order in which they arrive. The size of queues is
+//! limited: when a peer stops reading, senders wait and memory does not grow. When a connection ends, every pending
 //! request fails with a clear error, and no task is left running.
 //!
 //! The [`guide`] explains all of this, chapter by chapter: [agents](guide::agents),
@@ -15,19 +15,20 @@
 //! [versions](guide::versions), [extensions](guide::extensions), and [whole programs](guide::examples).
 //!
 //! A connection is a handle and a [`Driver`], a future that you poll. The library spawns nothing on its own and needs
-//! no particular runtime; [`Transport::from_futures`] takes the streams of executors other than tokio.
+//! no particular runtime. [`Transport::from_futures`] accepts the streams of executors other than tokio.
 //!
 //! # Features
 //!
 //! - `stdio`, on by default: [`transport::stdio`] and [`agent::serve_stdio`]. Requires a tokio runtime.
 //! - `process`, on by default: [`Transport::spawn`], which runs an agent as a child process that ends with its
 //!   connection. Requires a tokio runtime.
-//! - `unstable`, off by default: methods and updates that are not part of the protocol yet, such as `session/fork`
-//!   and subagents. They follow upstream and may change in a minor release: `docs/decisions/0017-unstable-methods.md`.
-//! - `unstable-v2`, off by default: the draft of version 2 ([`Options::draft_version_2`]). It may change in the same
+//! - `unstable`, off by default: methods and updates that are not part of the protocol yet, such as `session/fork` and
+//!   subagents. They follow the specification's drafts and can change in a minor release:
+//!   `docs/decisions/0017-unstable-methods.md`.
+//! - `unstable-v2`, off by default: the draft of version 2 ([`Options::draft_version_2`]). It can change in the same
 //!   way.
-//! - `bridge`, off by default: [`bridge`], which connects an agent of one protocol version to a client of the other.
-//!   Enables `unstable-v2`. Requires a tokio runtime.
+//! - `bridge`, off by default: [`bridge`], which connects an agent that speaks one protocol version to a client that
+//!   speaks the other. Enables `unstable-v2`. Requires a tokio runtime.
 //! - `testing`, off by default: [`testing`], an in-memory connection and a scripted peer, for `dev-dependencies`.
 
 // Lints see the code with all features enabled.
@@ -84,7 +85,7 @@ pub use thread::{Thread, ThreadHandle};
 pub use transport::Transport;
 pub use update::Update;
 
-/// Runs the examples of the repository's README as tests, and those of the package's.
+/// Runs the examples in the READMEs of the repository and of the package as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 #[doc = include_str!("../README.md")]

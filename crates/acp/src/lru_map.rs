@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// The maximum length of an id that is used as a key unchanged, in bytes.
 const MAX_KEY_BYTES: usize = 4096;
 
-/// Returns the key for an id: the id itself, or its start and a hash if it is too long.
+/// Returns the key for an id: the id itself, or its start and a hash if the id is too long.
 pub(crate) fn to_key(id: &str) -> Cow<'_, str> {
     if id.len() <= MAX_KEY_BYTES {
         return Cow::Borrowed(id);
@@ -40,7 +40,7 @@ impl<T: Default, const N: usize> LruMap<T, N> {
         self.entries.get(&*to_key(id)).map(|(_, thing)| thing)
     }
 
-    /// Returns the value for an id, after inserting a default value if there is none, and marks it as used.
+    /// Returns the value for an id, and marks it as used. Inserts a default value if there is none.
     pub(crate) fn get_or_insert(&mut self, id: &str) -> &mut T {
         self.clock += 1;
         let id = to_key(id);
@@ -52,7 +52,7 @@ impl<T: Default, const N: usize> LruMap<T, N> {
         &mut entry.1
     }
 
-    /// Removes the least recently used entry, except for that of `but`. Returns `true` if there was one.
+    /// Removes the least recently used entry, but never the entry of `but`. Returns `true` if an entry was removed.
     pub(crate) fn remove_oldest(&mut self, but: &str) -> bool {
         let but = to_key(but);
         let others = self.entries.iter().filter(|(id, _)| **id != *but);
@@ -72,7 +72,7 @@ impl<T: Default, const N: usize> LruMap<T, N> {
 /// Methods that only the bridge uses.
 #[cfg(feature = "bridge")]
 impl<T: Default, const N: usize> LruMap<T, N> {
-    /// Returns `true` if there is an entry for this id.
+    /// Returns `true` if the map has an entry for an id.
     pub(crate) fn contains(&self, id: &str) -> bool {
         self.entries.contains_key(&*to_key(id))
     }

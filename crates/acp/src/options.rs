@@ -12,7 +12,7 @@ use crate::connection::{Limits, SpawnFn};
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// The limits of the connection.
+    /// The memory limits of the connection.
     pub limits: Limits,
     latest: ProtocolVersion,
     pub(crate) on_noise: Option<NoiseHandler>,
@@ -55,7 +55,7 @@ impl Options {
         Self::default()
     }
 
-    /// Sets the limits of the connection.
+    /// Sets the memory limits of the connection.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -63,7 +63,7 @@ impl Options {
     }
 
     /// Allows protocol version 2: the connection uses it if the peer supports it, and version 1 otherwise. Version 2 is
-    /// a draft. It may change, and this library with it.
+    /// a draft. It can change, and this library changes with it.
     #[cfg(feature = "unstable-v2")]
     #[must_use]
     pub fn draft_version_2(mut self) -> Self {
@@ -80,8 +80,8 @@ impl Options {
         self
     }
 
-    /// Runs turns, other requests and the writer as tasks on your executor. Use this if turns need much CPU time, or to
-    /// use several threads. Otherwise the task that polls the [`Driver`](crate::Driver) does all the work.
+    /// Runs turns, other requests and the writer as tasks on your executor. Use this if turns need a lot of CPU time,
+    /// or to use several threads. Otherwise the task that polls the [`Driver`](crate::Driver) does all the work.
     ///
     /// For requests other than prompts, the driver still runs the work up to the first `await` that is not ready, so
     /// that requests take effect in the order in which they arrive.
@@ -100,7 +100,7 @@ impl Options {
         self
     }
 
-    /// Returns the latest protocol version that may be negotiated.
+    /// Returns the latest protocol version that can be negotiated.
     #[must_use]
     pub fn latest(&self) -> ProtocolVersion {
         self.latest

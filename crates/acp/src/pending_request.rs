@@ -1,4 +1,4 @@
-//! Requests that were received and need a response.
+//! Requests that were received and have no response yet.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl<S> PendingRequest<S> {
 /// The handler type for methods that a side does not support. It has no values.
 pub(crate) enum UnsupportedMethod {}
 
-/// Returns the handler for this method, or the error -32601 if the side has none.
+/// Returns the handler for a method, or the error -32601 if the side does not support the method.
 ///
 /// # Errors
 /// Fails if the side does not support the method.

@@ -1,4 +1,4 @@
-//! The parameters for opening a session, as used on both sides.
+//! The parameters for opening a session, as used by clients and agents.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use acp_wire::v1::{
 /// The maximum length of a session id, in bytes. Ids are stored with each session and sent with every update.
 pub(crate) const MAX_ID_BYTES: usize = 4096;
 
-/// The maximum total length of a session's paths, in bytes. An agent keeps them while the session is open.
+/// The maximum total length of a session's paths, in bytes. An agent stores them while the session is open.
 const MAX_PATHS_BYTES: usize = 256 * 1024;
 
 /// The parameters for opening a session. See the specification's page "Session Setup".
@@ -19,18 +19,18 @@ const MAX_PATHS_BYTES: usize = 256 * 1024;
 pub struct SessionSetup {
     /// The working directory, as an absolute path.
     pub cwd: String,
-    /// Additional roots, as absolute paths. All paths of a session together may have up to 256 KiB.
+    /// Additional roots, as absolute paths. All paths of a session together can have up to 256 KiB.
     pub additional_directories: Vec<String>,
     /// The MCP servers for the agent to connect to.
     pub mcp_servers: Vec<McpServer>,
-    /// Instructions for the model that come from the client. Unstable.
+    /// The client's instructions for the model. Unstable.
     pub system_prompt: Option<SystemPrompt>,
-    /// Custom data.
+    /// Custom data (`_meta`).
     pub meta: Option<Meta>,
 }
 
 impl SessionSetup {
-    /// Creates a setup with this working directory, which must be an absolute path.
+    /// Creates a setup with a working directory, which must be an absolute path.
     pub fn new(cwd: impl AsRef<Path>) -> Self {
         Self {
             // Paths in the protocol are JSON strings, which cannot represent non-Unicode names.
@@ -56,7 +56,7 @@ impl SessionSetup {
         self
     }
 
-    /// Sets the client's instructions for the model. The agent must support `systemPrompt`. It may not store the
+    /// Sets the client's instructions for the model. The agent must support `systemPrompt`. Not every agent stores the
     /// instructions, so set them each time you open the session.
     #[must_use]
     pub fn system_prompt(mut self, prompt: SystemPrompt) -> Self {
@@ -64,7 +64,7 @@ impl SessionSetup {
         self
     }
 
-    /// Sets custom data.
+    /// Sets custom data (`_meta`).
     #[must_use]
     pub fn meta(mut self, meta: Meta) -> Self {
         self.meta = Some(meta);
@@ -73,8 +73,8 @@ impl SessionSetup {
 }
 
 impl SessionSetup {
-    /// Checks that all paths are absolute, and not too long in total. The error names the first path that is not
-    /// absolute.
+    /// Checks that all paths are absolute, and that they are not too long in total. The error names the first path that
+    /// is not absolute.
     pub(crate) fn check_paths(&self) -> Result<(), String> {
         let mut paths = std::iter::once(&self.cwd).chain(&self.additional_directories);
         let bytes: usize = paths
@@ -93,16 +93,16 @@ impl SessionSetup {
     }
 }
 
-/// The reason why a system prompt cannot be applied.
+/// Why an agent cannot use a system prompt.
 pub(crate) enum SystemPromptError {
-    /// The agent lacks the capability with this version 1 name.
+    /// The agent lacks a capability, which is identified by its version 1 name.
     Unsupported(&'static str),
-    /// The prompt is invalid for this reason.
+    /// The prompt is invalid. The text is the reason.
     Invalid(String),
 }
 
 impl SessionSetup {
-    /// Checks that an agent with these capabilities can use the system prompt.
+    /// Checks that an agent with certain capabilities can use a system prompt.
     pub(crate) fn check_system_prompt(
         &self,
         offered: Option<&SessionSystemPromptCapabilities>,
@@ -146,7 +146,7 @@ impl SessionSetup {
     }
 }
 
-/// Returns `true` if a path is absolute on any operating system, because the peer may run on another one.
+/// Returns `true` if a path is absolute on any operating system, because the peer can run on another system.
 fn is_absolute(path: &str) -> bool {
     let drive =
         matches!(path.as_bytes(), [letter, b':', b'\\' | b'/', ..] if letter.is_ascii_alphabetic());

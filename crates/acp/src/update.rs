@@ -16,10 +16,10 @@ use serde_json::Value;
 
 /// A change in a session, independent of the protocol version.
 ///
-/// The variants mostly follow version 2, which has more of them. They also cover what only version 1 has: messages
-/// without an id, new tool calls, the text of a diff, modes.
+/// Most variants follow version 2, which has more kinds of updates. They also cover what only version 1 has: messages
+/// without an id, new tool calls, the text of a diff, and modes.
 ///
-/// An update can be created from a message of either version, and converted to one with [`into_v1`](Self::into_v1) and
+/// An update can be created from a message of either version, and converted to one with [`into_v1`](Self::into_v1) or
 /// [`into_v2`](Self::into_v2).
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -48,13 +48,14 @@ pub enum Update {
     TerminalUpdate(Box<TerminalUpdate>),
     /// A chunk of a display terminal's output. Version 2.
     TerminalOutputChunk(TerminalOutputChunk),
-    /// A plan in full. The only plan of a version 1 agent has the id [`ONLY_PLAN_ID`](crate::thread::ONLY_PLAN_ID).
+    /// A whole plan, new or changed. The only plan of a version 1 agent has the id
+    /// [`ONLY_PLAN_ID`](crate::thread::ONLY_PLAN_ID).
     PlanUpdate(PlanUpdate),
     /// The removal of a plan.
     PlanRemoved(PlanRemoved),
     /// All slash commands, which replace the previous ones.
     AvailableCommandsUpdate(AvailableCommandsUpdate),
-    /// The current mode. Version 1; in version 2, the mode is a config option.
+    /// The session's current mode. Only in version 1: in version 2, the mode is a config option.
     CurrentModeUpdate(CurrentModeUpdate),
     /// All config options, which replace the previous ones.
     ConfigOptionUpdate(ConfigOptionUpdate),
@@ -79,14 +80,15 @@ pub enum Update {
 }
 
 impl Update {
-    /// Returns the text, if this is a chunk of an agent message with text. Version 2 agents may also send whole
-    /// messages, which replace the chunks. The [`Thread`](crate::Thread) always has the current text.
+    /// Returns the text of a chunk of an agent message. Returns `None` for other updates and content. Version 2 agents
+    /// can also send whole messages, which replace the chunks. The [`Thread`](crate::Thread) always has the current
+    /// text.
     #[must_use]
     pub fn message_text(&self) -> Option<&str> {
         self.message_content()?.as_text()
     }
 
-    /// Returns the text, if this is a chunk of the agent's thoughts with text.
+    /// Returns the text of a chunk of the agent's thoughts. Returns `None` for other updates and content.
     #[must_use]
     pub fn thought_text(&self) -> Option<&str> {
         match self {
@@ -95,7 +97,7 @@ impl Update {
         }
     }
 
-    /// Returns the content, if this is a chunk of an agent message.
+    /// Returns the content of a chunk of an agent message. Returns `None` for other updates.
     #[must_use]
     pub fn message_content(&self) -> Option<&ContentBlock> {
         match self {
@@ -105,18 +107,18 @@ impl Update {
     }
 }
 
-/// A chunk of a message.
+/// A chunk of a message or thought, with the id of its message.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct MessageChunk {
-    /// The id of the message, which version 1 agents may omit.
+    /// The message that the chunk belongs to. Version 1 agents can omit the id.
     pub message_id: Option<MessageId>,
-    /// Whether the chunk belongs to the message with this id, wherever that message is in the thread, as in version 2.
-    /// In version 1, it belongs to the last message, unless that message has another role or another id.
+    /// Whether the chunk belongs to the message with its id, wherever that message is in the thread, as in version 2.
+    /// In version 1, the chunk belongs to the last message, unless that message has another role or id.
     pub is_found_by_id: bool,
     /// The content of the chunk.
     pub content: ContentBlock,
-    /// Custom data.
+    /// Custom data (`_meta`).
     pub meta: Option<Meta>,
 }
 
@@ -126,7 +128,7 @@ impl MessageChunk {
         v1::ContentChunk::new(content).into()
     }
 
-    /// Sets the id of the message.
+    /// Sets the id of the message that the chunk belongs to.
     #[must_use]
     pub fn message_id(mut self, id: impl Into<MessageId>) -> Self {
         self.message_id = Some(id.into());
@@ -138,30 +140,30 @@ impl MessageChunk {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ToolCallPatch {
-    /// The id of the tool call.
+    /// The tool call that is new or has changed.
     pub tool_call_id: ToolCallId,
-    /// Whether this creates the call, as `tool_call` does in version 1. Missing fields then have their defaults. If an
-    /// earlier call with this id has ended, the id now refers to the new one.
+    /// Whether the update creates the call, as `tool_call` does in version 1. Missing fields then have their defaults.
+    /// If an earlier call with the same id has ended, the id now refers to the new call.
     pub is_new: bool,
     /// The name of the tool, for programs.
     pub name: Option<Option<String>>,
     /// The title to show to the user.
     pub title: Option<Option<String>>,
-    /// What kind of tool it is.
+    /// What the tool does, such as reading or editing.
     pub kind: Option<Option<ToolKind>>,
-    /// The status of the tool call.
+    /// How far the tool call has got.
     pub status: Option<Option<ToolCallStatus>>,
     /// The content that the tool call has produced so far, which replaces the previous content.
     pub content: Option<Option<Vec<ToolCallOutput>>>,
     /// The files that the tool call works on, which replace the previous ones.
     pub locations: Option<Option<Vec<ToolCallLocation>>>,
-    /// The input that was passed to the tool. `null` clears it.
+    /// The input to the tool. `null` clears the field.
     pub raw_input: Option<Value>,
-    /// The output that the tool returned. `null` clears it.
+    /// The output of the tool. `null` clears the field.
     pub raw_output: Option<Value>,
     /// What a client may do with the tool call. Version 2.
     pub capabilities: Option<Option<ToolCallCapabilities>>,
-    /// Custom data.
+    /// Custom data (`_meta`).
     pub meta: Option<Option<Meta>>,
 }
 
@@ -191,18 +193,18 @@ impl ToolCallPatch {
     }
 }
 
-/// A part of a tool call's content, as the agent sent it.
+/// A part of what a tool call shows, in the form in which the agent sent it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 #[allow(clippy::large_enum_variant)]
 pub enum ToolCallOutput {
-    /// A content block.
+    /// Text, an image or other content.
     Content(v1::Content),
     /// A change to a file, as its text before and after. Version 1.
     TextDiff(v1::Diff),
     /// Changes to files. Version 2.
     Diff(v2::Diff),
-    /// A terminal, whose output is shown live.
+    /// A terminal whose output is shown live.
     Terminal(Terminal),
     /// Content of an unknown type, as received.
     Unknown(RawObject),

@@ -1,6 +1,6 @@
-//! A decoder for UTF-8 that arrives in pieces, which may end in the middle of a character.
+//! A decoder for UTF-8 that arrives in pieces, which can end in the middle of a character.
 
-/// A decoder for UTF-8 that arrives in pieces. Invalid bytes become U+FFFD.
+/// Decodes UTF-8 that arrives in pieces. Invalid bytes become U+FFFD.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Utf8Pieces {
     /// The bytes of an incomplete character at the end, at most three.
@@ -16,7 +16,7 @@ impl Utf8Pieces {
         String::from_utf8_lossy(&all).into_owned()
     }
 
-    /// Drops an incomplete character. Returns `true` if there was one.
+    /// Drops the bytes of an incomplete character. Returns `true` if there were any.
     pub(crate) fn clear(&mut self) -> bool {
         let was_cut = !self.partial.is_empty();
         self.partial.clear();
@@ -24,7 +24,7 @@ impl Utf8Pieces {
     }
 }
 
-/// Returns how many bytes at the end belong to an incomplete character.
+/// Counts the bytes at the end that belong to an incomplete character.
 fn incomplete_len(bytes: &[u8]) -> usize {
     for (n, byte) in bytes.iter().rev().take(3).enumerate() {
         let length = match byte {

@@ -306,7 +306,7 @@ async fn check_memory_of_requests() {
             let answer = peer.next().await;
             if let Some(error) = answer["error"]["message"].as_str() {
                 assert!(
-                    error.contains("concurrent requests exceed the limit of")
+                    error.contains("too many concurrent requests: the limit is")
                         || error.contains("too many queued prompts"),
                     "{error}"
                 );
@@ -355,7 +355,7 @@ async fn check_memory_of_permission_requests() {
     assert!(refused["id"].as_u64() < Some(20), "{refused}");
     let text = refused["error"]["message"].as_str().unwrap();
     assert!(
-        text.contains("concurrent requests exceed the limit of"),
+        text.contains("too many concurrent requests: the limit is"),
         "{text}"
     );
     drop(session);

@@ -235,7 +235,7 @@ fn project_agent_is_not_run_before_it_is_allowed() {
     let run = || acp(&["run", "--agent", "helper", "/help"]);
     write_program(&project.file("helper"), "helper");
     write_project_config(&project, "[agents.helper]\ncommand = './helper'\n");
-    let refused = run().expect_code(2).expect_stderr("has not been allowed");
+    let refused = run().expect_code(2).expect_stderr("you have not allowed");
     assert!(refused.stderr.contains("acp agents allow\n"), "{refused:?}");
     // Nobody can be asked here; what would be is shown.
     let shown = acp(&["agents", "allow"])
@@ -250,13 +250,13 @@ fn project_agent_is_not_run_before_it_is_allowed() {
     // Each change is asked about again, and what was there before is not.
     let changed = "[agents.helper]\ncommand = './helper'\nenv = { PATH = '/tmp' }\n";
     write_project_config(&project, changed);
-    run().expect_code(2).expect_stderr("has not been allowed");
+    run().expect_code(2).expect_stderr("you have not allowed");
     write_project_config(&project, "[agents.helper]\ncommand = './helper'\n");
     assert_eq!(started_program(&project, "helper"), None);
     acp(&["agents", "revoke"])
         .expect_code(0)
         .expect_stdout(&["revoked"]);
-    run().expect_code(2).expect_stderr("has not been allowed");
+    run().expect_code(2).expect_stderr("you have not allowed");
     assert_eq!(started_program(&project, "helper"), None);
 }
 
@@ -341,7 +341,10 @@ fn configuration_errors_are_reported() {
             "[agents.x]\nmode = 'plan'\n",
             "`command` or `url` is missing",
         ),
-        ("[agents.x]\ncommand = './y'\n", "use a name in PATH"),
+        (
+            "[agents.x]\ncommand = './y'\n",
+            "the name of a program in PATH",
+        ),
         (
             "[agents.x]\ncommand = \"y 'z\"\n",
             "unclosed quote in the command",

@@ -168,7 +168,7 @@ fn well_known_agent_keeps_its_state_in_read_only_mode() {
     let run = run.env("HOME", home.path()).env_remove("CODEX_HOME");
     common::CommandResult::from_output(run.output().unwrap())
         .expect_code(0)
-        .expect_stderr("not making ~/.codex writable");
+        .expect_stderr("~/.codex stays read-only");
     assert!(!project.file("state").exists());
 }
 

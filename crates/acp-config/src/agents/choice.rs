@@ -19,12 +19,12 @@ use crate::error::ConfigError;
 use crate::mcp_servers::mcp_definitions;
 use crate::quote::quote;
 
-/// Which agent to use, as requested on the command line.
+/// The agent that the user requests on the command line.
 #[derive(Debug, Clone, Default)]
 pub struct AgentSelector {
     /// The agent's name.
     pub name: Option<String>,
-    /// The program and arguments of an agent that has no name. Takes precedence over the name.
+    /// The program and arguments of an agent that has no name. The command takes precedence over the name.
     pub command: Vec<String>,
     /// The URL of a remote agent that has no name. Takes precedence over the command.
     pub url: Option<UrlRequest>,
@@ -44,7 +44,7 @@ pub type ConfirmFn<'a> = Option<&'a dyn Fn(&str) -> bool>;
 pub struct AgentChoice {
     /// The agent's name, if it was chosen by name.
     pub name: Option<String>,
-    /// Its program and arguments. Empty for the bundled agent and for a remote agent.
+    /// The agent's program and arguments. Empty for the bundled agent and for a remote agent.
     pub command: Vec<String>,
     /// The agent's URL, and what a connection to it needs, if it is a remote agent.
     pub remote: Option<RemoteAgent>,
@@ -52,7 +52,7 @@ pub struct AgentChoice {
     pub protocol: u16,
     /// Whether the protocol version must be repeated on the command line to choose the same agent again.
     pub needs_protocol_arg: bool,
-    /// The agent's environment.
+    /// The environment variables that the agent gets.
     pub environment: AgentEnvironment,
     /// The mode in which the agent's sessions start.
     pub mode: Option<String>,
@@ -67,7 +67,7 @@ pub struct AgentChoice {
 }
 
 impl AgentSelector {
-    /// Creates a selector for the agent with this name.
+    /// Creates a selector for an agent with a name.
     #[must_use]
     pub fn with_name(name: &str) -> Self {
         Self {
@@ -81,7 +81,7 @@ impl AgentSelector {
     /// Asks the user before choosing a project's agent that is not allowed yet.
     ///
     /// # Errors
-    /// Fails if no agent has that name, the configuration is invalid, or the project's agents are not allowed.
+    /// Fails if no agent has the requested name, the configuration is invalid, or the project's agents are not allowed.
     pub fn choose(
         &self,
         config: &UserConfig,
@@ -142,7 +142,7 @@ impl AgentSelector {
             Some(name) => self.choose_by_name(config, name, cwd, ask)?,
             None => {
                 let bundled = self.choose_by_name(config, BUNDLED_AGENT, cwd, ask)?;
-                // No name, because no option is needed to choose this agent again.
+                // There is no name, because no option is needed to choose this agent again.
                 AgentChoice {
                     name: None,
                     ..bundled
@@ -313,8 +313,7 @@ impl AgentChoice {
         }
     }
 
-    /// Returns the paths where the agent stores its own state and which it must be able to write. Creates missing
-    /// directories.
+    /// Returns the paths where the agent stores its own state, to make them writable. Creates missing directories.
     #[must_use]
     pub fn state_paths(&self, cwd: &Path) -> AgentStatePaths {
         let named = self.name.as_deref().and_then(find_well_known);
@@ -332,7 +331,7 @@ impl AgentChoice {
 
     /// Returns the key under which the agent's data is stored.
     ///
-    /// For a command, the key contains only the program in readable form, because the arguments may contain a secret. For
+    /// For a command, only the program is readable in the key, because the arguments can contain a secret. For
     /// a remote agent, it is the URL without a query.
     #[must_use]
     pub fn storage_key(&self) -> String {
@@ -382,7 +381,7 @@ fn to_strings(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// Returns the name of the default agent, if one is configured, and a note for the user, if there is one.
+/// Returns the name of the default agent, if one is configured, and possibly a note for the user.
 ///
 /// The project's default takes precedence over the user's if the user has allowed the project's agents.
 fn default_agent(
@@ -394,14 +393,14 @@ fn default_agent(
     let project = match ProjectAgents::load(cwd) {
         Ok(Some(project)) if project.default_agent.is_some() => project,
         Ok(_) => return Ok((users, None)),
-        // An invalid file cannot have been allowed.
+        // The user cannot have allowed an invalid file.
         Err(e) => return Ok((users, not_used(e.to_string()))),
     };
     if project.is_allowed()? {
         return Ok((project.default_agent, None));
     }
     let why = format!(
-        "{} is not allowed; review and allow it with `acp agents allow`",
+        "you have not allowed {}; review and allow it with `acp agents allow`",
         project.display_file()
     );
     Ok((users, not_used(why)))
@@ -418,17 +417,17 @@ fn require_allowed(project: &ProjectAgents, ask: ConfirmFn<'_>) -> Result<(), Co
             return project.allow();
         }
         return Err(ConfigError::usage(
-            "the project's agents have not been allowed",
+            "you have not allowed the project's agents",
         ));
     }
     Err(ConfigError::usage(format!(
-        "this agent is defined by the project in {file}, which has not been allowed; review and allow it with: acp agents allow{}",
+        "the project defines this agent in {file}, which you have not allowed; review and allow it with: acp agents allow{}",
         cwd_flag(&project.directory)
     )))
 }
 
-/// Returns ` --cwd DIR`, for a suggested command, if the current directory is outside the project. Otherwise returns an
-/// empty string.
+/// Returns ` --cwd DIR` for a suggested command if the current directory is outside the project, or an empty string
+/// otherwise.
 fn cwd_flag(directory: &Path) -> String {
     let here = std::env::current_dir().and_then(std::fs::canonicalize);
     match here {
@@ -459,7 +458,7 @@ fn unknown_agent_error(
     ))
 }
 
-/// Returns the name most similar to `name`, if one is similar enough.
+/// Returns the name that is most similar to `name`, if one is similar enough.
 fn nearest_name<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     /// The minimum similarity, from 0 (nothing in common) to 1 (identical).
     const MIN_SIMILARITY: f64 = 0.75;

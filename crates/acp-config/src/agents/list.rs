@@ -23,7 +23,7 @@ pub enum AgentOrigin {
 }
 
 impl AgentOrigin {
-    /// Returns the name of the origin.
+    /// Returns the origin as one word, such as `user`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -34,7 +34,7 @@ impl AgentOrigin {
     }
 }
 
-/// An agent in a list.
+/// An available agent, with what the user needs to know about it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ListedAgent {
@@ -63,13 +63,13 @@ impl ListedAgent {
         self.command.is_empty() && self.url.is_none() && self.error.is_none()
     }
 
-    /// Returns `true` if the agent's program was found, or is not needed.
+    /// Returns `true` if the agent's program was found on this system.
     #[must_use]
     pub fn is_installed(&self) -> bool {
         self.is_bundled() || self.url.is_some() || self.program_path.is_some()
     }
 
-    /// Returns the agent's availability in one or two words, such as `not installed`.
+    /// Describes the agent's availability in one or two words, such as `not installed`.
     #[must_use]
     pub fn availability(&self) -> &'static str {
         match (self.is_bundled(), &self.program_path, &self.error) {
@@ -107,22 +107,22 @@ impl ListedAgent {
     }
 }
 
-/// The agents that are available in a directory.
+/// All agents that are available in a directory, with notes for the user.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct AgentList {
-    /// The agents: first the user's, then the project's, then the well-known ones.
+    /// The agents: first the user's, then the project's, and then the well-known ones.
     pub agents: Vec<ListedAgent>,
     /// The project's agents.
     pub project: Option<ProjectAgents>,
     /// Whether the user has allowed the project's agents.
     pub is_allowed: bool,
-    /// Notes for the user.
+    /// Notes for the user, such as a problem with the project's file.
     pub notes: Vec<String>,
 }
 
 impl AgentList {
-    /// Lists the agents. Starts no program and asks no questions.
+    /// Lists the agents. Does not start programs or ask questions.
     ///
     /// # Errors
     /// Fails if the list of allowed projects cannot be read.
@@ -193,7 +193,7 @@ impl AgentList {
 
     /// Returns the usable agents.
     ///
-    /// These are the user's own, the project's if they are allowed, and the well-known ones that are installed.
+    /// These are the user's own agents, the project's agents if they are allowed, and installed well-known agents.
     #[must_use]
     pub fn usable(self) -> Vec<ListedAgent> {
         let usable = |agent: &ListedAgent| {
@@ -238,7 +238,7 @@ fn resolve_agent(config: &UserConfig, name: &str, by: AgentOrigin, cwd: &Path) -
     listed
 }
 
-/// Builds the list entry for a project's agent, whether or not the user has allowed it. Starts nothing.
+/// Builds the list entry for a project's agent, whether or not the user has allowed it. Does not start the agent.
 fn list_project_agent(name: &str, project: Option<&ProjectAgents>) -> ListedAgent {
     let settings = project.and_then(|project| project.agents.get(name));
     let command = settings.and_then(|settings| settings.command.clone());

@@ -1,7 +1,7 @@
 //! Named agents: those in the user's configuration, those of a project, and well-known ones.
 //!
-//! If several agents have the same name, the user's takes precedence, then the well-known one, then the project's. So a
-//! project can never replace an agent that the user knows by that name.
+//! If several agents have the same name, the user's takes precedence, then the well-known one, and then the project's.
+//! A project can therefore never replace an agent that the user knows by its name.
 
 pub(crate) mod choice;
 pub(crate) mod list;

@@ -1,7 +1,7 @@
 //! `.acp/config.toml`: the agents of a project.
 //!
-//! The file comes with a cloned project. It is used only if the user has allowed exactly these contents, of which the
-//! hash is stored.
+//! The file comes with a cloned project. It is used only if the user has allowed exactly its contents, whose hash is
+//! stored.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -33,16 +33,16 @@ struct ProjectConfig {
     default_agent: Option<String>,
 }
 
-/// The agents of a project.
+/// The agents that a project defines.
 #[derive(Debug)]
 pub struct ProjectAgents {
-    /// The file that defines them.
+    /// The file that defines the agents.
     pub file: PathBuf,
     /// The directory that contains `.acp`. Paths in the file are relative to it.
     pub directory: PathBuf,
     /// The project's agents, by name.
     pub agents: BTreeMap<String, AgentSettings>,
-    /// The name of the agent to use when none is named.
+    /// The name of the agent to use when the user does not name one.
     pub default_agent: Option<String>,
     /// The SHA-256 hash of the file's text, in hexadecimal.
     digest: String,
@@ -91,7 +91,7 @@ impl ProjectAgents {
         }))
     }
 
-    /// Returns `true` if the user has allowed this file with exactly these contents.
+    /// Returns `true` if the user has allowed the file with exactly its current contents.
     ///
     /// # Errors
     /// Fails if the list of allowed projects cannot be read.
@@ -105,7 +105,7 @@ impl ProjectAgents {
         Ok(allowed.files.iter().any(is_this))
     }
 
-    /// Records that the user allows this file with these contents.
+    /// Records that the user allows the file with its current contents.
     ///
     /// # Errors
     /// Fails if the list of allowed projects cannot be read or written.
@@ -132,7 +132,7 @@ impl ProjectAgents {
         store.update(change)
     }
 
-    /// Withdraws the user's approval. Returns `true` if the file was allowed before.
+    /// Revokes the user's approval of the file. Returns `true` if the file was allowed before.
     ///
     /// # Errors
     /// Fails if the list of allowed projects cannot be read or written.
@@ -151,8 +151,8 @@ impl ProjectAgents {
         store.update(change)
     }
 
-    /// Returns the agent that takes precedence over a project's agent of this name, as a phrase for an error, or `None`
-    /// if there is none.
+    /// Returns a phrase for the agent that takes precedence over a project's agent with the same name, or `None` if
+    /// there is none.
     #[must_use]
     pub fn shadowing_agent(
         name: &str,
@@ -171,7 +171,7 @@ impl ProjectAgents {
     #[must_use]
     pub fn confirmation_question(&self) -> String {
         format!(
-            "This project defines agents in {}:\n{}They run with your permissions, as configured there. Allow them until the file changes?",
+            "This project defines agents in {}:\n{}They run with your permissions, as configured in this file. Allow them until the file changes?",
             self.display_file(),
             self.to_text()
         )
@@ -183,7 +183,7 @@ impl ProjectAgents {
         literal::escape_line(&paths::display_path(&self.file))
     }
 
-    /// Formats the complete configuration as the project wrote it, for the user to review.
+    /// Formats the project's complete configuration for the user to review.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = String::new();

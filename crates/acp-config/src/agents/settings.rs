@@ -12,7 +12,7 @@ use crate::mcp_servers::McpServerSettings;
 /// The maximum length of an agent's name, in characters.
 const MAX_NAME_CHARS: usize = 64;
 
-/// The settings of an agent.
+/// The settings of an agent: its command, environment, mode and options.
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -20,20 +20,10 @@ pub struct AgentSettings {
     /// The agent's program and arguments. Optional for well-known agents.
     #[serde(default, deserialize_with = "deserialize_command")]
     pub command: Option<Vec<String>>,
-    /// The URL of a remote agent, instead of a command.
-    pub url: Option<String>,
-    /// The name of the variable with the token for the URL.
-    pub token_env: Option<String>,
-    /// The file with the token for the URL.
-    pub token_file: Option<PathBuf>,
-    /// How the token is sent.
-    pub token_header: Option<TokenHeader>,
-    /// The fingerprint of the only certificate to trust.
-    pub pin: Option<String>,
-    /// The agent's environment variables, with their values.
+    /// The values of environment variables to set for the agent.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// The names of variables to pass on from this process.
+    /// The names of environment variables to pass on from this process.
     #[serde(default)]
     pub pass: Vec<String>,
     /// The mode in which the agent's sessions start.
@@ -49,7 +39,7 @@ pub struct AgentSettings {
     pub mcp_servers: Vec<McpServerSettings>,
 }
 
-/// Omits the values of environment variables and the URL, which may have secrets.
+/// Leaves out the values of environment variables and the URL, which may have secrets.
 impl fmt::Debug for AgentSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AgentSettings")
@@ -103,7 +93,8 @@ impl AgentSettings {
             );
         }
         if tokens.contains(&true) && !url.takes_token() {
-            return Err(format!("no token can be sent to {}", url.key()));
+            return Err(format!("no token can line uses.
+    pub sent to {}", url.key()));
         }
         if let Some(pin) = &self.pin {
             let pin = parse_pin(pin).map_err(|e| format!("pin: {e}"))?;
@@ -118,7 +109,7 @@ impl AgentSettings {
     }
 }
 
-/// The value of a config option.
+/// The value of a config option: a string, an integer or a boolean.
 #[derive(Clone, Deserialize)]
 #[serde(
     untagged,
@@ -200,7 +191,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
 /// other relative path against `base`, if given.
 ///
 /// # Errors
-/// Fails if the path would mean a different file in each directory.
+/// Fails if the path is relative and there is no `base`, or if the home directory is unknown.
 pub(crate) fn resolve_program(written: &str, base: Option<&Path>) -> Result<String, String> {
     if let Some(rest) = written.strip_prefix("~/") {
         let home = std::env::home_dir().ok_or("no home directory")?;
@@ -211,12 +202,12 @@ pub(crate) fn resolve_program(written: &str, base: Option<&Path>) -> Result<Stri
     match base {
         _ if is_name || path.is_absolute() => Ok(written.to_owned()),
         Some(base) => {
-            // Without a leading `.`.
+            // Remove a leading `.`.
             let file: PathBuf = base.join(path).components().collect();
             Ok(file.to_string_lossy().into_owned())
         }
         None => Err(format!(
-            "command {written:?} is a relative path; use a name in PATH, or an absolute path"
+            "command {written:?} is a relative path; use an absolute path, or the name of a program in PATH"
         )),
     }
 }

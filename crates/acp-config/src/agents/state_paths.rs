@@ -1,5 +1,5 @@
-//! Where agents store their own state. An agent must be able to write there even if a sandbox forbids writing
-//! elsewhere.
+//! Where agents store their own state. An agent must be able to write these paths even if a sandbox makes others
+//! read-only.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,12 +12,12 @@ use crate::paths;
 /// systems.
 #[derive(Debug, Clone, Copy)]
 pub enum AgentStatePath {
-    /// A directory in the home directory.
+    /// A directory, relative to the home directory.
     Home(&'static str),
-    /// A file in the home directory. A missing file is not created, because agents reject an empty one.
+    /// A file, relative to the home directory. A missing file is not created, because agents reject an empty file.
     HomeFile(&'static str),
-    /// A directory named by an environment variable (the first string), or else a directory in the home directory (the
-    /// second string).
+    /// A directory that an environment variable (the first string) names. If it is not set, a directory in the home
+    /// directory (the second string).
     EnvOrHome(&'static str, &'static str),
     /// A directory in `$XDG_CONFIG_HOME`.
     Config(&'static str),
@@ -51,7 +51,7 @@ pub struct AgentStatePaths {
     pub notes: Vec<String>,
 }
 
-/// Returns the paths where an agent with this environment may write its own state while it works in `cwd`.
+/// Returns the paths where an agent may write its own state while it works in `cwd`. Some depend on its environment.
 ///
 /// Missing directories are created, because the agent cannot create them.
 pub(crate) fn prepare_state_paths<'a>(
@@ -79,7 +79,7 @@ pub(crate) fn prepare_state_paths<'a>(
         let shown = paths::display_path(&path);
         match opened {
             Ok(real) if is_too_broad(&real, &home, cwd) => own.notes.push(format!(
-                "not making {shown} writable: that would also make the project or the home directory writable"
+                "{shown} stays read-only: making it writable would also make the project or the home directory writable"
             )),
             Ok(real) if own.writable.contains(&real) => {}
             Ok(real) => own.writable.push(real),
@@ -106,7 +106,7 @@ fn resolve_path(
         Home(name) => home.join(name),
         HomeFile(name) => home.join(name),
         EnvOrHome(name, usual) => match variable(name) {
-            // Only the agent knows where a relative path leads.
+            // Only the agent knows the directory of a relative path.
             Some(_) => absolute(name)?,
             None => home.join(usual),
         },
@@ -126,7 +126,8 @@ fn create_private_dir(directory: &Path) -> std::io::Result<()> {
     builder.create(directory)
 }
 
-/// Returns `true` if making this path writable would also make the project or the whole home directory writable.
+/// Returns `true` if a path contains or is inside the project, or contains the home directory. It must not be made
+/// writable.
 fn is_too_broad(real: &Path, home: &Path, cwd: &Path) -> bool {
     let real_home = std::fs::canonicalize(home);
     let home = real_home.as_deref().unwrap_or(home);
@@ -136,7 +137,7 @@ fn is_too_broad(real: &Path, home: &Path, cwd: &Path) -> bool {
 
 /// Returns the root of the repository that contains `cwd`.
 ///
-/// A repository that contains the home directory does not count, because it is where the user keeps settings, not the
+/// A repository that contains the home directory is ignored, because it contains the user's settings and not the
 /// project.
 fn project_root<'a>(cwd: &'a Path, home: &Path) -> &'a Path {
     let repository = cwd
@@ -150,7 +151,7 @@ fn project_root<'a>(cwd: &'a Path, home: &Path) -> &'a Path {
 #[cfg(all(test, unix))]
 #[allow(
     clippy::unwrap_used,
-    reason = "clippy takes only what is in a test function for a test"
+    reason = "clippy recognizes only test functions as tests"
 )]
 mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
@@ -223,11 +224,11 @@ mod tests {
             assert_eq!(own.writable, Vec::<PathBuf>::new(), "{name}");
             assert_eq!(own.notes.len(), 1, "{name}");
         }
-        // In a directory of the project, the whole project counts.
+        // In a subdirectory of the project, the whole project counts.
         let own = prepare_state_paths(&[Home(".inside")], &environment, &cwd.join("inside"));
         assert_eq!(own.writable, Vec::<PathBuf>::new());
-        // If the user works in the home directory, the state is in the project. If there is a repository in it, it is
-        // not.
+        // If the user works in the home directory, the state is inside the project. If the user works in a directory
+        // below it, the state is outside, even if the home directory is a repository.
         let own = prepare_state_paths(&[Home(".codex")], &environment, &home);
         assert_eq!(own.writable, Vec::<PathBuf>::new());
         std::fs::create_dir(home.join(".git")).unwrap();
@@ -235,7 +236,7 @@ mod tests {
         std::fs::create_dir(&elsewhere).unwrap();
         let own = prepare_state_paths(&[Home(".codex")], &environment, &elsewhere);
         assert_eq!(own.writable, [home.join(".codex")]);
-        // A state directory that contains the project.
+        // This state directory contains the project.
         let inside = home.join(".codex/worktree");
         std::fs::create_dir(&inside).unwrap();
         let own = prepare_state_paths(&[Home(".codex")], &environment, &inside);

@@ -1,24 +1,24 @@
 //! Well-known agents: their names, and the commands that start and install them.
 //!
 //! The list is based on the protocol's registry (`agentclientprotocol/registry`, with a file `agent.json` for each
-//! agent) and on the documentation of the agents, as of November 2026. Nothing is installed or looked up automatically:
-//! the commands are only shown to the user.
+//! agent) and on the documentation of the agents, as of November 2026. Nothing is installed or downloaded
+//! automatically: the commands are only shown to the user.
 
 use super::state_paths::AgentStatePath::{Cache, Config, Data, EnvOrHome, Home, HomeFile, State};
 use super::state_paths::{self, AgentStatePath};
 
-/// A well-known agent.
+/// A well-known agent: its names, command and state paths.
 #[derive(Debug)]
 pub struct KnownAgent {
     /// The agent's name in this program.
     pub name: &'static str,
     /// The agent's other names: its name in the registry, its program's name, and its names in other clients.
     pub aliases: &'static [&'static str],
-    /// The agent's title.
+    /// The agent's title, to show to the user.
     pub title: &'static str,
     /// The agent's program and arguments. Empty for the bundled agent.
     pub command: &'static [&'static str],
-    /// The command that installs the agent, as documented by its makers. It does not install prerequisites.
+    /// The command that installs the agent, as documented by its developers. It does not install prerequisites.
     pub install: &'static str,
     /// The paths where the agent stores its state: settings, sessions, credentials, logs, caches.
     pub state_paths: &'static [AgentStatePath],
@@ -27,7 +27,7 @@ pub struct KnownAgent {
 /// The name of the bundled agent.
 pub const BUNDLED_AGENT: &str = "acp";
 
-/// All well-known agents: the bundled one first, then by name.
+/// All well-known agents: first the bundled one, then the others by name.
 pub const KNOWN_AGENTS: &[KnownAgent] = &[
     KnownAgent {
         name: BUNDLED_AGENT,
@@ -197,7 +197,7 @@ pub(crate) fn find_by_command(command: &[String]) -> Option<&'static KnownAgent>
     args.find_map(|word| find_by_program(package_name(word)))
 }
 
-/// Returns the state paths of the command's package runner, or an empty slice if it uses none.
+/// Returns the state paths of the command's package runner, or an empty slice if the command does not use one.
 pub(crate) fn package_runner_paths_of(command: &[String]) -> &'static [AgentStatePath] {
     let program = split_command(command).map(|(program, _)| program);
     program
@@ -242,7 +242,7 @@ fn installed_package(known: &KnownAgent) -> Option<&'static str> {
         .map(package_name)
 }
 
-/// Returns the agent whose program or package has this name.
+/// Finds the well-known agent whose program or package has the name `name`.
 fn find_by_program(name: &str) -> Option<&'static KnownAgent> {
     KNOWN_AGENTS.iter().skip(1).find(|known| {
         known.command.first() == Some(&name)
@@ -251,7 +251,7 @@ fn find_by_program(name: &str) -> Option<&'static KnownAgent> {
     })
 }
 
-/// Returns the agent that has this name or alias.
+/// Finds a well-known agent by its name or an alias.
 #[must_use]
 pub fn find_well_known(name: &str) -> Option<&'static KnownAgent> {
     let is_called = |known: &&KnownAgent| known.name == name || known.aliases.contains(&name);
@@ -271,7 +271,7 @@ mod tests {
         for known in KNOWN_AGENTS {
             for name in std::iter::once(&known.name).chain(known.aliases) {
                 check_name(name).unwrap();
-                assert!(names.insert(name), "{name} is there twice");
+                assert!(names.insert(name), "{name} is listed twice");
                 assert_eq!(super::find_well_known(name).unwrap().name, known.name);
             }
             let is_bundled = known.name == BUNDLED_AGENT;

@@ -235,7 +235,7 @@ async fn invalid_definitions_are_rejected_at_start() {
     assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
     assert_eq!(
         error.to_string(),
-        "tool name is empty: `` (description: `Do something`)"
+        "a tool has an empty name: `` (description: `Do something`)"
     );
     let list = ToolServer::tools("editor").tool("list", "Takes a list", async |_: Vec<u8>| Ok(()));
     let error = list.start(unused_proxy_command()).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Connects by URL.
+//! Connects to an agent by its URL.
 
 use std::sync::Arc;
 
@@ -20,8 +20,8 @@ use super::{http, websocket};
 /// | `http://`, `https://` | streamable HTTP |
 /// | `tcp://HOST:PORT`, `unix:PATH` | lines over a plain socket |
 ///
-/// A WebSocket is open when this returns. Over HTTP, the first request is sent with the first message, so problems are
-/// reported by the transport: reading fails with a [`ConnectError`] inside an [`std::io::Error`].
+/// When this function returns, a WebSocket is open. Over HTTP, the first request is sent with the first message, so the
+/// transport reports problems: reading fails with a [`ConnectError`] inside an [`std::io::Error`].
 ///
 /// # Errors
 /// The URL is invalid, the server cannot be reached, or it rejects the connection.
@@ -44,7 +44,7 @@ pub async fn connect(url: &str, options: ConnectOptions) -> Result<Transport, Co
     }
 }
 
-/// Returns a URL without the part that may contain a token.
+/// Returns a URL without its query, which can contain a token.
 fn strip_query(url: &str) -> &str {
     url.split(['?', '#']).next().unwrap_or_default()
 }
@@ -88,6 +88,6 @@ async fn connect_unix(path: &str) -> Result<Transport, ConnectError> {
 async fn connect_unix(path: &str) -> Result<Transport, ConnectError> {
     Err(ConnectError::InvalidUrl {
         url: format!("unix:{path}"),
-        reason: "this system has no Unix-domain sockets".to_owned(),
+        reason: "this system does not have Unix-domain sockets".to_owned(),
     })
 }

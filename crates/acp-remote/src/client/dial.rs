@@ -1,4 +1,4 @@
-//! Opens sockets.
+//! Opens sockets to servers.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -16,7 +16,7 @@ use super::error::ConnectError;
 use super::target::Target;
 use super::tls::client_config;
 
-/// The names of the protocols in TLS.
+/// The names of HTTP/2 and HTTP/1.1 in ALPN.
 pub(super) const ALPN_H2: &[u8] = b"h2";
 pub(super) const ALPN_HTTP_1: &[u8] = b"http/1.1";
 
@@ -36,7 +36,7 @@ impl Socket {
     }
 }
 
-/// Opens a socket, for one of these protocols.
+/// Opens a socket. `alpn` lists the protocols that it can be used for.
 pub(super) async fn dial(target: &Target, alpn: &[&[u8]]) -> Result<Socket, ConnectError> {
     let dialing = async {
         let to = || target.address();
@@ -111,7 +111,7 @@ impl AsyncWrite for Socket {
     }
 }
 
-/// A socket as the pool of hyper-util holds it.
+/// A socket in the form that the connection pool of hyper-util requires.
 pub(super) struct PooledSocket(pub(super) TokioIo<Socket>);
 
 impl Connection for PooledSocket {

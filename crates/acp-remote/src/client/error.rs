@@ -4,17 +4,17 @@ use http::StatusCode;
 
 use crate::CloseStatus;
 
-/// Why connecting failed, or why a connection was lost. Errors of a connected transport are [`std::io::Error`]s that
-/// contain one of these.
+/// Why connecting failed, or why a connection was lost. A connected transport returns these errors inside
+/// [`std::io::Error`]s.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
     /// The URL is invalid, or its scheme is not supported.
     #[error("invalid URL `{url}`: {reason}")]
     InvalidUrl {
-        /// The URL, without a token.
+        /// The URL, without its token.
         url: String,
-        /// What is wrong.
+        /// Why the URL is invalid.
         reason: String,
     },
     /// The server could not be reached.
@@ -22,40 +22,40 @@ pub enum ConnectError {
     Unreachable {
         /// The host and port, or the path of the socket.
         to: String,
-        /// Why not.
+        /// Why the server could not be reached.
         reason: String,
     },
     /// TLS failed: the certificate is not trusted, or the server does not speak TLS.
     #[error("TLS with {to} failed: {reason}")]
     Tls {
-        /// The host and port.
+        /// The host and port of the server.
         to: String,
-        /// What failed.
+        /// Why TLS failed.
         reason: String,
     },
-    /// The server requires a token, or another one (401).
+    /// The server requires a token, or rejected the client's token (401).
     #[error("the server rejected the token (401 Unauthorized): {reason}")]
     Unauthorized {
-        /// What the server says.
+        /// The server's explanation: the start of the response body.
         reason: String,
     },
-    /// The server answered with another status than expected.
+    /// The server responded with an unexpected HTTP status.
     #[error("the server answered {status}: {reason}")]
     Status {
-        /// The status.
+        /// The HTTP status of the response.
         status: StatusCode,
-        /// What the server says: the start of the body.
+        /// The server's explanation: the start of the response body.
         reason: String,
     },
-    /// The server did something that the draft or WebSocket does not allow.
+    /// The server violated the draft or the WebSocket protocol.
     #[error("the server violates the protocol: {0}")]
     Protocol(String),
-    /// The connection was cut, and the server cannot resume it. Messages may be lost.
+    /// The connection was cut and cannot be resumed. Messages may be lost.
     #[error("connection lost: {reason}; messages may be missing, because {why}")]
     Lost {
-        /// What cut the connection.
+        /// Why the connection was cut.
         reason: String,
-        /// Why it could not be restored.
+        /// Why the connection could not be resumed.
         why: String,
     },
     /// The server closed the connection because of a failure.
@@ -78,10 +78,10 @@ impl From<ConnectError> for std::io::Error {
     }
 }
 
-/// Returns the error for a response with an unexpected status.
+/// Creates the error for a response with an unexpected status.
 pub(super) fn rejected_error(status: StatusCode, body: &[u8]) -> ConnectError {
     let text = String::from_utf8_lossy(body);
-    // For people, so one line is enough.
+    // The text is for people, so one line is enough.
     let line = text
         .lines()
         .find(|line| !line.trim().is_empty())
@@ -98,7 +98,7 @@ pub(super) fn rejected_error(status: StatusCode, body: &[u8]) -> ConnectError {
     }
 }
 
-/// Returns an error with its causes.
+/// Formats an error with its causes.
 pub(super) fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,4 +1,4 @@
-//! The client: connects to an agent by URL.
+//! Connects a client to an agent by URL.
 
 mod connect;
 mod dial;

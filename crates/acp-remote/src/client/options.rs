@@ -1,4 +1,4 @@
-//! How a client connects.
+//! The options with which a client connects.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,33 +9,32 @@ use http::HeaderMap;
 use crate::server::config::setters;
 use crate::{CloseStatus, Token};
 
-/// How a client connects.
+/// The options with which a client connects.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ConnectOptions {
-    /// The token to send.
+    /// The token to send with each request.
     pub token: Option<Token>,
-    /// How the token is sent.
+    /// How to send the token: in a header or in the URL.
     pub token_style: TokenStyle,
-    /// Further headers of all requests.
+    /// Further headers to send with each request.
     pub headers: HeaderMap,
-    /// Which certificates are trusted.
+    /// Which certificates of servers to trust.
     pub trust: Trust,
     /// The version of HTTP to use.
     pub http_version: HttpVersion,
-    /// How long connecting may take (20 s), and each POST until it is answered (as long as the server wants, if it
-    /// answers pings).
+    /// The maximum time to connect (20 s). A POST waits for its response for as long as the server answers pings.
     pub connect_timeout: Duration,
-    /// How long the client tries to restore a connection that was cut. By default, for as long as the server says that
-    /// it waits. Zero turns the extension off.
+    /// How long the client tries to restore a connection that was cut. By default, for as long as the server waits for
+    /// it. Zero turns the extension off.
     pub reconnect_for: Option<Duration>,
-    /// How much of each direction is buffered, in bytes (1 MiB).
+    /// The size of the buffer for each direction, in bytes (1 MiB).
     pub window: usize,
     /// The maximum length of a message over HTTP, in bytes (64 MiB).
     pub message: usize,
-    /// How often an idle connection is probed (15 s).
+    /// The time between probes of an idle connection (15 s).
     pub heartbeat: Duration,
-    /// How long a server may be silent, in spite of pings, until it counts as dead (45 s).
+    /// The time after which a server that does not answer pings counts as dead (45 s).
     pub dead_after: Duration,
     pub(crate) on_status: Option<StatusHandler>,
 }
@@ -76,7 +75,7 @@ setters! { ConnectOptions:
 }
 
 impl ConnectOptions {
-    /// Sets a callback for changes of the connection: that it was cut, restored, or has ended. It must not block.
+    /// Sets a callback that is told when the connection is cut, is restored or ends. It must not block.
     #[must_use]
     pub fn on_status(
         mut self,
@@ -96,7 +95,7 @@ impl ConnectOptions {
 
 impl fmt::Debug for ConnectOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The headers may contain secrets.
+        // The headers can contain secrets.
         f.debug_struct("ConnectOptions")
             .field("token", &self.token)
             .field("trust", &self.trust)
@@ -105,7 +104,7 @@ impl fmt::Debug for ConnectOptions {
     }
 }
 
-/// A change of a connection.
+/// A change in the status of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectionStatus {
@@ -113,49 +112,49 @@ pub enum ConnectionStatus {
     Connected {
         /// The connection's id, if the server sent one.
         connection_id: Option<String>,
-        /// Whether the connection survives cuts without loss, and how long the server then waits.
+        /// How long the server waits for a client whose connection was cut. `None` if the connection cannot be resumed.
         resumes_within: Option<Duration>,
     },
     /// The connection was cut, and is being restored.
     Lost {
-        /// What happened.
+        /// Why the connection was cut.
         reason: String,
     },
-    /// The connection was restored. Nothing was lost.
+    /// The connection was restored without loss.
     Restored,
-    /// The server has closed the connection.
+    /// The server has closed the connection, with this status.
     Closed(CloseStatus),
 }
 
-/// How a token is sent.
+/// How to send a token: in a header or in the URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum TokenStyle {
-    /// `Authorization: Bearer TOKEN`.
+    /// In the header `Authorization: Bearer TOKEN`.
     #[default]
     Bearer,
-    /// `X-Secret-Key: TOKEN`, as goose expects it.
+    /// In the header `X-Secret-Key: TOKEN`, as goose expects it.
     SecretKey,
-    /// `?token=TOKEN` in the URL. Logs of servers and proxies may show it.
+    /// In the URL, as `?token=TOKEN`. Logs of servers and proxies can show it.
     Query,
 }
 
-/// Which certificates of servers are trusted.
+/// Which certificates of servers to trust.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub enum Trust {
-    /// Those that the operating system trusts.
+    /// Certificates that the operating system trusts.
     #[default]
     System,
-    /// Only the certificate with this SHA-256 fingerprint (of its DER form), whatever it says about names, times and
-    /// issuers.
+    /// Only the certificate with this SHA-256 fingerprint (of its DER form). Its names, dates and issuer are not
+    /// checked.
     Pinned([u8; 32]),
-    /// What this configuration trusts. ALPN is set by the client.
+    /// Certificates that this configuration trusts. The client sets ALPN.
     Config(Arc<rustls::ClientConfig>),
 }
 
 impl Trust {
-    /// Reads a fingerprint: 64 hexadecimal digits, with or without `sha256:` in front and colons between.
+    /// Parses a fingerprint: 64 hexadecimal digits, optionally with `sha256:` before them and colons between them.
     #[must_use]
     pub fn from_pin(text: &str) -> Option<Self> {
         let text = text.strip_prefix("sha256:").unwrap_or(text);
@@ -186,12 +185,12 @@ impl fmt::Debug for Trust {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum HttpVersion {
-    /// For HTTP: whatever TLS negotiates; without TLS HTTP/2, and HTTP/1.1 if the server does not understand that. For
-    /// WebSocket: HTTP/1.1.
+    /// For HTTP, the version that TLS negotiates. Without TLS, HTTP/2, or HTTP/1.1 if the server does not understand
+    /// HTTP/2. For WebSocket, HTTP/1.1.
     #[default]
     Auto,
-    /// HTTP/1.1.
+    /// HTTP/1.1 only.
     Http1,
-    /// HTTP/2. For WebSocket: extended CONNECT (RFC 8441).
+    /// HTTP/2 only. For WebSocket, extended CONNECT (RFC 8441).
     Http2,
 }

@@ -1,14 +1,14 @@
-//! When to try again.
+//! When to try again to reach a server.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-/// The first pause, and the longest.
+/// The first and the longest pause between attempts.
 const INITIAL_DELAY: Duration = Duration::from_millis(50);
 const MAX_DELAY: Duration = Duration::from_secs(5);
 
-/// The pauses between attempts, up to a deadline. The first attempt follows at once.
+/// The pauses between attempts to reconnect, up to a deadline. There is no pause before the first attempt.
 #[derive(Debug)]
 pub(super) struct ReconnectBackoff {
     deadline: Instant,
@@ -23,12 +23,12 @@ impl ReconnectBackoff {
         }
     }
 
-    /// Waits until the next attempt. Returns `false` if the time is over.
+    /// Waits until the next attempt. Returns `false` if the deadline has passed.
     pub(super) async fn wait(&mut self) -> bool {
         if Instant::now() >= self.deadline {
             return false;
         }
-        // Random, so that clients of a server that restarts do not come all at once.
+        // Random, so that the clients of a restarted server do not all reconnect at once.
         let pause = self.next.mul_f64(0.5 + fastrand::f64() / 2.0);
         let left = self.deadline.duration_since(Instant::now());
         sleep(pause.min(left)).await;

@@ -1,4 +1,4 @@
-//! The server that a client talks to: its address, and what every request to it has.
+//! The server that a client connects to: its address, and what every request to it contains.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,19 +10,19 @@ use url::Url;
 use super::options::{ConnectOptions, TokenStyle};
 use crate::header;
 
-/// The server that a client talks to.
+/// The server that a client connects to, with the connection's options.
 pub(super) struct Target {
     pub(super) options: ConnectOptions,
     pub(super) host: String,
     pub(super) port: u16,
     pub(super) is_tls: bool,
-    /// The URL as `http` or `https`, with a token if it is sent there.
+    /// The URL as `http` or `https`, with the token if that is sent in the URL.
     url: Url,
     cookies: Mutex<CookieStore>,
 }
 
 impl Target {
-    /// Reads a URL. Fails with the reason.
+    /// Creates the target from a URL. If the URL is not supported, returns the reason.
     pub(super) fn new(url: &Url, options: ConnectOptions) -> Result<Self, String> {
         let is_tls = match url.scheme() {
             "http" | "ws" => false,
@@ -33,7 +33,7 @@ impl Target {
         let rest = url.as_str().split_once(':').map_or("", |(_, rest)| rest);
         let mut url = Url::parse(&format!("{scheme}:{rest}")).map_err(|error| error.to_string())?;
         if !url.username().is_empty() || url.password().is_some() {
-            return Err("a user name or password is not supported; use a token".to_owned());
+            return Err("user names and passwords are not supported; use a token".to_owned());
         }
         url.set_fragment(None);
         if let (Some(token), TokenStyle::Query) = (&options.token, options.token_style) {
@@ -51,12 +51,12 @@ impl Target {
         })
     }
 
-    /// Returns the host and port, for people.
+    /// Returns the host and port, for messages.
     pub(super) fn address(&self) -> String {
         format!("{}:{}", self.host, self.port)
     }
 
-    /// Returns the whole URI, for HTTP/2 and for a pool of connections.
+    /// Returns the whole URI, for HTTP/2 and for the connection pool.
     pub(super) fn uri(&self) -> Result<Uri, String> {
         self.url
             .as_str()
@@ -64,20 +64,20 @@ impl Target {
             .map_err(|error: http::uri::InvalidUri| error.to_string())
     }
 
-    /// Returns the path and query, for HTTP/1.1.
+    /// Returns the path and query of the URL, for HTTP/1.1.
     pub(super) fn path_uri(&self) -> Result<Uri, String> {
         let path = &self.url[url::Position::BeforePath..];
         path.parse()
             .map_err(|error: http::uri::InvalidUri| error.to_string())
     }
 
-    /// Returns the value of `Host`.
+    /// Returns the value of the header `Host`.
     pub(super) fn host_header(&self) -> Result<HeaderValue, String> {
         let host = &self.url[url::Position::BeforeHost..url::Position::AfterPort];
         HeaderValue::from_str(host).map_err(|error| error.to_string())
     }
 
-    /// Adds the headers that every request has. `Host` is not among them.
+    /// Adds the headers that every request has, except for `Host`.
     pub(super) fn add_headers(&self, headers: &mut HeaderMap) {
         let agent = concat!("acp-remote/", env!("CARGO_PKG_VERSION"));
         headers.insert(USER_AGENT, HeaderValue::from_static(agent));
@@ -112,7 +112,7 @@ impl Target {
         }
     }
 
-    /// Keeps the cookies of a response. The draft: clients must return them for the duration of the connection.
+    /// Stores the cookies of a response. The draft requires clients to return them for the duration of the connection.
     pub(super) fn store_cookies(&self, headers: &HeaderMap) {
         let set = headers.get_all(SET_COOKIE).into_iter();
         let parsed = set.filter_map(|value| RawCookie::parse(value.to_str().ok()?.to_owned()).ok());

@@ -1,4 +1,4 @@
-//! TLS of a client.
+//! The TLS configuration of a client.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use subtle::ConstantTimeEq;
 
 use super::options::Trust;
 
-/// Returns the configuration for a connection that may use these protocols.
+/// Creates the configuration for a connection that can use the protocols in `alpn`.
 pub(super) fn client_config(trust: &Trust, alpn: &[&[u8]]) -> Result<Arc<ClientConfig>, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = || {
@@ -48,7 +48,7 @@ impl Trust {
     }
 }
 
-/// Trusts one certificate. That the server has its key is still verified.
+/// A verifier that trusts one certificate. It still checks that the server has the key of the certificate.
 #[derive(Debug)]
 struct PinnedVerifier {
     fingerprint: [u8; 32],

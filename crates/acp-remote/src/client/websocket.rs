@@ -1,4 +1,4 @@
-//! WebSocket connections of a client, across their sockets.
+//! A client's WebSocket connections, each of which can use several sockets in turn.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,13 +24,13 @@ use crate::websocket::{
     Link, LinkEnd, LinkOptions, LinkRole, SocketPipes, accept_key, generate_key,
 };
 
-/// A WebSocket that was opened.
+/// A newly opened WebSocket, with what the server said in the handshake.
 struct OpenedSocket {
     socket: Upgraded,
     headers: HeaderMap,
 }
 
-/// Opens a WebSocket, and returns its transport.
+/// Opens a WebSocket, and returns the transport of the connection.
 pub(super) async fn connect(target: Arc<Target>) -> Result<Transport, ConnectError> {
     let opened = open(&target, None).await?;
     let wants_resume = target.options.reconnect_for != Some(Duration::ZERO);
@@ -61,7 +61,7 @@ pub(super) async fn connect(target: Arc<Target>) -> Result<Transport, ConnectErr
     Ok(transport)
 }
 
-/// The life of a connection, across its sockets.
+/// A connection, from its first socket to its last.
 struct ClientConnectionTask {
     target: Arc<Target>,
     wire: Arc<SocketPipes>,
@@ -76,13 +76,13 @@ impl ClientConnectionTask {
         self.wire.outgoing.close();
     }
 
-    /// Moves one socket after the other, until the connection has ended.
+    /// Moves messages over one socket after another, until the connection has ended.
     async fn move_sockets(&self, first: Upgraded) -> Result<(), ConnectError> {
         let options = &self.target.options;
         let link_options = LinkOptions {
             role: LinkRole::Client,
             resumes: self.terms.is_some(),
-            // The library above has a limit of its own, and reads what is too long as such.
+            // The library has its own limit, and handles messages that are too long.
             max_message: usize::MAX,
             heartbeat: options.heartbeat,
             dead_after: options.dead_after,
@@ -105,7 +105,7 @@ impl ClientConnectionTask {
                 LinkEnd::Cut(reason) => reason,
             };
             if self.wire.gone.are_both_dropped() {
-                // Nobody is left who could miss anything.
+                // Nobody reads the messages any more, so none can be lost.
                 return Ok(());
             }
             options.report(&ConnectionStatus::Lost {
@@ -116,14 +116,16 @@ impl ClientConnectionTask {
         }
     }
 
-    /// Opens another socket for the connection.
+    /// Opens a new socket for the connection, after the previous one was cut.
     async fn resume(&self, reason: String) -> Result<Upgraded, ConnectError> {
         let lost = |why: String| ConnectError::Lost {
             reason: reason.clone(),
             why,
         };
         let (Some(terms), Some(id)) = (self.terms, &self.id) else {
-            return Err(lost("the server cannot resume connections".to_owned()));
+            return Err(lost(
+                "the server does not support resuming connections".to_owned(),
+            ));
         };
         let time = self.target.options.reconnect_for.unwrap_or(terms.grace);
         let mut backoff = ReconnectBackoff::new(time);
@@ -136,11 +138,11 @@ impl ClientConnectionTask {
                     let theirs = theirs.and_then(|value| value.to_str().ok()?.parse().ok());
                     let Some(theirs) = theirs else {
                         return Err(lost(
-                            "the server did not say what it has received".to_owned(),
+                            "the server did not say how much it has received".to_owned(),
                         ));
                     };
                     self.wire.outgoing.rewind(theirs).map_err(|_| {
-                        lost("the server asks for messages that are no longer kept".to_owned())
+                        lost("the server requests messages that are no longer stored".to_owned())
                     })?;
                     return Ok(opened.socket);
                 }
@@ -154,13 +156,14 @@ impl ClientConnectionTask {
             }
         }
         Err(lost(format!(
-            "it could not be restored in {} s: {last}",
+            "it could not be restored within {} s: {last}",
             time.as_secs()
         )))
     }
 }
 
-/// Opens a WebSocket: a new connection, or another one for an existing connection, of which `position` was received.
+/// Opens a WebSocket, for a new connection or to resume one. `position` is how much of the resumed connection has
+/// arrived.
 async fn open(
     target: &Target,
     resume: Option<(&HeaderValue, u64)>,
@@ -230,7 +233,7 @@ async fn open_h1(target: &Target, mut headers: HeaderMap) -> Result<OpenedSocket
         .map(HeaderValue::as_bytes);
     if accepted != Some(accept_key(key.as_bytes()).as_bytes()) {
         return Err(ConnectError::Protocol(
-            "the WebSocket handshake has a wrong key".to_owned(),
+            "the server sent a wrong key in the WebSocket handshake".to_owned(),
         ));
     }
     let socket = hyper::upgrade::on(response).await.map_err(failed)?;
@@ -272,7 +275,7 @@ fn handshake_error(target: &Target, error: &hyper::Error) -> ConnectError {
     }
 }
 
-/// Returns the error for a response that is not the expected one.
+/// Creates the error for an unexpected response to the handshake.
 async fn read_rejection(response: Response<IncomingBody>) -> ConnectError {
     let status = response.status();
     let body = http_body_util::Limited::new(response.into_body(), 4096);

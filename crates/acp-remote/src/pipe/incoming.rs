@@ -1,4 +1,4 @@
-//! What was received, and not read by the transport above yet.
+//! A buffer for bytes that have arrived but that the library has not read yet.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,16 +10,16 @@ use tokio::sync::Notify;
 
 use super::transport::DroppedHalves;
 
-/// The largest empty buffer that is kept, in bytes.
+/// The maximum capacity of an empty buffer that is kept, in bytes.
 const MAX_IDLE_CAPACITY: usize = 64 * 1024;
 
-/// The bytes that were received, and not read yet.
+/// A buffer for bytes that have arrived but that the library has not read yet.
 #[derive(Debug)]
 pub(crate) struct IncomingPipe {
     state: Mutex<IncomingState>,
-    /// Notifies who receives that there is room.
+    /// Wakes the receiving task when there is room.
     room: Notify,
-    /// Notifies the link that there is something to acknowledge, or that the reader is gone.
+    /// Wakes the link when there is something to acknowledge, or the reader was dropped.
     work: Arc<Notify>,
     limit: usize,
     gone: Arc<DroppedHalves>,
@@ -28,27 +28,27 @@ pub(crate) struct IncomingPipe {
 #[derive(Debug, Default)]
 struct IncomingState {
     bytes: VecDeque<u8>,
-    /// The position after the last byte that was received.
+    /// The position after the last byte that has arrived.
     received: u64,
-    /// The position that was acknowledged last.
+    /// The last position that was acknowledged.
     acknowledged: u64,
-    /// Why nothing more is received, if so.
+    /// Why nothing more will arrive, if so.
     end: Option<IncomingEnd>,
     is_reader_gone: bool,
     reader: Option<Waker>,
 }
 
-/// The end of what is received.
+/// Why nothing more will arrive.
 #[derive(Debug)]
 enum IncomingEnd {
-    /// The peer has ended its side.
+    /// The peer has closed its side.
     Finished,
     /// The connection failed. The error is reported once.
     Failed(Option<io::Error>),
 }
 
 impl IncomingPipe {
-    /// Creates an empty buffer for up to `limit` bytes, plus the piece that crosses the limit.
+    /// Creates an empty buffer for up to `limit` bytes, plus the piece that exceeds the limit.
     pub(crate) fn new(limit: usize, work: Arc<Notify>, gone: Arc<DroppedHalves>) -> Self {
         Self {
             state: Mutex::default(),
@@ -63,7 +63,7 @@ impl IncomingPipe {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends bytes of a message, and the line feed after its end, regardless of the limit.
+    /// Appends bytes of a message, regardless of the limit. Appends a line feed if `is_end` is `true`.
     pub(crate) fn push_message(&self, bytes: &[u8], is_end: bool) {
         let mut state = self.lock();
         state.received += bytes.len() as u64 + u64::from(is_end);
@@ -81,20 +81,20 @@ impl IncomingPipe {
         }
     }
 
-    /// Returns `true` if there is room for more.
+    /// Returns `true` if the buffer has room for more bytes.
     pub(crate) fn has_room(&self) -> bool {
         let state = self.lock();
         state.bytes.len() < self.limit
     }
 
-    /// Waits until there is room. Only one caller may wait.
+    /// Waits until the buffer has room. Only one caller may wait at a time.
     pub(crate) async fn wait_for_room(&self) {
         while !self.has_room() {
             self.room.notified().await;
         }
     }
 
-    /// Ends the stream: what was received is still read. Later calls have no effect.
+    /// Ends the stream. Bytes that have arrived can still be read. Later calls have no effect.
     pub(crate) fn finish(&self, failure: Option<io::Error>) {
         let mut state = self.lock();
         if state.end.is_none() {
@@ -110,12 +110,12 @@ impl IncomingPipe {
         }
     }
 
-    /// Returns the position after the last byte that was received.
+    /// Returns the position after the last byte that has arrived.
     pub(crate) fn received(&self) -> u64 {
         self.lock().received
     }
 
-    /// Returns the position to acknowledge, if at least `step` bytes were read since the last time.
+    /// Returns the position to acknowledge, if at least `step` bytes were read since the last acknowledgement.
     pub(crate) fn take_acknowledgement(&self, step: u64) -> Option<u64> {
         let mut state = self.lock();
         let read = state.received - state.bytes.len() as u64;
@@ -168,12 +168,12 @@ impl IncomingPipe {
         Poll::Ready(Ok(()))
     }
 
-    /// Returns after how many bytes the reader's progress is acknowledged.
+    /// Returns the number of bytes after which the reader's progress is acknowledged.
     pub(crate) fn acknowledgement_step(&self) -> u64 {
         self.limit as u64 / 4
     }
 
-    /// Drops what was received and everything that will be: nobody reads it.
+    /// Drops all bytes, and those that will still arrive, because nobody reads them.
     pub(super) fn close_reader(&self) {
         let mut state = self.lock();
         state.is_reader_gone = true;

@@ -1,6 +1,6 @@
-//! Lines that are not messages, and are not sent.
+//! Filters lines that are not messages, which are not sent.
 
-/// A filter for what is written: removes blank lines, and lines that are no JSON objects if it is told to.
+/// A filter for written lines. It removes blank lines and, optionally, lines that are not JSON objects.
 #[derive(Debug)]
 pub(crate) struct LineFilter {
     state: LineState,
@@ -22,7 +22,7 @@ impl LineFilter {
         }
     }
 
-    /// Passes what remains of `input` to `keep`. A whole run of messages is passed at once.
+    /// Passes the lines of `input` that remain to `keep`. Consecutive messages are passed together.
     pub(crate) fn filter(&mut self, mut input: &[u8], mut keep: impl FnMut(&[u8])) {
         while !input.is_empty() {
             match self.state {
@@ -56,7 +56,7 @@ impl LineFilter {
         }
     }
 
-    /// Returns the length of the run of messages at the start of `input`.
+    /// Returns the length of the consecutive messages at the start of `input`.
     fn count_messages(&mut self, input: &[u8]) -> usize {
         for end in memchr::memchr_iter(b'\n', input) {
             match input.get(end + 1) {

@@ -1,33 +1,33 @@
-//! The bytes of one stream that wait to be sent, or to be acknowledged.
+//! A log of the bytes of one stream that have not been sent or acknowledged yet.
 
 use std::collections::VecDeque;
 
-/// The largest empty buffer that is kept, in bytes.
+/// The maximum capacity of an empty buffer that is kept, in bytes.
 const MAX_IDLE_CAPACITY: usize = 64 * 1024;
 
-/// How long bytes are kept that were sent.
+/// How long to keep bytes that were sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Retention {
-    /// Not at all: the peer cannot come back.
+    /// Do not keep them, because the peer cannot come back.
     None,
-    /// The last bytes, up to this number: the peer may come back, but does not acknowledge.
+    /// Keep the last bytes, up to this number, because the peer can come back but does not acknowledge.
     Last(usize),
-    /// Until they are acknowledged.
+    /// Keep them until the peer acknowledges them.
     UntilAcknowledged,
 }
 
-/// The bytes of one stream that wait to be sent, or to be acknowledged. A position is a count of the stream's bytes.
+/// A log of the bytes of one stream that have not been sent or acknowledged yet. A position counts the stream's bytes.
 #[derive(Debug)]
 pub(crate) struct SentLog {
     bytes: VecDeque<u8>,
-    /// The position of the first byte that is kept.
+    /// The position of the first byte in the log.
     start: u64,
-    /// The position of the first byte that was not sent.
+    /// The position of the first byte that has not been sent.
     sent: u64,
     retention: Retention,
 }
 
-/// The error for a position whose bytes are no longer kept, or that was never sent.
+/// The error for a position whose bytes are no longer kept or were never sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OutOfWindow {
     /// The bytes are no longer kept.
@@ -50,17 +50,17 @@ impl SentLog {
         self.retention = retention;
     }
 
-    /// Appends bytes.
+    /// Appends bytes at the end of the stream.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
     }
 
-    /// Returns the position after the last byte.
+    /// Returns the position after the last byte of the stream.
     pub(crate) fn end_position(&self) -> u64 {
         self.start + self.bytes.len() as u64
     }
 
-    /// Returns the position of the first byte that was not sent.
+    /// Returns the position of the first byte that has not been sent.
     pub(crate) fn sent_position(&self) -> u64 {
         self.sent
     }
@@ -70,12 +70,12 @@ impl SentLog {
         usize::try_from(self.sent - self.start).unwrap_or(usize::MAX)
     }
 
-    /// Returns how many bytes wait to be sent.
+    /// Returns the number of bytes that have not been sent.
     pub(crate) fn unsent_len(&self) -> usize {
         self.bytes.len() - self.sent_len()
     }
 
-    /// Returns how many bytes count against the limit: those for which the peer has yet to do something.
+    /// Returns the number of bytes that count against the limit: those that the peer must still read or acknowledge.
     pub(crate) fn pending_len(&self) -> usize {
         match self.retention {
             Retention::UntilAcknowledged => self.bytes.len(),
@@ -83,7 +83,7 @@ impl SentLog {
         }
     }
 
-    /// Returns the bytes that wait to be sent, in two pieces. The first is empty only if there are none.
+    /// Returns the bytes that have not been sent, in two pieces. The first piece is empty only if there are none.
     pub(crate) fn unsent(&self) -> (&[u8], &[u8]) {
         let (first, second) = self.bytes.as_slices();
         let sent = self.sent_len();
@@ -93,7 +93,7 @@ impl SentLog {
         }
     }
 
-    /// Marks bytes as sent.
+    /// Marks the next `sent` bytes as sent.
     pub(crate) fn advance(&mut self, sent: usize) {
         self.sent += sent.min(self.unsent_len()) as u64;
         let excess = match self.retention {
@@ -104,7 +104,7 @@ impl SentLog {
         self.drop_front(excess);
     }
 
-    /// Drops what was acknowledged. Returns `false` if the position was not sent yet.
+    /// Drops bytes up to an acknowledged position. Returns `false` if the position has not been sent yet.
     pub(crate) fn acknowledge(&mut self, position: u64) -> bool {
         if position > self.sent {
             return false;
@@ -114,7 +114,7 @@ impl SentLog {
         true
     }
 
-    /// Continues from a position, for a peer that came back.
+    /// Continues from `position`, for a peer that has come back.
     pub(crate) fn rewind(&mut self, position: u64) -> Result<(), OutOfWindow> {
         if position > self.end_position() {
             return Err(OutOfWindow::Future);
@@ -126,7 +126,7 @@ impl SentLog {
         Ok(())
     }
 
-    /// Continues from the first byte that was not acknowledged.
+    /// Continues from the first byte that has not been acknowledged.
     pub(crate) fn rewind_to_start(&mut self) {
         self.sent = self.start;
     }

@@ -1,4 +1,4 @@
-//! What the transport above has written, as one stream.
+//! A buffer for the bytes that the library has written, as one stream.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,35 +9,35 @@ use tokio::sync::Notify;
 use super::transport::{DroppedHalves, MessageSink};
 use super::{LineFilter, OutOfWindow, Retention, SentLog};
 
-/// The bytes that the transport above has written, and that were not sent or not acknowledged yet.
+/// A buffer for bytes that the library has written and that have not been sent or acknowledged yet.
 #[derive(Debug)]
 pub(crate) struct OutgoingPipe {
     state: Mutex<OutgoingState>,
-    /// Notifies the link that there is something to send.
+    /// Wakes the link when there is something to send.
     work: Arc<Notify>,
     limit: usize,
     gone: Arc<DroppedHalves>,
-    /// Whether shutting down waits for the end of the link, or only until everything was sent.
+    /// Whether shutting down waits for the end of the link. Otherwise, it waits until everything has been sent.
     waits_for_link: bool,
 }
 
 #[derive(Debug)]
 struct OutgoingState {
     log: SentLog,
-    /// How many bytes were written.
+    /// The number of bytes that the library has written.
     written: u64,
     filter: LineFilter,
     /// Whether the writer was shut down or dropped.
     is_finished: bool,
-    /// Whether nothing is sent any more.
+    /// Whether sending has stopped for good.
     is_closed: bool,
     writer: Option<Waker>,
 }
 
-/// What a link knows after it has sent something.
+/// What remains to send, for a link that has just sent something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OutgoingProgress {
-    /// Whether everything that was written was sent.
+    /// Whether everything that was written has been sent.
     pub(crate) is_sent: bool,
     /// Whether nothing more will be written.
     pub(crate) is_finished: bool,
@@ -72,7 +72,7 @@ impl OutgoingPipe {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the log, and wakes the writer if there is room now.
+    /// Changes the log, and wakes the writer if the change has made room.
     fn with_log<T>(&self, change: impl FnOnce(&mut SentLog) -> T) -> T {
         let mut state = self.lock();
         let changed = change(&mut state.log);
@@ -93,7 +93,7 @@ impl OutgoingPipe {
         self.with_log(|log| log.set_retention(retention));
     }
 
-    /// Passes what waits to be sent to `encode`, in two pieces, and marks as many bytes as sent as it returns.
+    /// Passes the unsent bytes to `encode`, in two pieces. Marks the number of bytes that `encode` returns as sent.
     pub(crate) fn send_with(&self, encode: impl FnOnce(&[u8], &[u8]) -> usize) -> OutgoingProgress {
         self.with_log(|log| {
             let (first, second) = log.unsent();
@@ -109,36 +109,36 @@ impl OutgoingPipe {
         }
     }
 
-    /// Returns `true` if as much is buffered as may be, or nothing more will be written: a message whose end is not
-    /// buffered must then be sent in pieces.
+    /// Returns `true` if the buffer is full or nothing more will be written. A message whose end is not buffered must
+    /// then be sent in pieces.
     pub(crate) fn is_full(&self) -> bool {
         let state = self.lock();
         state.is_finished || state.log.pending_len() >= self.limit
     }
 
-    /// Returns how many bytes were written.
+    /// Returns the number of bytes that the library has written.
     pub(crate) fn written_position(&self) -> u64 {
         self.lock().written
     }
 
-    /// Returns `true` if nothing waits to be sent.
+    /// Returns `true` if everything that was written has been sent.
     pub(crate) fn is_idle(&self) -> bool {
         self.lock().log.unsent_len() == 0
     }
 
-    /// Drops what the peer has acknowledged. Returns `false` if it was not sent yet.
+    /// Drops bytes up to an acknowledged position. Returns `false` if the position has not been sent yet.
     pub(crate) fn acknowledge(&self, position: u64) -> bool {
         self.with_log(|log| log.acknowledge(position))
     }
 
-    /// Continues from a position, for a peer that came back.
+    /// Continues from `position`, for a peer that has come back.
     pub(crate) fn rewind(&self, position: u64) -> Result<(), OutOfWindow> {
         let rewound = self.with_log(|log| log.rewind(position));
         self.work.notify_one();
         rewound
     }
 
-    /// Stops sending: what is buffered is dropped, and writing fails from now on.
+    /// Stops sending. Drops the buffered bytes, and makes writing fail from now on.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.is_closed = true;
@@ -177,8 +177,8 @@ impl MessageSink for OutgoingPipe {
         let is_new = had_nothing && state.log.unsent_len() > 0;
         let is_full = state.log.pending_len() >= self.limit;
         drop(state);
-        // Who sends takes all there is, and looks again before it waits. A message without its end waits for its end,
-        // or until the buffer is full.
+        // The sender takes everything, and looks again before it waits. A message without its end waits for its end, or
+        // until the buffer is full.
         if is_new || is_full || taken.contains(&b'\n') {
             self.work.notify_one();
         }

@@ -1,4 +1,4 @@
-//! The transport that the library above reads and writes.
+//! The transport that the library reads from and writes to.
 
 use std::io;
 use std::pin::Pin;
@@ -12,15 +12,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::IncomingPipe;
 
-/// Where a transport writes.
+/// The destination of the bytes that a transport writes.
 pub(crate) trait MessageSink: Send + Sync + 'static {
-    /// Takes bytes. Waits for room.
+    /// Writes bytes, once there is room.
     fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>>;
 
-    /// Ends the stream, and waits until everything was sent.
+    /// Ends the stream, and waits until everything has been sent.
     fn poll_shutdown(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 
-    /// Ends the stream. Called when the writer is dropped.
+    /// Ends the stream, because the writer was dropped.
     fn close_writer(&self);
 }
 
@@ -49,18 +49,18 @@ impl DroppedHalves {
         }
     }
 
-    /// Waits until both halves were dropped.
+    /// Waits until the reader and the writer were dropped.
     pub(crate) async fn wait_both(&self) {
         self.both.cancelled().await;
     }
 
-    /// Returns `true` if both halves were dropped.
+    /// Returns `true` if the reader and the writer were dropped.
     pub(crate) fn are_both_dropped(&self) -> bool {
         self.both.is_cancelled()
     }
 }
 
-/// Creates the transport of a connection.
+/// Creates the transport over the two directions of a connection.
 pub(crate) fn pipe_transport(
     incoming: Arc<IncomingPipe>,
     outgoing: Arc<impl MessageSink>,

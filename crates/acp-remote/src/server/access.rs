@@ -1,4 +1,4 @@
-//! Who may use an endpoint: Host, Origin and token.
+//! Checks who may use an endpoint, by Host, Origin and token.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use url::{Host, Url};
 use super::config::{AllowedHosts, AllowedOrigins, ServerConfig};
 use crate::header;
 
-/// Why a request is rejected. It is sent as the body, so that people see what to do.
+/// The response to a request that is rejected. The reason is sent as the body, so that people see what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
@@ -23,7 +23,7 @@ impl Refusal {
     }
 }
 
-/// Checks a request.
+/// Checks that a request names an allowed host and origin, and has the token.
 pub(super) fn check_access(
     config: &ServerConfig,
     uri: &Uri,
@@ -49,7 +49,7 @@ pub(super) fn check_access(
     Ok(())
 }
 
-/// Returns what a request presents as tokens.
+/// Returns everything in a request that could be a token.
 fn presented_tokens<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> impl Iterator<Item = &'a [u8]> {
     let bearer = headers
         .get_all(AUTHORIZATION)
@@ -64,13 +64,13 @@ fn presented_tokens<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> impl Iterator<I
         .get_all(header::SECRET_KEY)
         .into_iter()
         .map(|value| value.as_bytes());
-    // Tokens consist of characters that need no escapes in a URL, or are sent in a header.
+    // Tokens consist of characters that do not need escapes in a URL, or are sent in a header.
     let query = uri.query().unwrap_or_default().split('&');
     let query = query.filter_map(|pair| pair.strip_prefix("token=").map(str::as_bytes));
     bearer.chain(secret_key).chain(query)
 }
 
-/// Returns the URI without tokens.
+/// Returns the URI with its tokens removed from the query.
 pub(super) fn strip_token(uri: &Uri) -> Uri {
     let Some(query) = uri.query().filter(|query| query.contains("token")) else {
         return uri.clone();
@@ -93,7 +93,7 @@ fn is_host_allowed(allowed: &AllowedHosts, uri: &Uri, headers: &HeaderMap) -> bo
         AllowedHosts::Loopback => &[],
         AllowedHosts::Named(names) => names,
     };
-    // In HTTP/2, the authority is part of the URI. If both are there, both must be allowed.
+    // In HTTP/2, the authority is part of the URI. If there is also a `Host` header, both must be allowed.
     let authority = uri.authority().map(|authority| authority.as_str());
     let mut hosts = headers.get_all(HOST).into_iter();
     let host = hosts.next().map(|value| value.to_str().unwrap_or_default());
@@ -124,7 +124,7 @@ fn is_origin_allowed(allowed: &AllowedOrigins, headers: &HeaderMap) -> bool {
     headers.get_all(ORIGIN).into_iter().all(|origin| {
         let origin = origin.to_str().unwrap_or_default();
         let is_named = names.iter().any(|name| name.eq_ignore_ascii_case(origin));
-        // `null`, that of sandboxed pages and files, is not a URL.
+        // `null`, the origin of sandboxed pages and files, is not a URL.
         let is_local = Url::parse(origin).is_ok_and(|url| {
             matches!(url.scheme(), "http" | "https")
                 && url.host().is_some_and(|host| is_loopback(&host))
@@ -133,7 +133,7 @@ fn is_origin_allowed(allowed: &AllowedOrigins, headers: &HeaderMap) -> bool {
     })
 }
 
-/// Returns `true` for names and addresses of this machine that nobody else can claim.
+/// Returns `true` for names and addresses that always refer to this machine.
 fn is_loopback(host: &Host<&str>) -> bool {
     match host {
         Host::Domain(name) => {

@@ -1,4 +1,4 @@
-//! What a server accepts, and its limits.
+//! The configuration of an endpoint: what it accepts, and its limits.
 
 use std::time::Duration;
 
@@ -7,25 +7,25 @@ use http::HeaderMap;
 use crate::Token;
 use crate::header::{MIN_WINDOW_BYTES, ResumeTerms};
 
-/// What an endpoint accepts.
+/// The configuration of an endpoint: who may use it, and its limits.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ServerConfig {
-    /// The path of the endpoint (`/acp`). Only `router` uses it; the service itself serves any path.
+    /// The path of the endpoint (`/acp`). Only `router` uses it, because the service itself serves any path.
     pub path: String,
-    /// The token that clients must send. Without one, everyone who reaches the endpoint may use it.
+    /// The token that clients must send. If there is none, everyone who can reach the endpoint may use it.
     pub token: Option<Token>,
-    /// The hosts that requests may name. By default, those of this machine.
+    /// The hosts that requests may name. By default, only this machine.
     pub hosts: AllowedHosts,
-    /// The sites whose pages may send requests. By default, those of this machine.
+    /// The sites whose pages may send requests. By default, only sites on this machine.
     pub origins: AllowedOrigins,
-    /// The limits.
+    /// The limits on connections, requests and buffers.
     pub limits: ServerLimits,
     /// How long the server waits for a client whose connection was cut (60 s). Zero turns the extension off.
     pub grace: Duration,
-    /// How often an idle connection is probed: with pings, or comments in streams (15 s).
+    /// The time between probes of an idle connection (15 s). Probes are pings, or comments in streams.
     pub heartbeat: Duration,
-    /// How long a WebSocket client may leave a ping unanswered (45 s).
+    /// The time after which a WebSocket client that does not answer pings counts as dead (45 s).
     pub dead_after: Duration,
 }
 
@@ -45,8 +45,8 @@ impl Default for ServerConfig {
 }
 
 impl ServerConfig {
-    /// Returns what the extension comes to for a client, if it asks for it: what to answer, and the window of this
-    /// connection.
+    /// Returns the terms to send to a client that requests the extension, and the window of the connection. Returns
+    /// `None` for other clients.
     pub(super) fn resume_terms(&self, headers: &HeaderMap) -> Option<(ResumeTerms, usize)> {
         let theirs = ResumeTerms::from_headers(headers).filter(|_| !self.grace.is_zero())?;
         let window = self.limits.window.max(MIN_WINDOW_BYTES);
@@ -58,28 +58,28 @@ impl ServerConfig {
     }
 }
 
-/// The hosts that a request may name in `Host` (`:authority` in HTTP/2). A page that reaches this machine by DNS
-/// rebinding names its own.
+/// The hosts that a request may name in `Host` (`:authority` in HTTP/2). This stops DNS rebinding: a page that reaches
+/// this machine that way names its own host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AllowedHosts {
-    /// `localhost` and its subdomains, and loopback addresses, with any port.
+    /// Only `localhost`, its subdomains, and loopback addresses, with any port.
     Loopback,
-    /// Those of this machine, and these names, without port, in any case.
+    /// This machine, and the given names, which are without a port and not case-sensitive.
     Named(Vec<String>),
-    /// All.
+    /// Any host.
     Any,
 }
 
-/// The origins that a request may name. Browsers send one with each request of a page; other clients send none.
+/// The origins that a request may name. Browsers send an origin with each request of a page. Other clients do not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AllowedOrigins {
-    /// Pages of `localhost`, its subdomains and loopback addresses, with any scheme and port.
+    /// Only pages of `localhost`, its subdomains, and loopback addresses, with any scheme and port.
     Loopback,
-    /// Those of this machine, and these origins, such as `https://example.com`.
+    /// Pages of this machine, and the given origins, such as `https://example.com`.
     Named(Vec<String>),
-    /// All.
+    /// Any origin.
     Any,
 }
 
@@ -87,22 +87,22 @@ pub enum AllowedOrigins {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ServerLimits {
-    /// How many connections (agents) may exist at once (256). Further ones get 503.
+    /// The maximum number of connections, each with an agent (256). Further connections get status 503.
     pub connections: usize,
-    /// How many sessions of a connection may have a stream (256). Further ones get 429.
+    /// The maximum number of sessions with a stream in a connection (256). Further streams get status 429.
     pub sessions: usize,
-    /// How many requests of a client may be in flight over HTTP (1024). Further ones get 429.
+    /// The maximum number of a client's requests in flight over HTTP (1024). Further requests get status 429.
     pub requests: usize,
-    /// The maximum length of a message (64 MiB). A longer one gets 413, or the close code 1009.
+    /// The maximum length of a message (64 MiB). Longer messages get status 413, or the close code 1009.
     pub message: usize,
-    /// How much of each direction of a connection is buffered (1 MiB).
+    /// The size of the buffer for each direction of a connection (1 MiB).
     pub window: usize,
-    /// How much the bodies that are being received may take together (256 MiB). Further ones wait.
+    /// The maximum total size of bodies that are being received (256 MiB). Further bodies wait.
     pub bodies: usize,
-    /// How long a body may take to arrive (60 s). A slower one gets 408.
+    /// The maximum time that a body takes to arrive (60 s). Slower bodies get status 408.
     pub body_time: Duration,
-    /// How many requests per second a connection may send over HTTP, on average (10,000; 10 times as many at once).
-    /// Further ones get 429.
+    /// The maximum number of HTTP requests per second and connection, on average (10,000). Bursts can have 10 times as
+    /// many. Further requests get status 429.
     pub request_rate: u32,
 }
 
@@ -121,11 +121,11 @@ impl Default for ServerLimits {
     }
 }
 
-/// Defines a setter for each field.
+/// Defines a setter for each limit.
 macro_rules! setters {
     ($for:ident: $($name:ident: $type:ty),+ $(,)?) => {
         impl $for {
-            /// Creates the default.
+            /// Creates the default limits.
             #[must_use]
             pub fn new() -> Self {
                 Self::default()

@@ -1,4 +1,4 @@
-//! The endpoint: the service that answers requests to `/acp`.
+//! The endpoint: the service that responds to requests to `/acp`.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -27,11 +27,10 @@ use super::stats::ServerStats;
 use super::websocket::{is_upgrade, upgrade};
 use crate::header;
 
-/// An endpoint that agents are served on. Clones are cheap and refer to the same endpoint.
+/// An endpoint that serves agents over WebSocket and HTTP. Clones are cheap and refer to the same endpoint.
 ///
-/// It is a service of tower and hyper: pass it to [`serve`](super::serve), mount it in a router of axum
-/// (`Router::route_service`, or `router`), or call it from any server of hyper. The server must not
-/// stand between it and upgrades.
+/// It is a service for tower and hyper. Pass it to [`serve`](super::serve), mount it in an axum router
+/// (`Router::route_service`, or `router`), or call it from any hyper server that supports upgrades.
 pub struct AgentEndpoint<H> {
     inner: Arc<EndpointInner<H>>,
 }
@@ -40,7 +39,7 @@ struct EndpointInner<H> {
     config: ServerConfig,
     handler: Arc<H>,
     registry: Arc<Registry>,
-    /// What the bodies of all POSTs may take, in units of [`post::UNIT`](super::http::PERMIT_BYTES).
+    /// The memory that is free for the bodies of POSTs, in units of [`post::UNIT`](super::http::PERMIT_BYTES).
     bodies: Semaphore,
 }
 
@@ -58,7 +57,7 @@ impl<H> fmt::Debug for AgentEndpoint<H> {
 }
 
 impl<H: ConnectionHandler> AgentEndpoint<H> {
-    /// Creates an endpoint.
+    /// Creates an endpoint that passes each connection to `handler`.
     pub fn new(config: ServerConfig, handler: H) -> Self {
         let bodies = config
             .limits
@@ -75,26 +74,26 @@ impl<H: ConnectionHandler> AgentEndpoint<H> {
         Self { inner }
     }
 
-    /// Returns the configuration.
+    /// Returns the configuration of the endpoint.
     #[must_use]
     pub fn config(&self) -> &ServerConfig {
         &self.inner.config
     }
 
-    /// Returns the connections that exist.
+    /// Returns information about each open connection.
     #[must_use]
     pub fn connections(&self) -> Vec<ConnectionInfo> {
         self.inner.registry.infos()
     }
 
-    /// Returns counts since the endpoint was created.
+    /// Returns counts of connections, requests and bytes since the endpoint was created.
     #[must_use]
     pub fn stats(&self) -> ServerStats {
         self.inner.registry.stats()
     }
 
     /// Shuts the endpoint down: rejects new connections (503), ends the input of all transports, waits up to `patience`
-    /// for the handlers to return, then drops them. Clients are told the reason with the close code 1001.
+    /// for the handlers to return, and then drops them. Clients get the close code 1001.
     pub async fn shut_down(&self, patience: Duration) {
         let registry = &self.inner.registry;
         registry.draining.cancel();
@@ -106,11 +105,11 @@ impl<H: ConnectionHandler> AgentEndpoint<H> {
     }
 
     /// Checks the host, the origin and the token of a request, as the endpoint itself does. Returns the response that
-    /// rejects the request, or `None` if it is allowed. For routes beside the endpoint that need the same protection.
+    /// rejects the request, or `None` if it is allowed. Use this for other routes that need the same protection.
     pub fn access_rejection<B>(&self, request: &Request<B>) -> Option<Response<ResponseBody>> {
         let refusal = check_access(&self.inner.config, request.uri(), request.headers()).err()?;
         increment(&self.inner.registry.counters.refused);
-        tracing::debug!(reason = %refusal.reason, "request refused");
+        tracing::debug!(reason = %refusal.reason, "rejecting a request");
         Some(refusal.into())
     }
 
@@ -158,7 +157,7 @@ impl<H: ConnectionHandler> AgentEndpoint<H> {
     }
 }
 
-/// Describes the connection that a request may open.
+/// Describes the connection that a request is about to open.
 fn connection_info<B>(request: &Request<B>, kind: TransportKind) -> ConnectionInfo {
     let mut headers = request.headers().clone();
     for secret in [

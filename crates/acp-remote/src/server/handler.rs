@@ -1,4 +1,4 @@
-//! What handles connections.
+//! The handler of an endpoint's connections.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -8,11 +8,11 @@ use http::{HeaderMap, Uri, Version};
 
 use crate::CloseStatus;
 
-/// A handler of connections: it serves an agent on each, or passes the bytes of each to a process. Functions
-/// `async fn(ConnectionInfo, Transport)` are handlers.
+/// A handler of connections. It serves an agent on each connection, or passes the bytes to a process. Every `async
+/// fn(ConnectionInfo, Transport)` is a handler.
 pub trait ConnectionHandler: Send + Sync + 'static {
-    /// Handles a connection. It runs as a task of its own. When it returns, or drops both halves of the transport,
-    /// what was written is still sent, and the client is told the status.
+    /// Handles a connection, as a task of its own. When it returns, or drops both halves of the transport, everything
+    /// that was written is still sent, and the client gets the status.
     ///
     /// The transport's reader ends when the client closes the connection, or does not come back in time. The future is
     /// dropped when the endpoint is [shut down](super::AgentEndpoint::shut_down) and its time is over.
@@ -33,36 +33,38 @@ where
     }
 }
 
-/// What is known of a connection when it starts.
+/// What is known about a connection when it starts.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ConnectionInfo {
-    /// The connection's id (`Acp-Connection-Id`). It is random. Logs may have it: it is of no use without the token.
+    /// The connection's id (`Acp-Connection-Id`). It is random. It can be logged, because it is useless without the
+    /// token.
     pub id: String,
-    /// The transport.
+    /// The connection's transport: WebSocket or HTTP.
     pub kind: TransportKind,
-    /// The version of HTTP.
+    /// The version of HTTP that the client uses.
     pub version: Version,
-    /// The address of the client, or of the reverse proxy in front. `None` if the server was not told
+    /// The address of the client, or of a reverse proxy. `None` if the server does not know it
     /// ([`PeerAddress`](super::PeerAddress)).
     pub peer: Option<SocketAddr>,
-    /// The URI that was requested, without a token.
+    /// The requested URI, without a token.
     pub uri: Uri,
-    /// The headers of the first request, without those that carry secrets (`Authorization`, `X-Secret-Key`, `Cookie`).
+    /// The headers of the first request, without those that contain secrets (`Authorization`, `X-Secret-Key`,
+    /// `Cookie`).
     pub headers: HeaderMap,
 }
 
-/// The transport of a connection.
+/// The transport of a connection: WebSocket or HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TransportKind {
-    /// WebSocket.
+    /// The connection uses WebSockets.
     WebSocket,
-    /// Streamable HTTP.
+    /// The connection uses streamable HTTP.
     Http,
 }
 
 impl TransportKind {
-    /// Returns a name for logs and metrics: `websocket` or `http`.
+    /// Returns the transport's name for logs and metrics: `websocket` or `http`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Sockets: accepts connections of TCP, with or without TLS, and passes their requests to a service.
+//! Accepts TCP connections, with or without TLS, and passes their requests to a service.
 
 use std::convert::Infallible;
 use std::error::Error as StdError;
@@ -23,26 +23,26 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower_service::Service;
 
-/// The address of a client, as an extension of its requests. [`serve`] sets it.
+/// The address of a client, which [`serve`] adds to each request as an extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PeerAddress(pub SocketAddr);
 
-/// How sockets are served.
+/// The options with which sockets are served.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ServeOptions {
-    /// The configuration of TLS. Without it, sockets are served in the clear. [`TlsIdentity`](super::TlsIdentity)
-    /// creates one.
+    /// The TLS configuration, which [`TlsIdentity`](super::TlsIdentity) can create. Without one, sockets are not
+    /// encrypted.
     pub tls: Option<Arc<rustls::ServerConfig>>,
-    /// How many sockets may be open at once (1024). Further clients wait.
+    /// The maximum number of open sockets (1024). Further clients wait.
     pub sockets: usize,
-    /// How long the headers of a request, and the handshake of TLS, may take (10 s).
+    /// The maximum time for the headers of a request, and for the TLS handshake (10 s).
     pub header_time: Duration,
-    /// The maximum size of the headers of a request, in bytes (16 KiB). Larger ones get 431.
+    /// The maximum size of the headers of a request, in bytes (16 KiB). Larger headers get status 431.
     pub header_bytes: usize,
-    /// How many requests and streams may share a socket with HTTP/2 (256).
+    /// The maximum number of requests and streams on one HTTP/2 socket (256).
     pub streams: u32,
-    /// Cancel it to stop accepting sockets. [`serve`] then returns when the open ones have ended.
+    /// The token to cancel to stop accepting sockets. [`serve`] then returns when the open sockets have ended.
     pub shutdown: CancellationToken,
 }
 
@@ -74,14 +74,14 @@ impl fmt::Debug for ServeOptions {
     }
 }
 
-/// Serves a service on all sockets of a listener: an [`AgentEndpoint`](super::AgentEndpoint), or an axum router with other routes
-/// beside it. Accepts HTTP/1.1 and HTTP/2 (by ALPN, or with prior knowledge), with WebSocket on both.
+/// Serves an [`AgentEndpoint`](super::AgentEndpoint), or an axum router that contains one, on all sockets of a
+/// listener. Accepts HTTP/1.1 and HTTP/2 (by ALPN, or with prior knowledge), with WebSocket over each.
 ///
-/// Returns when [`ServeOptions::shutdown`] is cancelled and all sockets have ended. Dropping the future keeps the open
-/// sockets.
+/// Returns when [`ServeOptions::shutdown`] is cancelled and all sockets have ended. Dropping the future does not close
+/// open sockets.
 ///
 /// # Errors
-/// The listener fails. A lack of file descriptors is waited out.
+/// The listener fails. A lack of file descriptors is not an error: the function waits until there are some.
 pub async fn serve<S, B>(listener: TcpListener, service: S, options: ServeOptions) -> io::Result<()>
 where
     S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>
@@ -127,7 +127,7 @@ where
     Ok(())
 }
 
-/// Returns `true` if accepting may succeed later: the client is gone already, or file descriptors are used up.
+/// Returns `true` if accepting can succeed later: the client is already gone, or there are no free file descriptors.
 fn is_temporary(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, InvalidInput};
     !matches!(error.kind(), InvalidInput)
@@ -160,8 +160,8 @@ where
     serve_stream(shaken, Some(peer), service, options).await
 }
 
-/// Serves a service on one stream: a connection of a Unix-domain socket, or one whose TLS something else has
-/// terminated. Ignores [`ServeOptions::tls`].
+/// Serves a service on one stream, such as a connection to a Unix-domain socket, or one whose TLS was terminated
+/// elsewhere. Ignores [`ServeOptions::tls`].
 ///
 /// # Errors
 /// The stream fails, or the client violates HTTP.
@@ -208,7 +208,7 @@ where
     serving.await
 }
 
-/// A service that is told the address of the client.
+/// A service that adds the client's address to each request.
 #[derive(Clone)]
 struct WithPeer<S> {
     service: S,

@@ -1,7 +1,7 @@
-//! The server: an endpoint that agents are served on.
+//! The server: an endpoint that serves agents.
 //!
-//! [`AgentEndpoint`] is the service, [`serve`] accepts sockets for it. With the cargo feature `axum`, `router` mounts it in
-//! a router. To serve several agents, create an endpoint for each and mount them on different paths.
+//! [`AgentEndpoint`] is the service, and [`serve`] accepts sockets for it. With the cargo feature `axum`, `router`
+//! mounts it in a router. To serve several agents, create an endpoint for each and mount them on different paths.
 
 mod access;
 mod body;

@@ -1,4 +1,4 @@
-//! The connections of an endpoint.
+//! The registry of an endpoint's connections.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use super::http::HttpConnection;
 use super::stats::ServerStats;
 use super::websocket::WebSocketConnection;
 
-/// A connection, as requests find it.
+/// A connection, as a request that names it finds it.
 #[derive(Clone)]
 pub(super) enum ServedConnection {
     WebSocket(Arc<WebSocketConnection>),
@@ -20,7 +20,7 @@ pub(super) enum ServedConnection {
 }
 
 impl ServedConnection {
-    /// Returns how many bytes of messages were received and sent.
+    /// Returns the number of message bytes that were received and sent.
     fn transferred(&self) -> (u64, u64) {
         match self {
             Self::WebSocket(connection) => connection.transferred(),
@@ -31,19 +31,19 @@ impl ServedConnection {
     }
 }
 
-/// The connections of an endpoint, and what it has done.
+/// The connections of an endpoint, and its counters.
 pub(super) struct Registry {
     connections: Mutex<HashMap<String, (ConnectionInfo, ServedConnection)>>,
-    /// The tasks of all connections.
+    /// The tasks that run all connections.
     pub(super) tasks: TaskTracker,
-    /// Cancelled when the endpoint shuts down.
+    /// The token that is cancelled when the endpoint shuts down.
     pub(super) draining: CancellationToken,
-    /// Cancelled when the handlers must end.
+    /// The token that is cancelled when the handlers must end.
     pub(super) killed: CancellationToken,
     pub(super) counters: ServerCounters,
 }
 
-/// The counters behind [`ServerStats`].
+/// The counters that [`ServerStats`] is read from.
 #[derive(Debug, Default)]
 pub(super) struct ServerCounters {
     pub(super) connections: AtomicU64,
@@ -77,7 +77,7 @@ impl Registry {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a connection. Returns `false` if there are `most` already.
+    /// Adds a connection. Returns `false` if there are already `most` connections.
     pub(super) fn add(
         &self,
         info: ConnectionInfo,

@@ -8,7 +8,7 @@ use http::{Response, StatusCode};
 use super::access::Refusal;
 use super::body::ResponseBody;
 
-/// Returns a response with a text for people, or without a body.
+/// Creates a response with a text for people, or with an empty body.
 pub(super) fn text_response(status: StatusCode, text: &str) -> Response<ResponseBody> {
     let body = if text.is_empty() {
         String::new()

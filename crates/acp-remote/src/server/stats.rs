@@ -1,23 +1,23 @@
-//! What an endpoint has done.
+//! Statistics of an endpoint.
 
-/// Counts of an endpoint since it was created, for metrics.
+/// Counts of connections, requests and bytes since an endpoint was created, for metrics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerStats {
-    /// Connections that exist.
+    /// The number of open connections.
     pub open_connections: u64,
-    /// Connections that were accepted.
+    /// The number of connections that were accepted.
     pub connections: u64,
-    /// Requests that were rejected because of the token, the host or the origin.
+    /// The number of requests that were rejected because of the token, the host or the origin.
     pub refused: u64,
-    /// Requests that were rejected because of a limit.
+    /// The number of requests that were rejected because of a limit.
     pub limited: u64,
-    /// Connections that were cut and resumed.
+    /// The number of times that a connection was resumed after a cut.
     pub resumed: u64,
-    /// Connections that ended because their client did not come back in time.
+    /// The number of connections that ended because the client did not come back in time.
     pub abandoned: u64,
-    /// Bytes of messages from clients.
+    /// The size of all messages from clients, in bytes.
     pub received_bytes: u64,
-    /// Bytes of messages to clients, without what was sent again.
+    /// The size of all messages to clients, in bytes, without repetitions.
     pub sent_bytes: u64,
 }

@@ -1,4 +1,4 @@
-//! TLS of a server.
+//! The TLS configuration of a server.
 
 use std::fmt;
 use std::io;
@@ -8,7 +8,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use sha2::{Digest, Sha256};
 
-/// A certificate with its chain and its key.
+/// A server's certificate with its chain and private key.
 pub struct TlsIdentity {
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
@@ -26,7 +26,7 @@ impl fmt::Debug for TlsIdentity {
 pub struct TlsError(String);
 
 impl TlsIdentity {
-    /// Reads a certificate, followed by its chain, and a key, both as PEM.
+    /// Reads a certificate with its chain, and a private key, in PEM format.
     ///
     /// # Errors
     /// There is no certificate or no key, or one of them is malformed.
@@ -42,8 +42,8 @@ impl TlsIdentity {
         Ok(Self { chain, key })
     }
 
-    /// Creates a certificate for these names, signed with its own key. Clients trust it by its
-    /// [`fingerprint`](Self::fingerprint). Returns the identity, and certificate and key as PEM, to store them.
+    /// Creates a certificate for some host names, signed with its own key. Clients can trust it by its
+    /// [`fingerprint`](Self::fingerprint). Returns the identity, and the certificate and key as PEM, to store.
     ///
     /// # Errors
     /// A name is invalid.
@@ -75,8 +75,8 @@ impl TlsIdentity {
         format!("sha256:{digits}")
     }
 
-    /// Returns the configuration for [`ServeOptions::tls`](super::ServeOptions::tls): TLS 1.2 and 1.3, with HTTP/2 and
-    /// HTTP/1.1 by ALPN.
+    /// Converts the identity to a configuration for [`ServeOptions::tls`](super::ServeOptions::tls): TLS 1.2 and 1.3,
+    /// with HTTP/2 and HTTP/1.1 by ALPN.
     ///
     /// # Errors
     /// The key does not belong to the certificate.

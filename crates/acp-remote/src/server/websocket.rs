@@ -1,4 +1,4 @@
-//! WebSocket connections: the upgrade, and the life of a connection across its sockets.
+//! Serves WebSocket connections: the upgrade, and the life of a connection across its sockets.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,17 +21,17 @@ use crate::header;
 use crate::pipe::{OutOfWindow, Retention, pipe_transport};
 use crate::websocket::{Link, LinkEnd, LinkOptions, LinkRole, SocketPipes, accept_key};
 
-/// How long an upgrade may take after it was answered.
+/// The maximum time for an upgrade after the response was sent.
 const UPGRADE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a handler may take to return after its client is gone.
+/// How long a handler has to return after its client is gone.
 const LINGER_TIME: Duration = Duration::from_secs(30);
 
 const KEY_HEADER: &str = "sec-websocket-key";
 const ACCEPT_HEADER: &str = "sec-websocket-accept";
 const VERSION_HEADER: &str = "sec-websocket-version";
 
-/// A WebSocket connection, as requests that resume it find it.
+/// A WebSocket connection, as a request that resumes it finds it.
 pub(super) struct WebSocketConnection {
     takeovers: mpsc::Sender<Takeover>,
     resumes: bool,
@@ -39,7 +39,7 @@ pub(super) struct WebSocketConnection {
 }
 
 impl WebSocketConnection {
-    /// Returns how many bytes of messages were received and sent.
+    /// Returns the number of message bytes that were received and sent.
     pub(super) fn transferred(&self) -> (u64, u64) {
         (
             self.wire.incoming.received(),
@@ -48,17 +48,17 @@ impl WebSocketConnection {
     }
 }
 
-/// A client that comes back with another socket.
+/// A request by a client that comes back with a new socket.
 struct Takeover {
-    /// How much it has received.
+    /// The position up to which the client has received messages.
     received: u64,
-    /// Receives how much the server has received, once the previous socket is given up.
+    /// Receives the position up to which the server has received messages, once the previous socket has been given up.
     answer: oneshot::Sender<Result<u64, OutOfWindow>>,
-    /// Receives the socket.
+    /// Receives the new socket after the upgrade.
     socket: oneshot::Receiver<Upgraded>,
 }
 
-/// Returns `true` for a request that asks for a WebSocket, over HTTP/1.1 or HTTP/2.
+/// Returns `true` if a request asks for a WebSocket, over HTTP/1.1 or HTTP/2.
 pub(super) fn is_upgrade<B>(request: &Request<B>) -> bool {
     if request.method() == Method::CONNECT {
         let protocol = request.extensions().get::<hyper::ext::Protocol>();
@@ -76,7 +76,7 @@ fn has_token(headers: &HeaderMap, name: &str, word: &str) -> bool {
     })
 }
 
-/// Checks the handshake, and returns its answer.
+/// Checks a client's handshake, and returns the response.
 fn handshake_response<B>(request: &Request<B>) -> Result<Response<ResponseBody>, Refusal> {
     let headers = request.headers();
     if headers
@@ -107,7 +107,7 @@ fn handshake_response<B>(request: &Request<B>) -> Result<Response<ResponseBody>,
     Ok(response)
 }
 
-/// Answers a request for a WebSocket: creates a connection, or resumes one.
+/// Responds to a request for a WebSocket. Creates a connection, or resumes one.
 pub(super) async fn upgrade<H: ConnectionHandler, B>(
     config: &ServerConfig,
     registry: &Arc<Registry>,
@@ -173,7 +173,7 @@ pub(super) async fn upgrade<H: ConnectionHandler, B>(
     response
 }
 
-/// Gives an existing connection another socket.
+/// Resumes a connection with a new socket.
 async fn resume(
     registry: &Arc<Registry>,
     id: &HeaderValue,
@@ -184,7 +184,7 @@ async fn resume(
     let unknown = || {
         text_response(
             StatusCode::NOT_FOUND,
-            "unknown connection: it has ended, or the server was restarted",
+            "unknown connection: it has ended, or the server has restarted",
         )
     };
     let connection = id.to_str().ok().and_then(|id| registry.get(id));
@@ -214,7 +214,7 @@ async fn resume(
             headers.insert(header::LAST_EVENT_ID, position.into());
             registry.tasks.spawn(async move {
                 if let Ok(Ok(upgraded)) = timeout(UPGRADE_TIMEOUT, upgraded).await {
-                    // Fails if the connection has ended.
+                    // This fails if the connection has ended.
                     let _ = socket.send(upgraded);
                 }
             });
@@ -223,7 +223,7 @@ async fn resume(
         }
         Ok(Err(OutOfWindow::Dropped)) => text_response(
             StatusCode::GONE,
-            "the messages after this position are no longer kept",
+            "the messages after this position are no longer stored",
         ),
         Ok(Err(OutOfWindow::Future)) => {
             text_response(StatusCode::BAD_REQUEST, "this position was never sent")
@@ -232,7 +232,7 @@ async fn resume(
     }
 }
 
-/// The life of a connection, across its sockets.
+/// A connection, from its first socket to its last.
 struct ServerConnectionTask {
     options: LinkOptions,
     grace: Duration,
@@ -242,7 +242,7 @@ struct ServerConnectionTask {
 }
 
 impl ServerConnectionTask {
-    /// Runs the handler and the sockets, until both have ended.
+    /// Runs the handler and the sockets until all have ended.
     async fn run<H: ConnectionHandler>(
         self,
         handler: Arc<H>,
@@ -273,7 +273,7 @@ impl ServerConnectionTask {
                 }
             }
             () = &mut moving => {
-                // The client is gone for good.
+                // The client will not come back.
                 self.registry.remove(&self.info.id);
                 wire.incoming.finish(None);
                 wire.outgoing.close();
@@ -292,7 +292,7 @@ impl ServerConnectionTask {
         tracing::debug!(id = self.info.id, "connection ended");
     }
 
-    /// Moves one socket after the other, until the connection has ended.
+    /// Moves messages over one socket after another, until the connection has ended.
     async fn move_sockets(&self, first: OnUpgrade, mut takeovers: mpsc::Receiver<Takeover>) {
         let Ok(Ok(upgraded)) = timeout(UPGRADE_TIMEOUT, first).await else {
             return;
@@ -326,7 +326,7 @@ impl ServerConnectionTask {
         }
     }
 
-    /// Answers a client that comes back, and waits for its socket.
+    /// Responds to a client that comes back, and waits for its socket.
     async fn take_over(&self, takeover: Option<Takeover>) -> Option<Upgraded> {
         let takeover = takeover?;
         let answer = self.wire.outgoing.rewind(takeover.received);

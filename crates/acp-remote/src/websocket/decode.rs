@@ -1,4 +1,5 @@
-//! Reads frames. The payload of a message is passed on as it arrives, so that a large one is never held whole.
+//! Reads WebSocket frames. The payload of a message is passed on as it arrives, so a large message is never buffered as
+//! a whole.
 
 use std::io::Cursor;
 
@@ -9,14 +10,15 @@ use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
 use super::mask::apply_mask;
 use crate::CloseStatus;
 
-/// What was read.
+/// A part of a message, or a control frame, that was read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FrameEvent {
-    /// The next bytes of a message. They are in the buffer given to [`FrameDecoder::next`], which must be consumed.
+    /// The next bytes of a message. They are in the buffer that was passed to [`FrameDecoder::next`]. The caller must
+    /// consume them.
     Payload {
-        /// How many bytes at the start of the buffer.
+        /// The number of bytes at the start of the buffer.
         length: usize,
-        /// Whether the message ends after them.
+        /// Whether the message ends after these bytes.
         ends_message: bool,
     },
     Ping(Vec<u8>),
@@ -24,18 +26,18 @@ pub(super) enum FrameEvent {
     Close(CloseStatus),
 }
 
-/// What a peer does that is not allowed: the status to close with.
+/// The status with which to close the connection of a peer that violates the protocol.
 pub(super) type FrameViolation = CloseStatus;
 
-/// Reads frames from a buffer.
+/// A decoder that reads frames from a buffer.
 #[derive(Debug)]
 pub(super) struct FrameDecoder {
-    /// Whether frames must be masked: those of clients.
+    /// Whether frames must be masked, because they come from a client.
     expects_mask: bool,
     /// The maximum length of a message, in bytes.
     max_message: u64,
     frame: Option<FrameInProgress>,
-    /// The type and the length so far of a message whose last frame was not read yet.
+    /// The type and current length of a message whose last frame has not been read yet.
     message: Option<(Data, u64)>,
 }
 
@@ -51,7 +53,7 @@ struct FrameInProgress {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FrameKind {
     Text,
-    /// Binary, which is ignored.
+    /// Binary data, which is ignored.
     Binary,
     Control(Control),
 }
@@ -97,7 +99,7 @@ impl FrameDecoder {
                     }
                     let ends_frame = available as u64 == left;
                     if let (Some(mask), Some(payload)) = (frame.mask, buf.get_mut(..available)) {
-                        // Only the offset within the mask matters.
+                        // Only the offset within the 4-byte mask matters.
                         let offset = usize::try_from(frame.read % 4).unwrap_or_default();
                         apply_mask(payload, mask, offset);
                     }
@@ -136,7 +138,7 @@ impl FrameDecoder {
         }
     }
 
-    /// Checks a frame's header.
+    /// Checks the header of a frame, and starts to read the frame.
     fn begin_frame(
         &mut self,
         header: &FrameHeader,
@@ -157,7 +159,7 @@ impl FrameDecoder {
         let kind = match header.opcode {
             OpCode::Control(control) => {
                 if length > 125 || !header.is_final {
-                    return Err(frame_violation("a control frame is too long or in pieces"));
+                    return Err(frame_violation("a control frame is too long or fragmented"));
                 }
                 FrameKind::Control(control)
             }
@@ -165,7 +167,7 @@ impl FrameDecoder {
                 let (data, before) = match (data, self.message) {
                     (Data::Continue, Some(message)) => message,
                     (Data::Text | Data::Binary, None) => (data, 0),
-                    _ => return Err(frame_violation("the pieces of a message are out of order")),
+                    _ => return Err(frame_violation("the fragments of a message are out of order")),
                 };
                 let total = before.saturating_add(length);
                 if total > self.max_message {
@@ -205,7 +207,7 @@ impl FrameDecoder {
             Some(FrameKind::Control(Control::Close)) => {
                 let status = match payload.split_first_chunk::<2>() {
                     None if payload.is_empty() => CloseStatus::new(1005, ""),
-                    None => return Err(frame_violation("a close frame has half a code")),
+                    None => return Err(frame_violation("a close frame has an incomplete code")),
                     Some((code, reason)) => {
                         CloseStatus::new(u16::from_be_bytes(*code), String::from_utf8_lossy(reason))
                     }
@@ -222,7 +224,7 @@ mod tests {
     use super::super::encode::FrameEncoder;
     use super::*;
 
-    /// Decodes all events, cutting the input into pieces; payloads are collected into lines.
+    /// Decodes all events of an input that arrives in pieces of `size` bytes. Collects payloads into lines.
     fn decode_frames(
         bytes: &[u8],
         size: usize,
@@ -323,7 +325,7 @@ mod tests {
             let refused = decode_frames(&bytes, bytes.len(), &mut decoder).unwrap_err();
             assert_eq!(refused.code, code, "{bytes:?}: {refused}");
         }
-        // In pieces, a message may not exceed the limit either.
+        // A fragmented message must not exceed the limit, either.
         let mut pieces = frame(0x01, 126, &600_u16.to_be_bytes());
         pieces.extend([b'x'; 600]);
         pieces.extend(frame(0x80, 126, &600_u16.to_be_bytes()));

@@ -1,4 +1,4 @@
-//! Writes frames.
+//! Writes WebSocket frames.
 
 use tungstenite::protocol::frame::FrameHeader;
 use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
@@ -6,15 +6,15 @@ use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
 use super::mask::{MaskGenerator, apply_mask};
 use crate::CloseStatus;
 
-/// From how many bytes on a message whose end is not known yet is sent in pieces.
+/// The minimum length, in bytes, from which a message without a known end is sent in pieces.
 const MAX_FRAGMENT_BYTES: usize = 32 * 1024;
 
-/// Writes frames into a buffer.
+/// An encoder that writes frames into a buffer.
 #[derive(Debug)]
 pub(super) struct FrameEncoder {
-    /// The source of masks. Only clients have one.
+    /// The source of masks. Only clients mask their frames.
     masks: Option<MaskGenerator>,
-    /// Whether the start of a message was written, and its end was not.
+    /// Whether the start of a message was written, but not its end.
     in_message: bool,
 }
 
@@ -26,8 +26,8 @@ impl FrameEncoder {
         }
     }
 
-    /// Writes the messages at the start of `first` and `second` as text frames, about `most` bytes. If `in_pieces` is
-    /// set, the start of a message without its end, too. Returns how many bytes were consumed, with line feeds.
+    /// Writes messages from `first` and `second` as text frames, up to about `most` bytes. If `in_pieces` is set, also
+    /// writes the start of a message whose end is missing. Returns the number of bytes consumed, including line feeds.
     pub(super) fn encode_messages(
         &mut self,
         first: &[u8],
@@ -53,7 +53,7 @@ impl FrameEncoder {
                 None if in_pieces || total - used >= MAX_FRAGMENT_BYTES => (total - used, false),
                 None => break,
             };
-            // A large message is sent in pieces, too, so that the buffer stays small.
+            // A large message is also sent in pieces, so that the buffer stays small.
             let room = MAX_FRAGMENT_BYTES.max(most - out.len());
             let (length, is_final) = if length > room {
                 (room, false)
@@ -83,7 +83,7 @@ impl FrameEncoder {
     }
 
     pub(super) fn encode_close(&mut self, status: &CloseStatus, out: &mut Vec<u8>) {
-        // 1004 to 1006 and 1015 stand for frames that were not sent.
+        // Codes 1004 to 1006 and 1015 must not be sent.
         if matches!(status.code, 1004..=1006 | 1015) {
             return self.encode_frame(OpCode::Control(Control::Close), true, &[], &[], out);
         }
@@ -110,7 +110,7 @@ impl FrameEncoder {
         b: &[u8],
         out: &mut Vec<u8>,
     ) {
-        // Without random bytes, zeros: the frame is valid, and TLS does not need the protection.
+        // If there are no random bytes, use zeros: the frame is valid, and TLS does not need the protection.
         let mask = self
             .masks
             .as_mut()

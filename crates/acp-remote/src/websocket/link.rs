@@ -1,4 +1,5 @@
-//! The loop that moves one socket: frames in both directions, pings, acknowledgements and the end.
+//! Moves the messages of a connection over one socket: frames in both directions, pings, acknowledgements and the
+//! close.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,40 +14,40 @@ use super::encode::FrameEncoder;
 use crate::CloseStatus;
 use crate::pipe::{DroppedHalves, IncomingPipe, OutgoingPipe};
 
-/// How many bytes are written at a time.
+/// The number of bytes that are written at a time.
 const MAX_BATCH_BYTES: usize = 64 * 1024;
 
-/// The size of the read buffer: at first, and of a socket that has much to read.
+/// The size of the read buffer, in bytes: initially, and for a socket with a lot of input.
 const SMALL_READ_BYTES: usize = 4 * 1024;
 const LARGE_READ_BYTES: usize = 64 * 1024;
 
-/// The largest write buffer that an idle socket keeps.
+/// The maximum size of the write buffer that an idle socket keeps, in bytes.
 const MAX_IDLE_CAPACITY: usize = 8 * 1024;
 
-/// How long the peer may take to answer a close frame, and to read what was sent before.
+/// How long the peer has to answer a close frame, and to read earlier frames.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The payloads of pongs that belong to the extension. Nobody asked for them, so every peer ignores them, and they may
-/// be sent between the pieces of a message.
+/// The start of the payload in pongs that belong to the extension. Peers ignore unsolicited pongs, which can be sent
+/// between the fragments of a message.
 const ACKNOWLEDGE_PREFIX: &str = "ack ";
 const END_PAYLOAD: &str = "end";
 
-/// Which side of a WebSocket this is. Only clients mask.
+/// Which side of a WebSocket this is. Only clients mask their frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LinkRole {
     Client,
     Server,
 }
 
-/// A connection, which may outlive its socket.
+/// The two directions of a connection, which can outlive its socket.
 #[derive(Debug)]
 pub(crate) struct SocketPipes {
     pub(crate) incoming: Arc<IncomingPipe>,
     pub(crate) outgoing: Arc<OutgoingPipe>,
     pub(crate) gone: Arc<DroppedHalves>,
-    /// Notifies the link that there is something to do.
+    /// Wakes the link when there is something to do.
     work: Arc<Notify>,
-    /// The status with which this side closes, once it does.
+    /// The status with which this side closes the connection, once it does.
     closing: Mutex<Option<CloseStatus>>,
 }
 
@@ -77,19 +78,19 @@ impl SocketPipes {
         self.closing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes the connection with a status, after everything that was written was sent.
+    /// Closes the connection with a status, after everything that was written has been sent.
     pub(crate) fn close(&self, status: CloseStatus) {
         self.lock_closing().get_or_insert(status);
         self.work.notify_one();
     }
 
-    /// Returns the status with which this side closes, if it does.
+    /// Returns the status with which this side is closing the connection, if it is.
     pub(crate) fn close_status(&self) -> Option<CloseStatus> {
         self.lock_closing().clone()
     }
 }
 
-/// How a link works.
+/// The options of a link: its limits, timeouts and features.
 #[derive(Debug, Clone)]
 pub(crate) struct LinkOptions {
     pub(crate) role: LinkRole,
@@ -103,35 +104,35 @@ pub(crate) struct LinkOptions {
 /// How a link ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum LinkEnd {
-    /// The peer has closed the connection.
+    /// The peer has closed the connection, with this status.
     PeerClosed(CloseStatus),
     /// This side has closed the connection.
     Closed,
-    /// The peer violated the protocol. It was told this status.
+    /// The peer violated the protocol, and was sent this status.
     Violation(CloseStatus),
-    /// The socket failed, for this reason.
+    /// The socket failed. The text is the reason.
     Cut(String),
 }
 
-/// A link: one socket of a connection.
+/// A link, which moves messages over one socket of a connection.
 pub(crate) struct Link<'a> {
     wire: &'a SocketPipes,
     options: &'a LinkOptions,
     control: Mutex<ControlState>,
-    /// Notifies the writer that `control` has changed.
+    /// Wakes the writer when `control` has changed.
     changed: Notify,
 }
 
-/// What the reader and the timer tell the writer.
+/// What the reader and the timer tell the writer to send.
 #[derive(Debug)]
 struct ControlState {
     last_received: Instant,
     pong: Option<Vec<u8>>,
     ping_due: bool,
     acknowledge_all: bool,
-    /// A status to close with at once.
+    /// The status to close with at once, if any.
     close_now: Option<CloseStatus>,
-    /// Whether the writer waits for the socket.
+    /// Whether the writer is waiting for the socket.
     is_writing: bool,
 }
 
@@ -156,7 +157,7 @@ impl<'a> Link<'a> {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Moves the socket until it ends.
+    /// Moves messages over the socket until it ends.
     pub(crate) async fn run<S: AsyncRead + AsyncWrite + Unpin>(&self, socket: S) -> LinkEnd {
         let (mut reader, mut writer) = tokio::io::split(socket);
         let mut decoder = FrameDecoder::new(
@@ -172,13 +173,13 @@ impl<'a> Link<'a> {
             tokio::select! {
                 end = &mut reading => end,
                 written = &mut writing => match written {
-                    // The close frame was sent. What the peer has sent before its own still counts.
+                    // The close frame was sent. Frames that the peer sends before its own close frame still count.
                     Ok(()) => match timeout(CLOSE_TIMEOUT, &mut reading).await {
                         Ok(LinkEnd::Violation(status)) => LinkEnd::Violation(status),
                         _ => LinkEnd::Closed,
                     },
                     Err(error) => {
-                        // The peer may have said why.
+                        // The peer may have sent a reason.
                         match timeout(Duration::from_millis(200), &mut reading).await {
                             Ok(end @ LinkEnd::PeerClosed(_)) => end,
                             _ => LinkEnd::Cut(error.to_string()),
@@ -188,7 +189,7 @@ impl<'a> Link<'a> {
                 reason = &mut watching => LinkEnd::Cut(reason),
             }
         };
-        // Answer a close frame, or say what was wrong.
+        // Answer a close frame, or send the reason for closing.
         let last = match &end {
             LinkEnd::PeerClosed(status) => Some(CloseStatus::new(status.code, "")),
             LinkEnd::Violation(status) => Some(status.clone()),
@@ -210,13 +211,13 @@ impl<'a> Link<'a> {
             Ok::<_, std::io::Error>(())
         };
         if !matches!(end, LinkEnd::Cut(_)) {
-            // The end is known, whether or not the peer hears of it.
+            // The end is known, whether or not the peer is notified.
             let _ = timeout(CLOSE_TIMEOUT, ending).await;
         }
         end
     }
 
-    /// Reads frames until the end.
+    /// Reads and handles frames until the socket ends.
     async fn read_frames(
         &self,
         reader: &mut (impl AsyncRead + Unpin),
@@ -241,7 +242,7 @@ impl<'a> Link<'a> {
             if is_busy {
                 size = LARGE_READ_BYTES;
             } else if size == LARGE_READ_BYTES && buf.len() < SMALL_READ_BYTES {
-                // Gives the large buffer back.
+                // Release the large buffer.
                 size = SMALL_READ_BYTES;
                 buf = BytesMut::from(&*buf);
             }
@@ -249,7 +250,7 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// Handles all complete frames. Waits while the transport above does not read.
+    /// Handles all complete frames in the buffer. Waits while the library does not read.
     async fn handle_frames(
         &self,
         buf: &mut BytesMut,
@@ -303,7 +304,7 @@ impl<'a> Link<'a> {
         Ok(())
     }
 
-    /// Writes frames until a close frame was sent.
+    /// Writes frames until a close frame has been sent.
     async fn write_frames(
         &self,
         writer: &mut (impl AsyncWrite + Unpin),
@@ -334,7 +335,7 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// Collects what is to be sent. Returns `true` if that ends with a close frame.
+    /// Collects the next frames to send. Returns `true` if they end with a close frame.
     fn collect_frames(
         &self,
         encoder: &mut FrameEncoder,
@@ -383,7 +384,7 @@ impl<'a> Link<'a> {
         {
             self.wire.close(CloseStatus::normal());
         }
-        // A server that is done closes, and says why.
+        // A server that is done closes the connection, and sends the reason.
         let is_client = self.options.role == LinkRole::Client;
         if is_client && progress.is_finished && self.options.resumes && !*end_sent {
             *end_sent = true;
@@ -398,14 +399,15 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// Sends pings. Returns what is wrong if the peer is dead.
+    /// Sends pings until the peer counts as dead. Returns the reason.
     async fn watch_peer(&self) -> String {
         let options = self.options;
         loop {
             tokio::time::sleep(options.heartbeat).await;
             let mut control = self.lock_control();
             let silent = control.last_received.elapsed();
-            // Who does not read does not see a ping either. That is allowed, unless the window keeps enough free.
+            // A peer that does not read does not see pings, either. That is allowed, unless the window keeps enough
+            // space free.
             let may_be_slow = !options.resumes && control.is_writing;
             if silent >= options.dead_after && !may_be_slow {
                 return format!("no answer to pings for {} s", silent.as_secs());
@@ -418,7 +420,7 @@ impl<'a> Link<'a> {
     }
 }
 
-/// Replaces line feeds by spaces: between tokens, where JSON allows them, they mean the same.
+/// Replaces line feeds with spaces. JSON allows them only between tokens, where they have the same meaning.
 pub(crate) fn replace_line_feeds(message: &mut [u8]) {
     if memchr::memchr(b'\n', message).is_some() {
         for byte in message.iter_mut().filter(|byte| **byte == b'\n') {

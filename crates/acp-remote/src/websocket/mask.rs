@@ -1,8 +1,8 @@
-//! Masks: what a client sends is combined with random bytes (RFC 6455, 5.3).
+//! Masks the frames of clients with random bytes (RFC 6455, 5.3).
 
 use rustls::crypto::SecureRandom;
 
-/// How many random bytes are fetched at a time.
+/// The number of random bytes that are fetched at a time.
 const BLOCK_SIZE: usize = 256;
 
 /// Combines bytes with a mask. `offset` is the position of the first byte in its frame.
@@ -25,8 +25,8 @@ pub(super) fn apply_mask(bytes: &mut [u8], mask: [u8; 4], offset: usize) {
     }
 }
 
-/// A source of masks. They are unpredictable, so that what a client sends cannot be made to look like a request to a
-/// proxy (RFC 6455, 10.3).
+/// A source of unpredictable masks. With them, nobody can make a client's frames look like a request to a proxy (RFC
+/// 6455, 10.3).
 #[derive(Debug)]
 pub(super) struct MaskGenerator {
     random: &'static dyn SecureRandom,
@@ -43,7 +43,7 @@ impl MaskGenerator {
         }
     }
 
-    /// Returns the next mask. `None` if the system has no random bytes.
+    /// Returns the next mask, or `None` if the system cannot provide random bytes.
     pub(super) fn next(&mut self) -> Option<[u8; 4]> {
         if self.used == BLOCK_SIZE {
             self.random.fill(&mut self.block).ok()?;

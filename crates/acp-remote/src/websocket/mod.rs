@@ -1,4 +1,4 @@
-//! WebSocket (RFC 6455): frames, and the loop that moves one socket. The same for both sides.
+//! WebSocket (RFC 6455): frames, and the loop that moves messages over one socket, for clients and servers.
 
 mod decode;
 mod encode;

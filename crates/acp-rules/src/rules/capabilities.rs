@@ -1,4 +1,4 @@
-//! Rules about capabilities: a side uses only what the other side supports.
+//! Rules about capabilities: each side uses only what the other side supports.
 
 use serde_json::Value;
 
@@ -12,23 +12,23 @@ use super::table::{id_field, list_items, text_field};
 rules! {
     FS = "fs-not-offered" Must "file-system" "An agent calls `fs/read_text_file` and `fs/write_text_file` only if the client supports them.";
     TERMINAL = "terminal-not-offered" Must "terminals" "An agent calls `terminal/*` only if the client supports terminals.";
-    ELICITATION = "elicitation-not-offered" Must "elicitation" "An agent requests input only in a mode the client supports.";
+    ELICITATION = "elicitation-not-offered" Must "elicitation" "An agent requests input only in a mode that the client supports.";
     BOOLEAN = "boolean-option-not-offered" Must "session-config-options" "An agent sends boolean config options only to clients that support them.";
     LOGIN = "terminal-login-not-offered" Must "authentication" "An agent offers `terminal` auth methods only to clients that support them.";
     SESSION = "session-method-not-offered" Must "session-setup" "A client calls optional session methods only if the agent supports them.";
     LOGOUT = "logout-not-offered" Must "authentication" "A client calls `logout` only if the agent supports it.";
-    METHOD = "auth-method-unknown" Must "authentication" "A client authenticates with an auth method that the agent offered.";
-    CONTENT = "prompt-content-not-offered" Must "prompt-turn" "A prompt contains only content types the agent supports.";
-    MCP = "mcp-transport-not-offered" Must "session-setup" "A client passes only MCP servers whose transport the agent supports.";
+    METHOD = "auth-method-unknown" Must "authentication" "A client authenticates only with auth methods that the agent offers.";
+    CONTENT = "prompt-content-not-offered" Must "prompt-turn" "A prompt contains only content types that the agent supports.";
+    MCP = "mcp-transport-not-offered" Must "session-setup" "A client passes MCP servers only if the agent supports their transports.";
     DIRECTORIES = "directories-not-offered" Must "session-setup" "A client passes additional directories only if the agent supports them.";
 }
 
-/// The capabilities that each side listed in `initialize`.
+/// The capabilities that each side declared in `initialize`.
 #[derive(Debug, Default)]
 pub(super) struct Capabilities {
     client: Value,
     agent: Value,
-    /// The ids of the auth methods; `None` if they are unknown.
+    /// The ids of the auth methods that the agent offers. `None` if they are unknown.
     auth_methods: Option<Vec<String>>,
 }
 
@@ -37,7 +37,7 @@ fn is_supported(value: &Value) -> bool {
     !matches!(value, Value::Null | Value::Bool(false))
 }
 
-/// Returns the capability that a method requires, or `None` if the receiver supports it.
+/// Returns the capability that a method requires and the receiver lacks, if any.
 fn missing_capability(
     version: SchemaVersion,
     method: &str,
@@ -54,7 +54,8 @@ fn missing_capability(
 impl Capabilities {
     /// Records the client's capabilities from an `initialize` request.
     pub(super) fn apply_request(&mut self, params: &Value) {
-        // The version is not known until the response. It determines which field counts, but no client sends both.
+        // The version is not known until the response. It determines which field applies, but no client sends both
+        // fields.
         let said = ["clientCapabilities", "capabilities"];
         let said = said.iter().filter_map(|name| params.get(name)).next();
         self.client = said.cloned().unwrap_or_default();
@@ -80,7 +81,7 @@ impl Capabilities {
         }
     }
 
-    /// Forgets the auth methods if an error response may list different ones.
+    /// Forgets the auth methods if an error response can list different ones.
     pub(super) fn apply_error(&mut self, error: &Value) {
         if error["code"] == -32000 && !error["data"].is_null() {
             self.auth_methods = None;
@@ -234,7 +235,7 @@ impl Capabilities {
 mod tests {
     use crate::rules::testing::ExpectedConversation;
 
-    /// Expects `rule` to be broken where the capability is missing, and not where it is supported.
+    /// Expects that `message` breaks `rule` without the capability, and does not break it with the capability.
     #[track_caller]
     fn check_gated_method(rule: &str, from_client: bool, client: &str, agent: &str, message: &str) {
         let mut talk = ExpectedConversation::with("{}", "{}");

@@ -1,4 +1,4 @@
-//! The checker for a whole conversation, which passes each message to the rules that it concerns.
+//! Checks a whole conversation: passes each message to the rules that it concerns.
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ use super::terminals::RuleTerminals;
 use super::{capabilities, elicitation, initialization, requests, sessions, terminals};
 use super::{config, messages, permissions, states, tool_calls, turns};
 
-/// A checker for one conversation, with the state that the rules need.
+/// Checks one conversation against the protocol rules, and stores the state that the rules need.
 #[derive(Debug)]
 pub struct RuleChecker {
     findings: Findings,
@@ -26,7 +26,7 @@ pub struct RuleChecker {
     sessions: RuleSessions,
     terminals: RuleTerminals,
     elicitations: Elicitations,
-    /// Whether one side has closed its output.
+    /// Whether either side has closed its output.
     is_closed: bool,
 }
 
@@ -56,7 +56,7 @@ impl RuleChecker {
         }
     }
 
-    /// Returns all rules.
+    /// Returns all protocol rules, which the checker applies.
     pub fn all_rules() -> impl Iterator<Item = &'static Rule> {
         let subjects = [
             initialization::RULES,
@@ -91,7 +91,8 @@ impl RuleChecker {
         }
     }
 
-    /// Checks the next message. Returns the findings about it, and about earlier messages that it shows to be wrong.
+    /// Checks the next message. Returns the findings about the message, and about earlier messages that it shows to be
+    /// wrong.
     pub fn check_message(
         &mut self,
         at: MessagePosition,
@@ -122,10 +123,10 @@ impl RuleChecker {
         std::mem::take(&mut self.findings.findings)
     }
 
-    /// Records that the side that sends in `direction` has closed its output on its own.
+    /// Records that the sender of messages in `direction` has closed its output by itself.
     pub fn close_side(&mut self, at: MessagePosition, direction: Direction) -> Vec<Finding> {
         self.findings.position = at;
-        // A client may close at any time, even if requests from the agent are pending. They get no response then.
+        // A client may close at any time, even if requests from the agent are pending, which then get no response.
         if !std::mem::replace(&mut self.is_closed, true) && direction == Direction::ToClient {
             self.requests.agent_closed(&mut self.findings);
             self.sessions.agent_closed(&mut self.findings);

@@ -8,10 +8,10 @@ use super::rule::{Findings, MessagePosition, rules};
 use super::table::{id_field, list_items, text_field};
 
 rules! {
-    MODE = "mode-unavailable" Must "session-modes" "A client sets a mode that is available.";
-    CURRENT = "current-mode-unavailable" Should "session-modes" "The current mode is one of the available modes.";
-    VALUE = "config-value-unavailable" Must "session-config-options" "A client sets an existing config option to one of its values.";
-    CURRENT_VALUE = "config-current-value" Should "session-config-options" "The current value of an option is one of its values.";
+    MODE = "mode-unavailable" Must "session-modes" "A client sets only modes that are available.";
+    CURRENT = "current-mode-unavailable" Should "session-modes" "The current mode of a session is one of its available modes.";
+    VALUE = "config-value-unavailable" Must "session-config-options" "A client sets only config options that exist, to one of their values.";
+    CURRENT_VALUE = "config-current-value" Should "session-config-options" "The current value of a config option is one of its possible values.";
 }
 
 /// The modes and config options that a session offers.
@@ -19,7 +19,7 @@ rules! {
 pub(super) struct SessionConfig {
     modes: Option<Vec<String>>,
     options: Option<Vec<ConfigOption>>,
-    /// The previous options, and when they were replaced. The client may not have received the new ones yet.
+    /// The previous options, and the message that replaced them. The client may not have received the new ones yet.
     previous: Option<(Vec<ConfigOption>, MessagePosition)>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct SessionConfig {
 #[derive(Debug)]
 struct ConfigOption {
     id: String,
-    /// The values of a select option; `None` for other types.
+    /// The ids of a select option's values. `None` for other types.
     values: Option<Vec<String>>,
 }
 
@@ -57,7 +57,7 @@ impl ConfigOption {
 }
 
 impl SessionConfig {
-    /// Records the modes and options in the response that opened a session.
+    /// Records and checks the modes and options in the response that opened a session.
     pub(super) fn apply_session_setup(&mut self, found: &mut Findings, result: &Value) {
         let modes = &result["modes"];
         if modes["availableModes"].is_array() {
@@ -68,7 +68,7 @@ impl SessionConfig {
         self.apply_options(found, result);
     }
 
-    /// Records the config options in a result or update.
+    /// Records and checks the config options in a result or update.
     pub(super) fn apply_options(&mut self, found: &mut Findings, what: &Value) {
         if !what["configOptions"].is_array() {
             return;
@@ -81,7 +81,7 @@ impl SessionConfig {
                 id_field(value, "currentValue").filter(|value| !option.has_value(value))
             {
                 let text = format!(
-                    "reports option {:?} as {current:?}, which is not one of its values",
+                    "reports {current:?} as the value of option {:?}, which is not one of its possible values",
                     option.id
                 );
                 found.report(&CURRENT_VALUE, Side::Agent, text);

@@ -8,10 +8,10 @@ use super::rule::{Findings, rules};
 use super::table::{BoundedTable, id_field};
 
 rules! {
-    UNKNOWN = "elicitation-unknown" Should "elicitation" "An agent completes only elicitations it created.";
+    UNKNOWN = "elicitation-unknown" Should "elicitation" "An agent completes only elicitations that it created.";
 }
 
-/// The maximum number of elicitations to remember.
+/// The maximum number of URL elicitations to remember.
 const MAX_ELICITATIONS: usize = 1024;
 
 /// The URL elicitations that the agent has created, by id.

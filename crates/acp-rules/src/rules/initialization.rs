@@ -10,12 +10,12 @@ use super::rule::{Findings, rules};
 
 rules! {
     FIRST = "initialize-first" Must "initialization" "A client initializes the connection before anything else.";
-    AGAIN = "initialize-twice" Should "initialization" "A connection is initialized once.";
+    AGAIN = "initialize-twice" Should "initialization" "A client initializes the connection only once.";
     AGREED = "version-not-agreed" Should "initialization" "A client that does not support the agent's protocol version closes the connection.";
-    EXISTS = "version-unknown" Should "initialization" "An agent responds to `initialize` with an existing protocol version.";
+    EXISTS = "version-unknown" Should "initialization" "An agent responds to `initialize` with a protocol version that exists.";
 }
 
-/// The state of the initialization.
+/// How far the initialization has got, for the rules about it.
 #[derive(Debug, Default)]
 pub(super) struct Initialization {
     /// The version in the latest `initialize` request.
@@ -24,7 +24,7 @@ pub(super) struct Initialization {
     unsupported_version: Option<u64>,
     /// Whether `initialize` has succeeded.
     pub(super) is_done: bool,
-    /// Whether a missing `initialize` was reported. Nothing is known about capabilities then.
+    /// Whether a missing `initialize` was reported. In that case, the capabilities are unknown.
     is_reported: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Rules about message ids in version 2.
+//! Rules about the ids of messages in version 2.
 
 use serde_json::Value;
 
@@ -8,13 +8,13 @@ use super::rule::{Findings, MessagePosition, rules};
 use super::table::{BoundedTable, id_field};
 
 rules! {
-    SENDER = "message-of-both-sides" Should "prompt-lifecycle" "A message with an id belongs to either the user or the agent, not both.";
+    SENDER = "message-of-both-sides" Should "prompt-lifecycle" "All updates with one message id are about one message, of either the user or the agent.";
 }
 
 /// The maximum number of messages to remember for each session.
 const MAX_MESSAGES: usize = 1024;
 
-/// The messages of a session by id: whether each is from the user, and where it was first seen.
+/// A session's messages, by id: whether the message is from the user, and where it was first seen.
 #[derive(Debug)]
 pub(super) struct SessionMessages(BoundedTable<(bool, MessagePosition)>);
 
@@ -24,7 +24,7 @@ impl SessionMessages {
     }
 
     pub(super) fn update(&mut self, found: &mut Findings, kind: &str, update: &Value) {
-        // A message and a thought of the agent may share an id: models produce both in one response.
+        // A message and a thought of the agent can have the same id, because models produce both in one response.
         let of_user = match kind {
             "user_message" | "user_message_chunk" => true,
             "agent_message" | "agent_message_chunk" | "agent_thought" | "agent_thought_chunk" => {

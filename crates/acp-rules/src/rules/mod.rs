@@ -1,10 +1,10 @@
 //! The protocol rules: requirements that span several messages, beyond the schema of each message.
 //!
-//! [`RuleChecker`] takes the messages of both directions, in order, and returns the rules that were broken and the
-//! side that broke them. It works for conversations of any length: its memory is bounded, and where it had to drop
-//! something, it reports nothing.
+//! Pass the messages of both directions to [`RuleChecker`], in order. It returns the rules that were broken, and the
+//! side that broke them. Conversations can have any length: the checker's memory is limited, and it reports nothing
+//! about messages for which it had to drop something.
 //!
-//! Messages may cross: the agent may have sent a message before the client's latest message arrived. A rule about the
+//! Messages can cross: the agent may have sent a message before the client's latest message arrived. A rule about the
 //! order of messages applies only where the earlier message must have arrived.
 
 mod capabilities;

@@ -54,7 +54,7 @@ pub(super) fn check_response(
     let Some(cancelled) = open.turn_cancelled_at else {
         return;
     };
-    // The client may not have read the request yet when it cancelled the turn.
+    // When the client cancelled the turn, it may not have read the request yet.
     let pending =
         cancelled.time_us.saturating_sub(open.sent_at.time_us) >= super::rule::MAX_TRANSIT_US;
     if said != Some("cancelled") && pending && open.cancelled_at.is_none() {

@@ -23,30 +23,30 @@ const MAX_PENDING_REQUESTS: usize = 16 * 1024;
 /// The maximum number of request ids to remember after their response.
 const MAX_ANSWERED_REQUESTS: usize = 1024;
 
-/// How long a request must have been pending at the end of the conversation to count as unanswered, in microseconds
-/// since it was sent or cancelled.
+/// The time, in microseconds since it was sent or cancelled, after which a request that is still pending at the end
+/// counts as unanswered.
 const MAX_WAIT_US: u64 = 30_000_000;
 
-/// A request without a response so far, with what the rules need to know about it.
+/// A pending request, with the facts that the rules need about it.
 #[derive(Debug, Clone)]
 pub(super) struct RuleRequest {
     pub(super) method: String,
     pub(super) sent_at: MessagePosition,
     pub(super) session: Option<String>,
-    /// Ids in the params that the response is checked against, such as those of permission options.
+    /// Ids in the params against which the response is checked, such as the ids of permission options.
     pub(super) ids: Vec<String>,
-    /// When the turn of the request was cancelled.
+    /// The message that cancelled the turn of the request.
     pub(super) turn_cancelled_at: Option<MessagePosition>,
-    /// When the sender cancelled the request.
+    /// The message with which the sender cancelled the request.
     pub(super) cancelled_at: Option<MessagePosition>,
     /// The number of other pending requests with the same id.
     duplicates: u32,
 }
 
-/// The pending requests of both sides.
+/// The pending requests of client and agent.
 #[derive(Debug, Default)]
 pub(super) struct RuleRequests {
-    /// The requests by the direction they were sent in and their id.
+    /// The requests, by direction and id.
     open: HashMap<(Direction, String), RuleRequest>,
     answered_ids: HashMap<Direction, VecDeque<String>>,
     /// Whether there were too many requests to remember all of them.
@@ -121,13 +121,13 @@ impl RuleRequests {
         None
     }
 
-    /// Returns the method of the request that a response in `direction` with this id belongs to.
+    /// Returns the method of the request to which a response in `direction` belongs.
     pub(super) fn method_for_response(&self, direction: Direction, number: &Value) -> Option<&str> {
         let open = self.open.get(&(direction.reversed(), number.to_string()))?;
         Some(&open.method)
     }
 
-    /// Returns `true` if a request with one of these methods is pending; if `session` is given, in that session.
+    /// Returns `true` if a request with one of `methods` is pending, in `session` if it is given.
     pub(super) fn is_waiting(&self, methods: &[&str], session: Option<&str>) -> bool {
         self.open.values().any(|open| {
             methods.contains(&open.method.as_str())
@@ -166,7 +166,7 @@ impl RuleRequests {
         self.open.retain(|(asked, _), _| *asked == direction);
     }
 
-    /// Reports all pending requests if the agent closes its output before the client does.
+    /// Reports all pending requests, because the agent has closed its output before the client.
     pub(super) fn agent_closed(&mut self, found: &mut Findings) {
         for open in self.take_matching(|asked, _| asked == Direction::ToAgent) {
             let text = format!("closed its output without responding to `{}`", open.method);
@@ -174,7 +174,7 @@ impl RuleRequests {
         }
     }
 
-    /// Reports requests that are still pending at the end of a conversation and were pending for too long.
+    /// Reports requests that are still pending at the end of a conversation and have been pending for too long.
     pub(super) fn end(&mut self, found: &mut Findings) {
         let now = found.position.time_us;
         let long = |_, open: &RuleRequest| {
@@ -197,7 +197,7 @@ impl RuleRequests {
         }
     }
 
-    /// Removes all requests that match a predicate, and returns them in the order in which they were sent.
+    /// Removes all requests that match a predicate. Returns them in the order in which they were sent.
     fn take_matching(
         &mut self,
         which: impl Fn(Direction, &RuleRequest) -> bool,

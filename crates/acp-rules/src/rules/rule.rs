@@ -1,4 +1,4 @@
-//! Protocol rules, and findings.
+//! Protocol rules, and findings about messages that break them.
 
 use std::fmt;
 
@@ -11,13 +11,13 @@ use crate::side::Side;
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rule {
-    /// The name, such as `request-unanswered`. It never changes.
+    /// The rule's name, such as `request-unanswered`. It never changes.
     pub name: &'static str,
     /// Whether the rule is a MUST or a SHOULD.
     pub level: RequirementLevel,
-    /// The page of the specification, as in its URL, such as `prompt-turn`.
+    /// The page of the specification that has the rule, as in its URL, such as `prompt-turn`.
     pub section: &'static str,
-    /// The requirement, as a sentence.
+    /// The requirement, as one sentence about the agent or the client.
     pub requirement: &'static str,
 }
 
@@ -42,21 +42,21 @@ pub(super) use rules;
 pub struct MessagePosition {
     /// The number of the message, as counted by the caller, such as its line in a trace.
     pub index: u64,
-    /// When the message was seen, in microseconds since a fixed time before the first message.
+    /// The time when the message was seen, in microseconds since a fixed time before the first message.
     pub time_us: u64,
 }
 
-/// One violation of a protocol rule.
+/// One violation of a protocol rule, with the messages that show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
     /// The rule that was broken.
     pub rule: &'static Rule,
-    /// The side that broke it.
+    /// The side that broke the rule.
     pub side: Side,
     /// The wrong message. If a response is missing, this is the request.
     pub message: MessagePosition,
-    /// An earlier message that the wrong one contradicts.
+    /// An earlier message that the wrong message contradicts, if any.
     pub earlier: Option<MessagePosition>,
     /// What is wrong, as the rest of a sentence that starts with the side.
     pub text: String,
@@ -69,7 +69,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Collects the findings about one message.
+/// Collects findings while one message is checked.
 #[derive(Debug)]
 pub(super) struct Findings {
     pub(super) position: MessagePosition,
@@ -78,7 +78,8 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// Reports the current message. `text` is the rest of a sentence that starts with "the agent" or "the client".
+    /// Reports the current message as wrong. `text` is the rest of a sentence that starts with "the agent" or "the
+    /// client".
     pub(super) fn report(&mut self, rule: &'static Rule, side: Side, text: impl Into<String>) {
         self.push(rule, side, self.position, None, text.into());
     }
@@ -122,17 +123,17 @@ impl Findings {
         });
     }
 
-    /// Returns `true` if an earlier message must have arrived by now. Messages in opposite directions may cross.
+    /// Returns `true` if an earlier message must have arrived by now. Messages in opposite directions can cross.
     pub(super) fn has_arrived(&self, earlier: MessagePosition) -> bool {
         self.position.time_us.saturating_sub(earlier.time_us) >= MAX_TRANSIT_US
     }
 }
 
-/// The maximum transit time of a message, in microseconds. A message may have been sent by a side that had not yet read
-/// what arrived within this time.
+/// The maximum transit time of a message, in microseconds. A sender may not have read messages that arrived within this
+/// time.
 pub(super) const MAX_TRANSIT_US: u64 = 1_000_000;
 
-/// Returns the side that sends messages in a direction.
+/// Returns the side that sends messages in `direction`.
 pub(super) fn sender(direction: Direction) -> Side {
     match direction {
         Direction::ToAgent => Side::Client,

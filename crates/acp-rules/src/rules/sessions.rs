@@ -17,9 +17,9 @@ use super::tool_calls::RuleToolCalls;
 use super::turns::RuleTurns;
 
 rules! {
-    UNKNOWN = "session-unknown" Should "session-setup" "An agent refers only to sessions known to the client.";
+    UNKNOWN = "session-unknown" Should "session-setup" "An agent refers only to sessions that the client knows.";
     SET_UP = "session-not-set-up" Must "prompt-turn" "A client sends prompts only to open sessions.";
-    CLOSED = "session-closed" Should "session-setup" "No messages are sent for a closed session.";
+    CLOSED = "session-closed" Should "session-setup" "Neither side sends messages for a closed session.";
     TWICE = "session-id-twice" Must "session-setup" "A new session has a unique id.";
 }
 
@@ -32,7 +32,7 @@ const MAX_EARLY_MESSAGES: usize = 64;
 /// Methods whose response has the id of a new session.
 const OPENING_METHODS: &[&str] = &["session/new", "session/fork"];
 
-/// A session, with the state that the rules need.
+/// A session, with the facts that the rules need about it.
 #[derive(Debug)]
 pub(super) struct RuleSession {
     /// Whether the session is open.
@@ -69,9 +69,9 @@ impl RuleSession {
 #[derive(Debug)]
 pub(super) struct RuleSessions {
     table: BoundedTable<RuleSession>,
-    /// Messages about unknown sessions. The response to a pending request may still return their ids.
+    /// Messages about unknown sessions. The response to a pending request can still contain their ids.
     early_messages: Vec<(String, MessagePosition)>,
-    /// Whether the client has listed the sessions, so that it may know ids of sessions opened elsewhere.
+    /// Whether the client has listed sessions. If so, it can know the ids of sessions that were opened elsewhere.
     has_listed: bool,
 }
 
@@ -125,7 +125,7 @@ impl RuleSessions {
             "session/prompt" | "session/set_mode" | "session/set_config_option" => {
                 let known = self.table.get(id);
                 if !known.map_or(!self.table.is_new(id), |session| session.is_open) {
-                    let text = format!("sends `{method}` for {id:?}, which is not an open session");
+                    let text = format!("sends `{method}` for session {id:?}, which is not open");
                     match known.and_then(|session| session.closed_at) {
                         Some(closed) => {
                             found.report_with_earlier(&SET_UP, Side::Client, closed, text)
@@ -184,7 +184,7 @@ impl RuleSessions {
                 }
             }
             if !requests.is_waiting(OPENING_METHODS, None) {
-                // Remember the session, so that it is reported once.
+                // Remember the session, so that it is reported only once.
                 let _ = self.get_or_insert(id);
                 return;
             }
@@ -297,13 +297,14 @@ impl RuleSessions {
                 .get(&id)
                 .is_some_and(|session| !session.is_open && session.pending_loads == 0)
             {
-                let text = format!("refers to {id:?}, which is not a session known to the client");
+                let text =
+                    format!("refers to {id:?}, which is not a session that the client knows");
                 found.report_earlier(&UNKNOWN, Side::Agent, early, text);
             }
         }
     }
 
-    /// Reports unfinished turns when the agent closes its output.
+    /// Reports unfinished turns, because the agent has closed its output.
     pub(super) fn agent_closed(&mut self, found: &mut Findings) {
         if found.version == SchemaVersion::V2 {
             for session in self.table.values_mut() {

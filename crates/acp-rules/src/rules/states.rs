@@ -12,7 +12,7 @@ rules! {
     IDLE = "idle-twice" Should "prompt-lifecycle" "In version 2, a turn ends with exactly one `idle`.";
     REASON = "idle-without-reason" Should "prompt-lifecycle" "An `idle` that ends a turn has a `stopReason`.";
     ACTION = "requires-action-while-idle" Should "prompt-lifecycle" "An agent reports `requires_action` only while a turn is running.";
-    PERMISSION = "permission-while-running" Should "prompt-lifecycle" "An agent waiting for permission reports `requires_action`.";
+    PERMISSION = "permission-while-running" Should "prompt-lifecycle" "An agent that is waiting for permission reports `requires_action`.";
     NEVER = "turn-without-end" Should "prompt-lifecycle" "In version 2, every turn ends with `idle`.";
 }
 
@@ -23,7 +23,7 @@ enum StateKind {
     Idle,
 }
 
-/// The state of a session that the agent reported last, and the prompts in progress.
+/// The last reported state of a session, and the prompts in progress.
 #[derive(Debug, Default)]
 pub(super) struct SessionStates {
     state: Option<(StateKind, MessagePosition)>,
@@ -74,9 +74,9 @@ impl SessionStates {
         self.state = Some((state, found.position));
     }
 
-    /// Checks the state when the agent requests permission.
+    /// Checks the reported state, because the agent requests permission.
     pub(super) fn check_permission(&mut self, found: &mut Findings) {
-        // Background work may send permission requests while the agent is idle.
+        // Background work can send permission requests while the agent is idle.
         if found.version == SchemaVersion::V2
             && let Some((StateKind::Running, since)) = self.state
         {
@@ -85,7 +85,7 @@ impl SessionStates {
         }
     }
 
-    /// Reports an unfinished turn when the agent closes its output.
+    /// Reports an unfinished turn, because the agent has closed its output.
     pub(super) fn agent_closed(&mut self, found: &mut Findings) {
         if let Some((StateKind::Running | StateKind::RequiresAction, since)) = self.state {
             let text = "closed its output without reporting the end of its turn";
@@ -131,7 +131,7 @@ mod tests {
             "idle-without-reason agent",
             r#"{"sessionUpdate":"state_update","state":"idle"}"#,
         );
-        // Idle from the start.
+        // The session is idle from the start.
         ExpectedConversation::session_v2()
             .update("", r#"{"sessionUpdate":"state_update","state":"idle"}"#);
     }

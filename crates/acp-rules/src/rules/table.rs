@@ -1,4 +1,4 @@
-//! A table of bounded size, and functions that read fields of messages.
+//! A map of limited size, and functions that read fields of messages.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use crate::redaction::REDACTED;
 
-/// A map of bounded size, keyed by id. When it is full, it drops the oldest entry.
+/// A map of limited size whose keys are ids. When it is full, it drops the oldest entry.
 #[derive(Debug)]
 pub(super) struct BoundedTable<T> {
     entries: HashMap<String, T>,
     order: VecDeque<String>,
     capacity: usize,
-    /// Whether an entry was dropped, so that a missing id may have been inserted earlier.
+    /// Whether an entry was dropped. If so, a missing id may have been inserted earlier.
     has_evicted: bool,
 }
 
@@ -44,7 +44,7 @@ impl<T> BoundedTable<T> {
         self.order.iter().filter_map(known)
     }
 
-    /// Returns `true` if an id was certainly never inserted.
+    /// Returns `true` if it is certain that an id was never inserted.
     pub(super) fn is_new(&self, id: &str) -> bool {
         !self.has_evicted && !self.entries.contains_key(id)
     }
@@ -62,17 +62,17 @@ impl<T> BoundedTable<T> {
     }
 }
 
-/// Returns the value of a string field.
+/// Returns the value of a string field, or `None` if the field is missing or not a string.
 pub(super) fn text_field<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     value.get(name)?.as_str()
 }
 
-/// Returns the value of an id field, or `None` if it was redacted, because different ids may have become equal.
+/// Returns the value of an id field, or `None` if it was redacted, because redaction can make different ids equal.
 pub(super) fn id_field<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     text_field(value, name).filter(|id| !id.contains(REDACTED))
 }
 
-/// Returns the items of a list field, or nothing if the field is not a list.
+/// Returns the items of a list field, or no items if the field is not a list.
 pub(super) fn list_items<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
     value
         .get(name)

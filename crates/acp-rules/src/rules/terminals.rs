@@ -11,26 +11,26 @@ use super::rule::{Findings, MessagePosition, rules};
 use super::table::{BoundedTable, id_field, list_items, text_field};
 
 rules! {
-    UNKNOWN = "terminal-unknown" Must "terminals" "An agent uses only terminals it created.";
-    RELEASED = "terminal-after-release" Must "terminals" "A released terminal is not used again.";
+    UNKNOWN = "terminal-unknown" Must "terminals" "An agent uses only terminals that it created.";
+    RELEASED = "terminal-after-release" Must "terminals" "An agent does not use a terminal again after releasing it.";
     KEPT = "terminal-not-released" Should "terminals" "An agent releases a terminal when it no longer needs it.";
-    SHOWN = "terminal-shown-unknown" Should "terminals" "A tool call embeds only existing terminals.";
+    SHOWN = "terminal-shown-unknown" Should "terminals" "A tool call embeds only terminals that exist.";
     LATE = "terminal-shown-late" Must "terminals" "An agent embeds a terminal in a tool call before it releases the terminal.";
-    CHUNK = "terminal-chunk-first" Should "terminals" "An agent sends output only for terminals it has announced.";
+    CHUNK = "terminal-chunk-first" Should "terminals" "An agent sends output only for terminals that it has announced.";
 }
 
 /// The maximum number of terminals to remember.
 const MAX_TERMINALS: usize = 4096;
 
-/// A client terminal, with the state that the rules need.
+/// A client terminal, with the facts that the rules need about it.
 #[derive(Debug)]
 struct RuleTerminal {
     created_at: MessagePosition,
     session: Option<String>,
     released_at: Option<MessagePosition>,
-    /// When the client reported that the command had exited.
+    /// The message in which the client reported that the command had exited.
     exited_at: Option<MessagePosition>,
-    /// Whether a tool call embeds the terminal.
+    /// Whether a tool call has embedded the terminal.
     is_embedded: bool,
 }
 
@@ -43,7 +43,7 @@ impl RuleTerminals {
         Self(BoundedTable::with_capacity(MAX_TERMINALS))
     }
 
-    /// Checks an agent's request about a terminal.
+    /// Checks an agent's request about a client terminal.
     pub(super) fn check_request(&mut self, found: &mut Findings, method: &str, params: &Value) {
         let Some(id) = id_field(params, "terminalId") else {
             return;
@@ -121,8 +121,8 @@ impl RuleTerminals {
         }
     }
 
-    /// Reports terminals whose command has exited and that were never released, except in sessions with a running turn,
-    /// which may still need them.
+    /// Reports terminals that were never released although their command has exited. Ignores sessions with a running
+    /// turn, which may still need the terminals.
     pub(super) fn end(&self, found: &mut Findings, runs: impl Fn(&str) -> bool) {
         for (id, terminal) in self.0.iter() {
             let needed = terminal.session.as_deref().is_some_and(&runs);
@@ -158,7 +158,7 @@ impl DisplayTerminals {
             "terminal_output_chunk" if self.0.is_new(id) => {
                 let text = format!("sends output for terminal {id:?}, which it did not announce");
                 found.report(&CHUNK, Side::Agent, text);
-                // Remember the terminal, so that it is reported once.
+                // Remember the terminal, so that it is reported only once.
                 self.0.insert(id, ());
             }
             _ => {}

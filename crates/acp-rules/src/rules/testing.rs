@@ -20,7 +20,7 @@ impl ExpectedConversation {
         }
     }
 
-    /// Starts a conversation in version 1 with these capabilities.
+    /// Starts a conversation in version 1 with the given capabilities of client and agent.
     pub(super) fn with(client: &str, agent: &str) -> Self {
         let mut talk = Self::new();
         let params = format!(r#"{{"protocolVersion":1,"clientCapabilities":{client}}}"#);
@@ -72,14 +72,14 @@ impl ExpectedConversation {
         assert_eq!(describe_findings(&found), expected, "{message}: {found:?}");
     }
 
-    /// Sends a message from the agent, and expects these findings.
+    /// Sends a message from the agent, and expects the findings `expected`.
     #[track_caller]
     pub(super) fn agent_sends(&mut self, expected: &str, message: &str) {
         let message = serde_json::from_str(message).unwrap();
         self.message(Direction::ToClient, &message, expected);
     }
 
-    /// Sends a message from the client, and expects these findings.
+    /// Sends a message from the client, and expects the findings `expected`.
     #[track_caller]
     pub(super) fn client_sends(&mut self, expected: &str, message: &str) {
         let message = serde_json::from_str(message).unwrap();
@@ -114,7 +114,7 @@ impl ExpectedConversation {
         self.message(Direction::ToClient, &message, "");
     }
 
-    /// Sends an update for the session `s`, and expects these findings.
+    /// Sends an update for the session `s`, and expects the findings `expected`.
     #[track_caller]
     pub(super) fn update(&mut self, expected: &str, update: &str) {
         let update: Value = serde_json::from_str(update).unwrap();
@@ -133,7 +133,7 @@ impl ExpectedConversation {
         self.now.time_us += seconds * 1_000_000;
     }
 
-    /// Closes both outputs, first the agent's, ends the conversation, and expects these findings.
+    /// Closes the agent's output and then the client's, ends the conversation, and expects the findings `expected`.
     #[track_caller]
     pub(super) fn end_agent_first(&mut self, expected: &str) {
         let mut found = self.rules.close_side(self.now, Direction::ToClient);
@@ -142,7 +142,7 @@ impl ExpectedConversation {
         assert_eq!(describe_findings(&found), expected, "{found:?}");
     }
 
-    /// Closes both outputs, first the client's, ends the conversation, and expects these findings.
+    /// Closes the client's output and then the agent's, ends the conversation, and expects the findings `expected`.
     #[track_caller]
     pub(super) fn end_client_first(&mut self, expected: &str) {
         let mut found = self.rules.close_side(self.now, Direction::ToAgent);

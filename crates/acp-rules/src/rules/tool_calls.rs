@@ -1,4 +1,5 @@
-//! Rules about tool calls: ids are unique, calls are announced before updates, and statuses never go backwards.
+//! Rules about tool calls: ids are unique, calls are announced before they are updated, and statuses never go
+//! backwards.
 
 use serde_json::Value;
 
@@ -17,7 +18,7 @@ rules! {
 /// The maximum number of tool calls to remember for each session.
 const MAX_CALLS: usize = 1024;
 
-/// A tool call, with the state that the rules need.
+/// A tool call, with the facts that the rules need about it.
 #[derive(Debug)]
 struct RuleToolCall {
     status: Option<(String, MessagePosition)>,
@@ -98,7 +99,7 @@ impl RuleToolCalls {
             let text = format!("{does} tool call {id:?}, which it did not report");
             found.report(&UNANNOUNCED, Side::Agent, text);
         }
-        // Remember the tool call, so that it is reported once.
+        // Remember the tool call, so that it is reported only once.
         if self.0.get(id).is_none() {
             self.add_call(found, id);
         }
@@ -121,7 +122,7 @@ impl RuleToolCalls {
     }
 }
 
-/// Returns how far a tool call with this status has progressed, or `None` for an unknown status.
+/// Returns the rank of a tool call's status, which must not decrease. Returns `None` for an unknown status.
 fn status_rank(status: &str) -> Option<u8> {
     match status {
         "pending" => Some(0),

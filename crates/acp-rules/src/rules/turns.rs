@@ -11,22 +11,22 @@ use super::table::text_field;
 
 rules! {
     RUNNING = "prompt-while-running" Should "prompt-turn" "A client sends the next prompt only after the previous turn has ended.";
-    LATE = "update-after-turn" Should "prompt-turn" "All updates of a turn are sent before the response to the prompt.";
+    LATE = "update-after-turn" Should "prompt-turn" "An agent sends all updates of a turn before the response to the prompt.";
     CANCELLED = "cancelled-stop-reason" Must "prompt-turn" "A cancelled prompt gets the stop reason `cancelled`.";
-    UNASKED = "cancelled-unasked" Should "prompt-turn" "Only a turn cancelled by the client ends with `cancelled`.";
+    UNASKED = "cancelled-unasked" Should "prompt-turn" "Only a turn that the client has cancelled ends with `cancelled`.";
 }
 
-/// The turns of a session.
+/// The turns of a session, with the facts that the rules need about them.
 #[derive(Debug, Default)]
 pub(super) struct RuleTurns {
     /// The number of pending prompts.
     running_prompts: u32,
-    /// When the first pending prompt was sent.
+    /// The message that sent the first pending prompt.
     began_at: MessagePosition,
     is_cancelled: bool,
-    /// Whether the user has answered a request, which may end the turn.
+    /// Whether the user has answered a request, which can end the turn.
     has_user_answered: bool,
-    /// When the last turn ended. `None` while a turn is running, and after a late update was reported.
+    /// The message that ended the last turn. `None` while a turn is running, and after a late update was reported.
     ended_at: Option<MessagePosition>,
 }
 
@@ -72,7 +72,7 @@ impl RuleTurns {
             Err(_) => "an error",
         };
         match open.turn_cancelled_at {
-            // The turn may have ended before the agent could read that it was cancelled.
+            // The turn may have ended before the agent could read the cancellation.
             Some(cancelled) if reason != "cancelled" && found.has_arrived(cancelled) => {
                 let text = format!("responds to a cancelled prompt with {reason}");
                 found.report_with_earlier(&CANCELLED, Side::Agent, cancelled, text);
@@ -82,7 +82,7 @@ impl RuleTurns {
                 && !self.is_cancelled
                 && !self.has_user_answered =>
             {
-                let text = "ends a turn with `cancelled`, but it was not cancelled";
+                let text = "ends a turn with `cancelled`, but the client did not cancel it";
                 found.report(&UNASKED, Side::Agent, text);
             }
             _ => {}
@@ -137,7 +137,7 @@ mod tests {
         talk.agent_sends_valid(r#"{"id":1,"result":{"stopReason":"end_turn"}}"#);
         talk.update("", r#"{"sessionUpdate":"usage_update","used":1,"size":2}"#);
         talk.update("update-after-turn agent", CHUNK_UPDATE);
-        // A late update is reported once.
+        // A late update is reported only once.
         talk.update("", CHUNK_UPDATE);
         talk.prompt(2);
         talk.update("", CHUNK_UPDATE);

@@ -1,4 +1,4 @@
-//! Checks values against their shapes.
+//! Checks JSON values against shapes.
 
 use std::fmt::Write as _;
 
@@ -14,12 +14,12 @@ const MAX_NESTING_DEPTH: usize = 64;
 /// The maximum number of faults to report for one message.
 const MAX_FAULTS: usize = 256;
 
-/// The maximum length of a quoted string.
+/// The maximum length of a string that is quoted in a fault, in bytes.
 const MAX_QUOTE_LEN: usize = 80;
 
 impl Schema {
-    /// Checks a value against the shape `name`, such as `PromptRequest`, and returns the faults. Returns none if there
-    /// is no shape with this name. Paths start with `root`, as in `params.prompt[0].text`.
+    /// Checks a value against a shape, such as `PromptRequest`, and returns the faults. Returns no faults if no shape
+    /// has this name. Paths start with `root`, as in `params.prompt[0].text`.
     #[must_use]
     pub fn check_value(&self, name: &str, value: &Value, root: &str) -> Vec<SchemaFault> {
         check_value(self, name, value, root)
@@ -102,8 +102,8 @@ impl<'a> SchemaChecker<'a> {
         }
     }
 
-    /// Checks the fields of an object, and adds their names to `known`. Returns `true` if the object may have other
-    /// fields.
+    /// Checks the fields of an object, and adds their names to `known`. Returns `true` if other fields are allowed in
+    /// the object.
     fn check_fields(
         &mut self,
         object: &'a ShapeObject,
@@ -144,7 +144,7 @@ impl<'a> SchemaChecker<'a> {
         open
     }
 
-    /// Checks the fields that an object has because of its tag. Returns `true` if the object may have other fields.
+    /// Checks the fields that depend on an object's tag. Returns `true` if other fields are allowed in the object.
     fn check_variant(
         &mut self,
         union: &'a ShapeUnion,
@@ -160,7 +160,7 @@ impl<'a> SchemaChecker<'a> {
             let before = std::mem::take(&mut self.faults);
             let open = self.check_named_fields(variant.object, fields, known);
             let found = std::mem::replace(&mut self.faults, before);
-            // A value that matches the untagged object is valid, too.
+            // A value that matches the untagged object is also valid.
             let untagged = union.untagged.filter(|_| !found.is_empty());
             if let Some(untagged) = untagged {
                 let before = std::mem::take(&mut self.faults);
@@ -241,7 +241,7 @@ impl<'a> SchemaChecker<'a> {
                     .as_i64()
                     .map(i128::from)
                     .or(number.as_u64().map(i128::from));
-                // JSON has no integers: 1.0 is 1.
+                // JSON does not distinguish integers: 1.0 is 1.
                 let whole = whole.or_else(|| {
                     let float = number.as_f64()?;
                     (float.fract() == 0.0 && float.abs() < 1e18).then_some(float as i128)
@@ -297,7 +297,8 @@ impl<'a> SchemaChecker<'a> {
         }
     }
 
-    /// Checks a value against alternatives. If none matches, reports the faults for the one that was most likely meant.
+    /// Checks a value against alternatives. If none matches, reports the faults for the alternative that was most
+    /// likely meant.
     fn check_any_of(&mut self, either: &'a [ShapeType], value: &Value) {
         let mut best: Option<Vec<SchemaFault>> = None;
         for of in either {
@@ -338,8 +339,8 @@ impl<'a> SchemaChecker<'a> {
         }
     }
 
-    /// Returns `true` if a fault leaves the type of the value right: it is deeper inside, or concerns the format of a
-    /// string.
+    /// Returns `true` if the value has the right type despite the fault, which is deeper inside or about the format of
+    /// a string.
     fn matches_kind(&self, fault: &SchemaFault) -> bool {
         let form = matches!(
             fault.kind,
@@ -359,7 +360,7 @@ impl<'a> SchemaChecker<'a> {
         self.add_fault(SchemaFaultKind::Type { expected, found });
     }
 
-    /// Describes a type in words. Resolves named types.
+    /// Describes a type in words, and resolves named types.
     fn describe_expected(&self, of: &ShapeType) -> String {
         match of {
             ShapeType::Named(name) => match self.schema.shapes.get(name) {
@@ -377,7 +378,7 @@ enum PathSegment<'a> {
     Item(usize),
 }
 
-/// Describes a type in words.
+/// Describes a type in words, without resolving named types.
 fn describe_type(of: &ShapeType) -> String {
     match of {
         ShapeType::Any => "anything".to_owned(),
@@ -403,7 +404,7 @@ fn describe_type(of: &ShapeType) -> String {
     }
 }
 
-/// Truncates a string to a readable length.
+/// Truncates a string to the maximum length of a quote.
 fn truncate(text: &str) -> String {
     match text.char_indices().nth(MAX_QUOTE_LEN) {
         None => text.to_owned(),
@@ -422,7 +423,7 @@ fn describe_value(value: &Value) -> String {
     }
 }
 
-/// Returns `true` if a path is absolute on some system. The peer may run on another one.
+/// Returns `true` if a path is absolute on any system, because the peer can run on a different one.
 fn is_absolute(path: &str) -> bool {
     let bytes = path.as_bytes();
     let drive = matches!(bytes, [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
@@ -479,7 +480,7 @@ fn is_currency(currency: &str) -> bool {
     currency.len() == 3 && currency.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
-/// Returns the names that shapes refer to without being defined.
+/// Returns the names that shapes use but that are not defined.
 #[cfg(test)]
 pub(super) fn names_without_shape(schema: &Schema) -> Vec<&'static str> {
     fn collect_named(of: &ShapeType, names: &mut Vec<&'static str>) {

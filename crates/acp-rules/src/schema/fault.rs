@@ -5,13 +5,13 @@ use std::fmt;
 /// A place where a message differs from the schema.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SchemaFault {
-    /// The path of the value, such as `params.update.content.text`.
+    /// The path of the value in the message, such as `params.update.content.text`.
     pub path: String,
     /// What is wrong with the value.
     pub kind: SchemaFaultKind,
 }
 
-/// The kind of a fault.
+/// How a value differs from the schema.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum SchemaFaultKind {
@@ -24,29 +24,29 @@ pub enum SchemaFaultKind {
         /// The type of the value, in words.
         found: String,
     },
-    /// The value is not allowed.
+    /// The value is not one of the allowed values.
     Value {
-        /// The allowed values, as JSON.
+        /// The values that the schema allows, as JSON.
         allowed: Vec<String>,
-        /// The value, as JSON.
+        /// The value in the message, as JSON.
         found: String,
     },
-    /// The specification does not have this field, and it reserves all names in its types (section Extensibility).
+    /// The specification does not have the field, and reserves all names in its types (section "Extensibility").
     /// Extensions belong in `_meta`.
     UnknownField,
-    /// The path is not absolute, as all file paths must be (section Overview).
+    /// The value is a relative path, but all file paths must be absolute (section "Overview").
     RelativePath {
-        /// The path.
+        /// The relative path in the message.
         found: String,
     },
     /// The string does not have the required format.
     Format {
-        /// The required format, in words.
+        /// The format that the schema requires, in words.
         expected: &'static str,
-        /// The string.
+        /// The string in the message.
         found: String,
     },
-    /// The message is not a valid JSON-RPC 2.0 message, for this reason.
+    /// The message is not a valid JSON-RPC 2.0 message. The text is the reason.
     Envelope(String),
 }
 

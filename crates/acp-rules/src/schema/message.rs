@@ -54,23 +54,23 @@ impl fmt::Display for Direction {
     }
 }
 
-/// A JSON-RPC message, taken apart.
+/// The parts of a JSON-RPC message: its method, id, params or result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Envelope<'a> {
     /// A message with a method and an id.
     Request {
         /// The id of the request.
         id: &'a Value,
-        /// The method.
+        /// The name of the method.
         method: &'a str,
-        /// The params.
+        /// The params, if present.
         params: Option<&'a Value>,
     },
     /// A message with a method and no id.
     Notification {
-        /// The method.
+        /// The name of the method.
         method: &'a str,
-        /// The params.
+        /// The params, if present.
         params: Option<&'a Value>,
     },
     /// A message with an id and no method.
@@ -116,7 +116,7 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    /// Returns the session id in the params or the result, if any.
+    /// Returns the session id in the params or result, if any.
     #[must_use]
     pub fn session(&self) -> Option<&'a str> {
         let carried = match self {
@@ -128,8 +128,8 @@ impl<'a> Envelope<'a> {
 }
 
 impl Schema {
-    /// Returns the faults of a message sent in `direction`. For a response, `asked` is the method of the request, if
-    /// known.
+    /// Checks a message that was sent in `direction`, and returns its faults. For a response, `asked` is the method of
+    /// the request, if known.
     #[must_use]
     pub fn check_message(
         &self,
@@ -206,7 +206,7 @@ impl Schema {
             _ => {}
         }
         let empty = Value::Object(Map::new());
-        // Params may be absent if the method requires none of their fields.
+        // Params can be absent if the method does not require any of their fields.
         faults.extend(self.check_value(method.params, params.unwrap_or(&empty), "params"));
     }
 
@@ -239,7 +239,7 @@ impl Schema {
                     faults.push(envelope_fault(why.to_owned()));
                 }
                 (false, false) => {
-                    let why = "`method`, `result` and `error` are all missing";
+                    let why = "the message has no `method`, `result` or `error`";
                     faults.push(envelope_fault(why.to_owned()));
                 }
                 _ if !has("id") => {

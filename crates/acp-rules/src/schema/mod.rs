@@ -1,7 +1,7 @@
 //! The schema of messages, and a checker for it.
 //!
 //! The checker is strict where `acp-wire` is tolerant: it also reports differences that every reader would ignore. The
-//! shapes are in `v1.shapes` and `v2.shapes`; `notation.rs` describes their notation.
+//! shapes are in `v1.shapes` and `v2.shapes`, and `notation.rs` describes their notation.
 
 mod checker;
 mod fault;

@@ -1,4 +1,4 @@
-//! The notation that shapes are written in, and a parser for it.
+//! The notation in which shapes are written, and its parser.
 //!
 //! ```text
 //! # a comment
@@ -15,9 +15,9 @@
 //! ```
 //!
 //! A type is `string bool number object null any`, `int32 int64 uint16 uint32 uint64`, `path` (absolute), `uri`,
-//! `date-time`, `currency`; a constant in quotes or a number; `[type]`, `{type}` for a map; a name; and
-//! alternatives of these with `|`. A `~` before a field or a variant says that only the unstable schema has it. It is
-//! then accepted but not checked.
+//! `date-time`, `currency`; a constant in quotes or a number; `[type]`, `{type}` for a map; a name; and alternatives of
+//! these with `|`. A `~` before a field or a variant means that only the unstable schema has it. The field or variant
+//! is then accepted but not checked.
 
 use std::collections::HashMap;
 
@@ -30,12 +30,12 @@ pub(super) enum ShapeDefinition {
     Object(ShapeObject),
 }
 
-/// An object and its fields.
+/// The shape of an object: its fields and the variants of its tags.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct ShapeObject {
     pub(super) fields: Vec<ShapeField>,
     pub(super) union: Option<ShapeUnion>,
-    /// The names of objects, of which exactly one adds its fields.
+    /// The names of objects. Exactly one of them adds its fields.
     pub(super) one_of: Vec<&'static str>,
 }
 
@@ -54,14 +54,14 @@ pub(super) struct ShapeUnion {
     pub(super) variants: Vec<ShapeVariant>,
     /// The object to use if the tag is missing. It also accepts any tag.
     pub(super) untagged: Option<&'static str>,
-    /// The object to use if the tag is not that of a variant; `Some("")` if its fields are unknown.
+    /// The object to use if the tag is not the tag of a variant. `Some("")` if the fields are unknown.
     pub(super) fallback: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ShapeVariant {
     pub(super) value: &'static str,
-    /// The name of the object that has the fields; empty if there are none.
+    /// The name of the object that has the fields. Empty if there are no fields.
     pub(super) object: &'static str,
     pub(super) unstable: bool,
 }
@@ -74,7 +74,7 @@ pub(super) enum ShapeType {
     String,
     Number,
     Object,
-    /// An integer in this inclusive range.
+    /// An integer in an inclusive range.
     Integer(i128, i128),
     Path,
     Uri,
@@ -87,7 +87,8 @@ pub(super) enum ShapeType {
     Named(&'static str),
 }
 
-/// Parses shapes. Lines with errors are skipped, and described in the second list. A test makes sure that it is empty.
+/// Parses shapes. Lines with errors are skipped, and described in the second list. A test ensures that this list is
+/// empty.
 pub(super) fn parse_shapes(
     text: &'static str,
 ) -> (HashMap<&'static str, ShapeDefinition>, Vec<String>) {
@@ -194,7 +195,7 @@ impl NotationReader {
         Some((name, shape))
     }
 
-    /// Reads the rest of an object, after its `{`.
+    /// Reads the rest of an object's definition, after its `{`.
     fn read_object(&mut self) -> Option<ShapeObject> {
         let mut object = ShapeObject::default();
         loop {

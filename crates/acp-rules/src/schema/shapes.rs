@@ -1,4 +1,4 @@
-//! The schema of each protocol version: its methods, and the shapes of messages.
+//! The schema of each protocol version: its methods, and the shapes of its messages.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ use super::notation;
 use super::notation::ShapeDefinition;
 use super::version::SchemaVersion;
 
-/// The schema of one protocol version.
+/// The methods and message shapes of one protocol version.
 #[derive(Debug)]
 pub struct Schema {
     pub(super) shapes: HashMap<&'static str, ShapeDefinition>,
@@ -23,7 +23,7 @@ static V2: LazyLock<Schema> =
     LazyLock::new(|| Schema::parse(SchemaVersion::V2, include_str!("v2.shapes"), v2::METHODS));
 
 impl Schema {
-    /// Returns the schema of a version.
+    /// Returns the schema of a protocol version.
     #[must_use]
     pub fn for_version(version: SchemaVersion) -> &'static Self {
         match version {
@@ -41,19 +41,19 @@ impl Schema {
         }
     }
 
-    /// Returns the version of this schema.
+    /// Returns the protocol version that the schema describes.
     #[must_use]
     pub fn version(&self) -> SchemaVersion {
         self.version
     }
 
-    /// Returns all methods of the version.
+    /// Returns all methods of the protocol version.
     #[must_use]
     pub fn methods(&self) -> &'static [Method] {
         self.methods
     }
 
-    /// Returns the method with this name.
+    /// Finds a method by its name.
     #[must_use]
     pub fn method(&self, name: &str) -> Option<&'static Method> {
         self.methods.iter().find(|method| method.name == name)
@@ -64,7 +64,7 @@ impl Schema {
         self.shapes.keys().copied()
     }
 
-    /// Returns the names of a shape's fields, except those of the unstable schema.
+    /// Returns the names of a shape's fields, without fields of the unstable schema.
     #[must_use]
     pub fn fields(&self, name: &str) -> Vec<&'static str> {
         match self.shapes.get(name) {
@@ -76,7 +76,7 @@ impl Schema {
         }
     }
 
-    /// Returns the tags of a shape's variants, except those of the unstable schema.
+    /// Returns the tags of a shape's variants, without variants of the unstable schema.
     #[must_use]
     pub fn variants(&self, name: &str) -> Vec<&'static str> {
         match self.shapes.get(name) {
@@ -119,7 +119,7 @@ mod tests {
                 for name in [Some(method.params), method.result].into_iter().flatten() {
                     assert!(
                         schema.shapes.contains_key(name),
-                        "{version}: {} has {name}, which has no shape",
+                        "{version}: {} refers to {name}, which has no shape",
                         method.name
                     );
                 }

@@ -11,7 +11,7 @@ use acp_wire::v1::{
 
 use crate::error::{Error, Result};
 
-/// Returns the first select option of category `mode`. Further options of that category do not count.
+/// Returns the first select option of category `mode`. Further options of that category are ignored.
 fn mode_option(options: &[SessionConfigOption]) -> Option<&SessionConfigOption> {
     options.iter().find(|option| {
         option.category == Some(SessionConfigOptionCategory::Mode)
@@ -31,7 +31,7 @@ pub(crate) fn find_option_id(
     option.map(|option| option.id.clone())
 }
 
-/// Returns the session modes that the config options stand for.
+/// Returns the session modes that are equivalent to the config option of category `mode`.
 pub(crate) fn to_mode_state(options: &[SessionConfigOption]) -> Option<SessionModeState> {
     let SessionConfigKind::Select(select) = &mode_option(options)?.kind else {
         return None;
@@ -50,7 +50,7 @@ pub(crate) fn to_mode_state(options: &[SessionConfigOption]) -> Option<SessionMo
     Some(SessionModeState::new(select.current_value.as_str(), modes))
 }
 
-/// Returns the current session mode, if the config options include a mode.
+/// Returns the id of the current session mode, if the config options include a mode.
 pub(crate) fn current_mode(options: &[SessionConfigOption]) -> Option<SessionModeId> {
     match &mode_option(options)?.kind {
         SessionConfigKind::Select(select) => Some(select.current_value.as_str().into()),
@@ -58,7 +58,7 @@ pub(crate) fn current_mode(options: &[SessionConfigOption]) -> Option<SessionMod
     }
 }
 
-/// Checks that a config option exists and accepts this value.
+/// Checks that the config option exists and accepts the value.
 pub(crate) fn check_option_value(
     options: &[SessionConfigOption],
     id: &SessionConfigId,

@@ -1,6 +1,6 @@
 //! Display terminals, which the agent runs and the client shows.
 //!
-//! They are part of version 2. Some clients of version 1 show them, too: they declare it in the `_meta` of their
+//! They are part of version 2. Some clients of version 1 also show them. They declare this in the `_meta` of their
 //! capabilities, and read the output from the `_meta` of the tool call that contains the terminal.
 
 use std::sync::Arc;
@@ -18,19 +18,19 @@ use crate::error::Result;
 use crate::update::{ToolCallPatch, Update};
 use crate::utf8::Utf8Pieces;
 
-/// A terminal that the agent runs and the client shows.
+/// A terminal whose command the agent runs and whose output the client shows.
 #[derive(Debug)]
 pub struct DisplayTerminal {
     session: Session,
     id: TerminalId,
     tool_call: ToolCallId,
-    /// The decoder of the output for version 1, which accepts only text.
+    /// Decodes the output as UTF-8 for version 1, which accepts only text.
     utf8_pieces: Utf8Pieces,
 }
 
 impl Session {
-    /// Shows a new display terminal with this command and working directory, an absolute path. To show the terminal in
-    /// a tool call, add [`as_content`](DisplayTerminal::as_content) to the call's content.
+    /// Shows a new display terminal. `command` and `cwd`, an absolute path, are for the user. To show the terminal in a
+    /// tool call, add [`as_content`](DisplayTerminal::as_content) to the call's content.
     ///
     /// # Errors
     /// The client does not show display terminals
@@ -63,19 +63,19 @@ impl Session {
 }
 
 impl DisplayTerminal {
-    /// Returns the id of the terminal, which is unique.
+    /// Returns the id of the terminal, which is unique in its session.
     #[must_use]
     pub fn id(&self) -> &TerminalId {
         &self.id
     }
 
-    /// Returns the terminal as content for a tool call.
+    /// Returns content that shows this terminal in a tool call.
     #[must_use]
     pub fn as_content(&self) -> ToolCallContent {
         self.id.clone().into()
     }
 
-    /// Appends output of the command. The bytes may end in the middle of a character. For clients of version 1, which
+    /// Appends output of the command. The bytes can end in the middle of a character. For clients of version 1, which
     /// accept only text, they are decoded as UTF-8.
     ///
     /// # Errors
@@ -111,8 +111,8 @@ impl DisplayTerminal {
         self.send_update(update, "terminal_exit", exit).await
     }
 
-    /// Sends an update of the terminal: as it is in version 2, and in `_meta`, which some clients read, in version 1.
-    /// The recorder always gets the form of version 2, because `_meta` is only a convention between a few programs.
+    /// Sends an update of the terminal: as is in version 2, and in `_meta`, which some clients read, in version 1. The
+    /// recorder always gets the version 2 form, because `_meta` is only a convention between a few programs.
     async fn send_update(&self, update: Update, what: &str, value: Value) -> Result<()> {
         if self.session.client().is_v2() {
             return self.session.send_update(update).await;
@@ -132,5 +132,5 @@ impl DisplayTerminal {
     }
 }
 
-/// A part of generated ids that differs each time a session is opened.
+/// A part of every generated id, different each time a session is opened, that makes the ids unique.
 pub(crate) type OpeningId = Arc<str>;

@@ -8,7 +8,7 @@ use crate::connection::{Connection, Driver};
 use crate::options::Options;
 use crate::transport::Transport;
 
-/// An agent that can be used as a trait object, which [`Agent`] cannot. Every agent implements this trait. One value
+/// An agent as a trait object, because [`Agent`] is not dyn-compatible. Every agent implements this trait. One value
 /// can serve several connections.
 ///
 /// ```

@@ -10,7 +10,7 @@ use super::session::Session;
 use super::turn::Turn;
 use crate::error::Result;
 
-/// Checks that the client supports this elicitation mode.
+/// Checks that the client supports the elicitation mode: a form or a web page.
 pub(crate) fn check_mode_support(client: &ClientInfo, mode: &ElicitationMode) -> Result<()> {
     let offered = client.capabilities().elicitation.as_ref();
     match mode {
@@ -25,12 +25,12 @@ pub(crate) fn check_mode_support(client: &ClientInfo, mode: &ElicitationMode) ->
 }
 
 impl Turn {
-    /// Requests input from the user (`elicitation/create`), optionally for a tool call. If the turn is cancelled
-    /// meanwhile, returns [`ElicitationAction::Cancel`] at once.
+    /// Requests input from the user (`elicitation/create`), optionally for a tool call. If the turn is cancelled in the
+    /// meantime, returns [`ElicitationAction::Cancel`] at once.
     ///
     /// # Errors
-    /// The client does not support this mode ([`Error::Unsupported`](crate::Error::Unsupported)), the client returned
-    /// an error, or the connection has ended.
+    /// The client does not support the mode ([`Error::Unsupported`](crate::Error::Unsupported)), the client returned an
+    /// error, or the connection has ended.
     pub async fn elicit(
         &self,
         message: impl Into<String>,

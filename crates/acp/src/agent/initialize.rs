@@ -1,4 +1,4 @@
-//! The negotiation of the version and the capabilities. See the specification's page "Initialization".
+//! Negotiates the version and the capabilities. See the specification's page "Initialization".
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::object::{to_object, to_raw_value};
 pub struct ClientInfo {
     version: ProtocolVersion,
     capabilities: ClientCapabilities,
-    /// The same as JSON, to check methods against the method table.
+    /// The client's capabilities as JSON, to check methods against the method table.
     capabilities_json: Value,
     info: Option<Implementation>,
 }
@@ -52,10 +52,10 @@ impl ClientInfo {
         }
     }
 
-    /// Checks that the client supports the method with this version 1 name.
+    /// Checks that the client supports a method, which is identified by its name in version 1.
     ///
     /// # Errors
-    /// The client does not support it: [`Error::Unsupported`].
+    /// The client does not support the method: [`Error::Unsupported`].
     pub(crate) fn require(&self, method: &str) -> Result<(), Error> {
         check_offered(&self.capabilities_json, v1::method(method))
             .map_err(Session::client_capability_error)
@@ -83,8 +83,8 @@ impl ClientInfo {
         self.info.as_ref()
     }
 
-    /// Returns `true` if the client can show display terminals. In version 2, every client can. In version 1, a client
-    /// may declare support in `_meta`.
+    /// Returns `true` if the client can show display terminals. In version 2, every client can. In version 1, clients
+    /// that can declare it in `_meta`.
     #[must_use]
     pub fn supports_display_terminals(&self) -> bool {
         let meta = self.capabilities.meta.as_ref();
@@ -197,7 +197,7 @@ fn to_v2(capabilities: &AgentCapabilities, mcp_stdio: bool) -> v2::AgentCapabili
     capabilities.read().unwrap_or_default()
 }
 
-/// Returns the agent's auth methods that this client supports.
+/// Returns those auth methods of the agent that the client supports.
 fn auth_methods<A: Agent>(agent: &A, client: &ClientInfo) -> Vec<AuthMethod> {
     let methods = agent.authentication().map(Authentication::methods);
     let terminal = client.capabilities.auth.terminal;

@@ -39,7 +39,7 @@ pub use methods::{
     AuthContext, Authentication, CloseSession, DeleteSession, ListSessions, LoadSession,
     ResumeSession,
 };
-// These are private without the feature, so that agents cannot implement them.
+// Without the feature, these are private, so that agents cannot implement them.
 #[cfg(not(feature = "unstable-v2"))]
 use methods::CancelWork;
 #[cfg(not(feature = "unstable"))]
@@ -69,10 +69,11 @@ use crate::connection::Connection;
 use crate::error::{Error, Result};
 use crate::pending_request::UnsupportedMethod;
 
-/// An agent. Only [`new_session`](Self::new_session) and [`prompt`](Self::prompt) are required.
+/// An agent: it opens sessions and works on prompts. Only [`new_session`](Self::new_session) and
+/// [`prompt`](Self::prompt) are required.
 ///
-/// The agent's capabilities (`agentCapabilities`) are derived from the methods of this trait, so the two cannot
-/// disagree: the agent declares `session/load` exactly when [`load_session`](Self::load_session) returns a handler.
+/// The agent's capabilities (`agentCapabilities`) are derived from the methods of this trait. For example, the agent
+/// declares `session/load` exactly when [`load_session`](Self::load_session) returns a handler.
 pub trait Agent: Send + Sync + 'static {
     /// The agent's own data for one open session. It is created when the session is opened, passed to every call
     /// about the session, and dropped when the session is closed or the connection ends. Use `()` if you need none.
@@ -109,8 +110,8 @@ pub trait Agent: Send + Sync + 'static {
         None
     }
 
-    /// Returns the content that the agent accepts in prompts, in addition to text and resource links. Prompts with
-    /// other content are rejected before they reach [`prompt`](Self::prompt).
+    /// Returns the types of content that the agent accepts in prompts, in addition to text and resource links. Prompts
+    /// with other content are rejected before they reach [`prompt`](Self::prompt).
     fn prompt_capabilities(&self) -> PromptCapabilities {
         PromptCapabilities::new()
     }
@@ -120,7 +121,7 @@ pub trait Agent: Send + Sync + 'static {
         McpCapabilities::new()
     }
 
-    /// Returns `true` if the agent supports MCP servers on stdio. In version 1, every agent does; in version 2, this is
+    /// Returns `true` if the agent supports MCP servers on stdio. In version 1, every agent does. In version 2, this is
     /// a capability.
     fn supports_mcp_stdio(&self) -> bool {
         true
@@ -132,7 +133,8 @@ pub trait Agent: Send + Sync + 'static {
     }
 
     /// Returns how clients may extend or replace the agent's system prompt (`systemPrompt`, unstable). The library
-    /// rejects system prompts that these capabilities do not allow. Others are in [`SessionSetup::system_prompt`].
+    /// rejects system prompts that these capabilities do not allow. The agent finds allowed ones in
+    /// [`SessionSetup::system_prompt`].
     #[cfg(feature = "unstable")]
     fn system_prompt_capabilities(&self) -> Option<SessionSystemPromptCapabilities> {
         None
@@ -144,7 +146,8 @@ pub trait Agent: Send + Sync + 'static {
         format!("sess_{}", uuid::Uuid::new_v4().simple()).into()
     }
 
-    /// Called when a session has been opened and the client knows its id. Announce slash commands here.
+    /// Does what has to follow the opening of a session, such as announcing slash commands. Called when the client
+    /// knows the session's id.
     fn session_opened(
         &self,
         state: &Self::State,
@@ -154,7 +157,7 @@ pub trait Agent: Send + Sync + 'static {
         async {}
     }
 
-    /// Sets a config option and returns all options, because setting one may change others. The library has already
+    /// Sets a config option and returns all options, because setting one can change others. The library has already
     /// checked that the option exists and accepts the value.
     ///
     /// The option of category `mode` is the session's mode. Clients that support only modes show it as the mode, and
@@ -174,90 +177,90 @@ pub trait Agent: Send + Sync + 'static {
         async { Err(error) }
     }
 
-    /// Returns the handler of `session/load`.
+    /// Returns the handler of `session/load`, or `None` if the agent does not support it.
     fn load_session(&self) -> Option<&impl LoadSession<Self::State>> {
         None::<&UnsupportedMethod>
     }
 
-    /// Returns the handler of `session/resume`.
+    /// Returns the handler of `session/resume`, or `None` if the agent does not support it.
     fn resume_session(&self) -> Option<&impl ResumeSession<Self::State>> {
         None::<&UnsupportedMethod>
     }
 
-    /// Returns the handler of `session/fork`, unstable.
+    /// Returns the handler of `session/fork`, or `None` if the agent does not support it. Unstable.
     #[cfg_attr(not(feature = "unstable"), doc(hidden))]
     fn fork_session(&self) -> Option<&impl ForkSession<Self::State>> {
         None::<&UnsupportedMethod>
     }
 
-    /// Returns the handler of `tool_call/cancel` and `terminal/cancel`, version 2.
+    /// Returns the handler of `tool_call/cancel` and `terminal/cancel`, which only version 2 has.
     #[cfg_attr(not(feature = "unstable-v2"), doc(hidden))]
     fn cancel_work(&self) -> Option<&impl CancelWork<Self::State>> {
         None::<&UnsupportedMethod>
     }
 
-    /// Returns the handler of `session/list`.
+    /// Returns the handler of `session/list`, or `None` if the agent does not support it.
     fn list_sessions(&self) -> Option<&impl ListSessions> {
         None::<&UnsupportedMethod>
     }
 
-    /// Returns the handler of `session/close`.
+    /// Returns the handler of `session/close`, or `None` if the agent does not support it.
     fn close_session(&self) -> Option<&impl CloseSession<Self::State>> {
         None::<&UnsupportedMethod>
     }
 
-    /// Returns the handler of `session/delete`.
+    /// Returns the handler of `session/delete`, or `None` if the agent does not support it.
     fn delete_session(&self) -> Option<&impl DeleteSession> {
         None::<&UnsupportedMethod>
     }
 
-    /// Returns the handler of `session/set_title`, unstable.
+    /// Returns the handler of `session/set_title`, or `None` if the agent does not support it. Unstable.
     #[cfg_attr(not(feature = "unstable"), doc(hidden))]
     fn set_session_title(&self) -> Option<&impl SetSessionTitle<Self::State>> {
         None::<&UnsupportedMethod>
     }
 
-    /// Returns the handler of `session/archive` and `session/unarchive`, unstable.
+    /// Returns the handler of `session/archive` and `session/unarchive`. Unstable.
     #[cfg_attr(not(feature = "unstable"), doc(hidden))]
     fn archive_session(&self) -> Option<&impl ArchiveSession<Self::State>> {
         None::<&UnsupportedMethod>
     }
 
-    /// Returns the handler of `session/status`, unstable.
+    /// Returns the handler of `session/status`, or `None` if the agent does not support it. Unstable.
     #[cfg_attr(not(feature = "unstable"), doc(hidden))]
     fn session_status(&self) -> Option<&impl SessionStatusHandler> {
         None::<&UnsupportedMethod>
     }
 
-    /// Returns the handler of `auth/status`, unstable.
+    /// Returns the handler of `auth/status`, or `None` if the agent does not support it. Unstable.
     #[cfg_attr(not(feature = "unstable"), doc(hidden))]
     fn auth_status(&self) -> Option<&impl AuthStatusHandler> {
         None::<&UnsupportedMethod>
     }
 
-    /// Returns the handler of `providers/list`, `providers/set` and `providers/disable`, unstable.
+    /// Returns the handler of `providers/list`, `providers/set` and `providers/disable`. Unstable.
     #[cfg_attr(not(feature = "unstable"), doc(hidden))]
     fn providers(&self) -> Option<&impl Providers> {
         None::<&UnsupportedMethod>
     }
 
-    /// Returns the handler of `_session/steering`, an extension.
+    /// Returns the handler of the extension `_session/steering`, or `None` if the agent does not support it.
     #[cfg_attr(not(feature = "unstable"), doc(hidden))]
     fn steer_turn(&self) -> Option<&impl SteerTurn<Self::State>> {
         None::<&UnsupportedMethod>
     }
 
-    /// Returns the recorder, which stores the session's updates before they are sent.
+    /// Returns the recorder, which stores each update before it is sent, or `None` to record nothing.
     fn recorder(&self) -> Option<&impl Recorder<Self::State>> {
         None::<&UnsupportedMethod>
     }
 
-    /// Returns the handler of `authenticate` and `logout`.
+    /// Returns the handler of `authenticate` and `logout`, or `None` if the agent needs no authentication.
     fn authentication(&self) -> Option<&impl Authentication> {
         None::<&UnsupportedMethod>
     }
 
-    /// Handles a request of an extension. It may arrive before `initialize`.
+    /// Handles a request of an extension, which can arrive before `initialize`.
     ///
     /// # Errors
     /// The error is sent as the response. The default is "Method not found".
@@ -270,7 +273,7 @@ pub trait Agent: Send + Sync + 'static {
         async move { Err(request.not_found()) }
     }
 
-    /// Handles a notification of an extension. The next message is not handled until this returns.
+    /// Handles a notification of an extension. The next message is not handled until this method returns.
     fn extension_notification(
         &self,
         client: &Connection,

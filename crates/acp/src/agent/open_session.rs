@@ -1,4 +1,4 @@
-//! The opening of sessions: new ones, existing ones and forks.
+//! Opens sessions: new ones, existing ones and forks.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -26,7 +26,7 @@ use crate::session_setup::{MAX_ID_BYTES, SessionSetup, SystemPromptError};
 pub(crate) enum ReopenMode {
     /// With a replay (`session/load`; in version 2, `session/resume` with `replayFrom`).
     Load,
-    /// Without a replay.
+    /// Without a replay (`session/resume`).
     Resume,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct SessionOpeningGuard<A: Agent> {
 }
 
 impl<A: Agent> SessionOpeningGuard<A> {
-    /// Stores the agent's state for the session, and returns the rest of `opened`.
+    /// Stores the agent's state for the session, and returns the other parts of `opened`.
     fn store_state(&self, opened: OpenedSession<A::State>) -> OpenedSession {
         let state = Arc::new(opened.state);
         let mut sessions = self.side.lock_sessions();
@@ -97,7 +97,7 @@ impl<A: Agent> Drop for SessionOpeningGuard<A> {
     }
 }
 
-/// The way in which a session was opened, which determines the form of the response.
+/// How a session was opened, which determines the form of the response.
 #[derive(Clone, Copy)]
 enum SessionOrigin {
     New,
@@ -148,7 +148,7 @@ impl<A: Agent> AgentSide<A> {
         let session = &opening.session;
         let recorded = session.recording().is_some();
         if let (true, Some(before)) = (recorded, &opening.previous) {
-            // The replay must contain everything that was shown.
+            // The replay must contain everything that the client has shown.
             before.session.cancel();
             drop(before.session.lock_turn().await);
         }
@@ -165,14 +165,14 @@ impl<A: Agent> AgentSide<A> {
             }
             (ReopenCall::Resume, _, Some(resume)) => resume.resume(session, setup).await,
             _ => Err(Error::internal(
-                "the agent cannot open existing sessions this way",
+                "the agent does not support this way to open an existing session",
             )),
         };
         let opened = opened.map(|opened| opening.store_state(opened));
         drop(turn_guard);
         if let (Ok(_), Some(before), true) = (&opened, &opening.previous, session.client().is_v2())
         {
-            // The reported state is that of the new opening, in which no turn runs.
+            // The reported state belongs to the session as opened now, in which no turn is running.
             before.session.cancel();
             drop(before.session.lock_turn().await);
         }
@@ -186,7 +186,7 @@ impl<A: Agent> AgentSide<A> {
     }
 
     /// Handles `session/resume` for a session that is already open, if an agent of version 2 cannot open existing
-    /// sessions. The session is unchanged, and its turns continue.
+    /// sessions. The session does not change, and its turns continue.
     async fn resume_open_session(
         &self,
         id: &SessionId,
@@ -233,8 +233,8 @@ impl<A: Agent> AgentSide<A> {
         }
     }
 
-    /// Chooses the method of the agent that opens an existing session. In version 1, the client may only use what the
-    /// agent supports. In version 2, every agent resumes sessions as well as it can.
+    /// Chooses the agent's method for opening an existing session. In version 1, the client can only use what the agent
+    /// supports. In version 2, every agent resumes sessions as well as it can.
     fn choose_open_call(
         &self,
         id: &SessionId,
@@ -249,7 +249,7 @@ impl<A: Agent> AgentSide<A> {
         Ok(match open_method {
             ReopenMode::Load if load => ReopenCall::Load { muted: false },
             ReopenMode::Load if v2 => {
-                return Err(Error::invalid_params("this agent cannot replay sessions"));
+                return Err(Error::invalid_params("the agent cannot replay sessions"));
             }
             ReopenMode::Resume if resume => ReopenCall::Resume,
             // The replay is discarded.
@@ -306,7 +306,7 @@ impl<A: Agent> AgentSide<A> {
         })
     }
 
-    /// Checks that a session can be opened with this setup.
+    /// Checks that the agent supports everything in a session setup.
     fn check_setup(&self, setup: &SessionSetup) -> Result<()> {
         setup.check_paths().map_err(Error::invalid_params)?;
         let offered = supported_system_prompt(&*self.agent);
@@ -321,7 +321,7 @@ impl<A: Agent> AgentSide<A> {
         self.check_servers(&setup.mcp_servers)
     }
 
-    /// Checks that the agent supports the transports of these MCP servers.
+    /// Checks that the agent supports the transports of the MCP servers.
     fn check_servers(&self, servers: &[McpServer]) -> Result<()> {
         let offered = self.agent.mcp_capabilities();
         let stdio = self.agent.supports_mcp_stdio() || !self.client()?.is_v2();
@@ -358,7 +358,8 @@ impl<A: Agent> AgentSide<A> {
                 }
             }
             Err(error) => {
-                // Before the response, so that a client that has it finds the previous session open.
+                // Drop the guard before the response: a client that has the response must find the previous session
+                // open.
                 drop(opening);
                 responder.respond(Err::<(), _>(error)).await;
             }
@@ -412,7 +413,7 @@ impl<A: Agent> AgentSide<A> {
     }
 }
 
-/// The method of an agent that opens an existing session.
+/// The method of the agent with which to open an existing session.
 enum ReopenCall {
     Load { muted: bool },
     Resume,
@@ -441,7 +442,7 @@ fn to_v2_response(
 }
 
 impl Session {
-    /// Sets whether the session's updates are discarded instead of sent.
+    /// Sets whether to discard the session's updates instead of sending them.
     fn set_muted(&self, muted: bool) {
         self.muted().store(muted, Ordering::Release);
     }

@@ -1,4 +1,4 @@
-//! The handling of prompts: a turn from its request to its response.
+//! Handles prompts: a turn from its request to its response.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ impl ReportedTurnGuard {
         self.ended = true;
         self.session.end_message();
         self.session.set_working(false);
-        // Fails only if the connection has ended.
+        // This fails only if the connection has ended.
         let _ = self
             .session
             .send_state_update(v2::StateUpdate::Idle(idle))
@@ -74,7 +74,7 @@ impl Drop for ReportedTurnGuard {
 }
 
 impl<A: Agent> AgentSide<A> {
-    /// Starts a turn. Called by the reader, so that a later cancellation finds the turn, and prompts run in the order
+    /// Starts a turn. The reader calls this, so that a later cancellation finds the turn, and prompts run in the order
     /// in which they arrive.
     pub(crate) fn prompt(
         self: &Arc<Self>,
@@ -116,7 +116,7 @@ impl<A: Agent> AgentSide<A> {
         });
     }
 
-    /// Runs a turn in version 1, where the response ends the turn.
+    /// Runs a turn in version 1, in which the response ends the turn.
     async fn prompt_v1(
         &self,
         turn: Turn,
@@ -158,7 +158,7 @@ impl<A: Agent> AgentSide<A> {
     }
 
     /// Runs a turn in version 2. The response is sent when the previous turn has ended. It only confirms that the
-    /// prompt is now part of the conversation; updates report the results and the end of the turn.
+    /// prompt is now part of the conversation. Updates report the results and the end of the turn.
     async fn prompt_v2(
         &self,
         turn: Turn,
@@ -170,7 +170,7 @@ impl<A: Agent> AgentSide<A> {
         let request_cancelled = responder.cancellation_token().clone();
         let session = turn.session().clone();
         let refused = if prompt.content.is_empty() {
-            Err(Error::invalid_params("the prompt is empty"))
+            Err(Error::invalid_params("the prompt has no content blocks"))
         } else {
             self.check_content(&prompt.content)
         };
@@ -195,7 +195,7 @@ impl<A: Agent> AgentSide<A> {
         };
         responder.respond(Ok(v2::PromptResponse::new(id))).await;
         session.set_working(true);
-        // Fails only if the connection has ended; the turn is dropped with it.
+        // This fails only if the connection has ended, and then the turn is dropped.
         let _ = session.send_recorded_user_message(message).await;
         drop(order_guard);
         let _ = session
@@ -238,7 +238,7 @@ impl<A: Agent> AgentSide<A> {
         }
     }
 
-    /// Checks that the agent accepts all of these content blocks.
+    /// Checks that the agent accepts every content block of a prompt.
     pub(super) fn check_content(&self, prompt: &[ContentBlock]) -> Result<()> {
         match missing_prompt_capability(&self.agent.prompt_capabilities(), prompt) {
             Some(missing) => Err(Error::invalid_params(format!(

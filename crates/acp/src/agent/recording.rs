@@ -1,4 +1,4 @@
-//! The recording of sessions: each update is recorded before it is sent, and in the same order.
+//! Records sessions: each update is recorded before it is sent, and in the same order.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,30 +14,30 @@ use crate::error::{Error, Result};
 use crate::pending_request::UnsupportedMethod;
 use crate::update::{MessageChunk, Update};
 
-/// A recorder of the history of sessions. Every update is recorded before it is sent to the client, whichever method
-/// sends it. With [`LoadSession`](super::LoadSession), this ensures that nothing that was shown is lost, even if the
-/// agent is killed.
+/// A recorder of the history of sessions, which stores each update before the client gets it, whichever method sends
+/// it. With [`LoadSession`](super::LoadSession), this ensures that nothing that was shown is lost, even if the agent is
+/// killed.
 ///
-/// If an update of the history cannot be recorded, it is not sent: the sending call fails with
-/// [`Error::RecordFailed`]. Updates of a session are sent in the order in which they are recorded. So a slow recorder
-/// slows down sending, and a `record` that itself sends in this session never returns.
+/// If an update of the history cannot be recorded, it is not sent: the sending call fails with [`Error::RecordFailed`].
+/// Updates of a session are sent in the order in which they are recorded. A slow recorder therefore slows down sending,
+/// and a `record` that itself sends in the session never returns.
 ///
-/// Two kinds of updates are not recorded: those that [`LoadSession::load`](super::LoadSession::load) sends, which are
-/// the history itself, and those of the session's current state: its config options, mode and commands, and whether the
-/// agent is working. The state is sent again whenever the session is opened.
+/// Two kinds of updates are not recorded. Those that [`LoadSession::load`](super::LoadSession::load) sends are the
+/// history itself. Others report only the session's current state: its config options, mode and commands, and whether
+/// the agent is working. The state is sent again whenever the session is opened.
 ///
 /// Before a session is opened again, its running turn is cancelled and ends, so the replay contains the whole turn.
 ///
 /// `S` is the agent's [`State`](super::Agent::State).
 pub trait Recorder<S = ()>: Send + Sync {
-    /// Stores an update before it is sent. The update must be durable when this returns.
+    /// Stores an update before it is sent. The update must be durable when this method returns.
     ///
     /// The update is the same whichever version the client speaks. To store it, convert it with
     /// [`into_v1`](Update::into_v1), or with [`into_v2`](Update::into_v2) if version 1 cannot express it. Messages have
     /// ids, so a client of version 2 that receives them again replaces its copies. The user's messages are recorded
     /// before [`Agent::prompt`] is called, as one `user_message_chunk` for each content block.
     ///
-    /// A recorded update is not always sent: the turn may be dropped or the connection may end in between.
+    /// A recorded update is not always sent: the turn can be dropped, or the connection can end, in between.
     ///
     /// # Errors
     /// The update cannot be stored, and is not sent.
@@ -57,7 +57,7 @@ impl<S: Sync> Recorder<S> for UnsupportedMethod {
 
 type RecordFuture<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
 
-/// A [`Recorder`] that can be used as a trait object.
+/// A [`Recorder`] as a trait object.
 pub(crate) trait DynRecorder: Send + Sync {
     fn record<'a>(&'a self, session: &'a Session, update: &'a Update) -> RecordFuture<'a>;
 }
@@ -75,7 +75,7 @@ impl<A: Agent> DynRecorder for AgentSide<A> {
 }
 
 impl<A: Agent> AgentSide<A> {
-    /// Creates the recording of a session, or returns `None` if the agent has no recorder.
+    /// Creates the state for recording one session, or returns `None` if the agent has no recorder.
     pub(crate) fn session_recording(self: &Arc<Self>) -> Option<SessionRecording> {
         self.agent.recorder()?;
         Some(SessionRecording {
@@ -86,13 +86,13 @@ impl<A: Agent> AgentSide<A> {
     }
 }
 
-/// The recording of a session.
+/// The recorder of a session, and the lock that keeps its updates in order.
 pub(crate) struct SessionRecording {
     recorder: Arc<dyn DynRecorder>,
     /// A lock that is held while an update is recorded and sent, so that updates are sent in the order in which they
     /// are recorded.
     order_lock: Mutex<()>,
-    /// Whether the session is being replayed. A replay was already recorded.
+    /// Whether the session is being replayed. The updates of a replay have already been recorded.
     is_replaying: AtomicBool,
 }
 
@@ -100,7 +100,7 @@ pub(crate) struct SessionRecording {
 pub(crate) type RecordingOrderGuard<'a> = Option<MutexGuard<'a, ()>>;
 
 impl SessionRecording {
-    /// Creates the recording of a subagent's session, which uses the same recorder.
+    /// Creates the state for recording a subagent's session with the same recorder.
     pub(super) fn new_for_subagent(&self) -> Self {
         Self {
             recorder: Arc::clone(&self.recorder),
@@ -139,7 +139,7 @@ impl Session {
         let recorded = recording.recorder.record(self, update).await;
         recorded.map_err(|error| Error::RecordFailed {
             reason: match error {
-                // The error code means nothing to the caller.
+                // The error code has no meaning for the caller.
                 Error::Rpc(error) => error.message,
                 error => error.to_string(),
             },

@@ -26,20 +26,20 @@ use crate::error::{Error, Result};
 use crate::lru_map::LruMap;
 use crate::session_setup::SessionSetup;
 
-/// The result of opening a session, with the agent's [`State`](super::Agent::State) `S` for it.
+/// What an agent returns for an opened session: its own [`State`](super::Agent::State) `S`, and the config options.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct OpenedSession<S = ()> {
     /// The agent's own data for the session.
     pub state: S,
-    /// The config options, with the most important one first. The option of category `mode` is the session's mode.
+    /// The config options, the most important one first. The option of category `mode` is the session's mode.
     pub config_options: Vec<SessionConfigOption>,
     /// Custom data for the response.
     pub meta: Option<Meta>,
 }
 
 impl OpenedSession {
-    /// Creates a result without state and config options.
+    /// Creates a result without config options, for agents whose state is `()`.
     #[must_use]
     pub fn new() -> Self {
         Self::with_state(())
@@ -47,7 +47,7 @@ impl OpenedSession {
 }
 
 impl<S> OpenedSession<S> {
-    /// Creates a result with this state and without config options.
+    /// Creates a result with the agent's state and without config options.
     #[must_use]
     pub fn with_state(state: S) -> Self {
         Self {
@@ -57,7 +57,7 @@ impl<S> OpenedSession<S> {
         }
     }
 
-    /// Sets the config options.
+    /// Sets the config options that the session starts with.
     #[must_use]
     pub fn config_options(mut self, options: Vec<SessionConfigOption>) -> Self {
         self.config_options = options;
@@ -72,7 +72,7 @@ impl<S> OpenedSession<S> {
     }
 }
 
-/// An open session, from the agent's point of view. Clones are cheap and refer to the same session.
+/// An open session, with which an agent sends updates to the client. Clones are cheap and refer to the same session.
 ///
 /// Its methods send updates. Each waits while the client reads slowly, and fails if the connection has ended. If the
 /// agent has a [`Recorder`](super::Recorder), each also waits for the recorder, and fails with
@@ -93,7 +93,7 @@ struct SessionInner {
     /// The session's recording, if the agent has a recorder.
     recording: Option<SessionRecording>,
     state: Mutex<AgentSessionState>,
-    /// The agent's `A::State`, once the session is open. [`AgentSide`](super::side::AgentSide) owns it.
+    /// The agent's `A::State`, once the session is open. [`AgentSide`](super::side::AgentSide) owns the state.
     agent_state: OnceLock<Weak<dyn Any + Send + Sync>>,
     /// A lock that is held by the running turn, so that the session runs one turn at a time.
     turn_lock: Arc<tokio::sync::Mutex<()>>,
@@ -105,7 +105,7 @@ const MAX_TOOL_CALL_TITLES: usize = 1024;
 #[derive(Default)]
 pub(super) struct AgentSessionState {
     config_options: Vec<SessionConfigOption>,
-    /// The current message, with the type of its chunks. The next chunk continues the message if it has the same type.
+    /// The current message, with the type of its chunks. The next chunk continues the message if its type is the same.
     pub(super) current_message: Option<(&'static str, MessageId)>,
     message_count: u64,
     /// The number of tool call ids that the library has generated.
@@ -114,7 +114,7 @@ pub(super) struct AgentSessionState {
     titles: LruMap<String, MAX_TOOL_CALL_TITLES>,
     /// All plans, whose steps are merged for clients that support only one plan.
     plans: Vec<(PlanId, Vec<PlanEntry>)>,
-    /// The number of pending questions to the user in the current turn.
+    /// The number of questions in the current turn that the user has not answered yet.
     pending_questions: usize,
     /// A counter that changes whenever a turn starts or ends, so that questions from earlier turns no longer count as
     /// pending.
@@ -123,7 +123,7 @@ pub(super) struct AgentSessionState {
     is_turn_running: bool,
     /// The cancellation token of the turn whose prompt the agent is working on.
     prompt_token: Option<CancellationToken>,
-    /// The cancellation tokens of running and queued turns, for `session/cancel`.
+    /// The cancellation tokens of the running and queued turns, for `session/cancel`.
     turn_count: Vec<CancellationToken>,
 }
 
@@ -171,7 +171,7 @@ impl Session {
         }))
     }
 
-    /// Creates the session of a subagent, with the connection and the roots of this session.
+    /// Creates a subagent's session, with the connection and the roots of this session.
     pub(super) fn new_subagent_session(&self, id: SessionId) -> Self {
         Self(Arc::new(SessionInner {
             id,
@@ -199,8 +199,8 @@ impl Session {
         let _ = self.0.agent_state.set(Arc::downgrade(&state));
     }
 
-    /// Returns `true` if both are clones of one session. Two sessions with the same id are different if they were
-    /// opened separately.
+    /// Returns `true` if `self` and `other` are clones of one session. Two sessions with the same id are different if
+    /// they were opened separately.
     pub(super) fn ptr_eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -248,7 +248,7 @@ impl Session {
         &self.0.client
     }
 
-    /// Returns the connection, to send messages for which this type has no method.
+    /// Returns the connection, with which to send messages for which this type has no method.
     #[must_use]
     pub fn connection(&self) -> &Connection {
         &self.0.conn
@@ -267,7 +267,7 @@ impl Session {
     }
 
     /// Sends a chunk of the agent's message (`agent_message_chunk`), as Markdown text. Consecutive chunks form one
-    /// message; a tool call, a thought or the end of the turn ends it.
+    /// message. A tool call, a thought or the end of the turn ends the message.
     ///
     /// # Errors
     /// The connection has ended.
@@ -283,7 +283,7 @@ impl Session {
         self.send_text_chunk(THOUGHT_CHUNK, text.as_ref()).await
     }
 
-    /// Sends a chunk of the agent's message that is not text, such as an image or a link to a file. See the
+    /// Sends content other than text as a chunk of the agent's message, such as an image or a link to a file. See the
     /// specification's page "Content".
     ///
     /// # Errors
@@ -294,7 +294,7 @@ impl Session {
     }
 
     /// Sends a chunk of the user's message (`user_message_chunk`). Use this only to replay a session: the client
-    /// already knows its prompts.
+    /// already knows the prompts that it sends.
     ///
     /// # Errors
     /// The connection has ended.
@@ -326,7 +326,7 @@ impl Session {
         self.lock_state().current_message = None;
     }
 
-    /// Reports a new tool call. If you choose the id yourself, it must be new in this session. See the specification's
+    /// Reports a new tool call. If you choose the id yourself, it must be new in the session. See the specification's
     /// page "Tool Calls", "Creating".
     ///
     /// # Errors
@@ -346,7 +346,7 @@ impl Session {
         self.lock_state().titles.get(call.as_str()).cloned()
     }
 
-    /// Reports the whole plan, which replaces the previous one. See the specification's page "Agent Plan", "Creating
+    /// Reports the whole plan, which replaces the previous plan. See the specification's page "Agent Plan", "Creating
     /// Plans".
     ///
     /// # Errors
@@ -356,8 +356,8 @@ impl Session {
             .await
     }
 
-    /// Reports one of several plans in full, which replaces the plan with the same id. A client that supports only one
-    /// plan (version 1, without `plan`) receives the steps of all plans as one.
+    /// Reports one of several plans in full. It replaces the plan with the same id. A client that supports only one
+    /// plan (version 1, without `plan`) receives one plan with the steps of all plans.
     ///
     /// # Errors
     /// The connection has ended.
@@ -376,7 +376,8 @@ impl Session {
         self.set_plan(all).await
     }
 
-    /// Removes a plan (`plan_removed`). A client that supports only one plan receives the steps of the remaining plans.
+    /// Removes a plan (`plan_removed`). A client that supports only one plan receives one plan with the remaining
+    /// steps.
     ///
     /// # Errors
     /// The connection has ended.
@@ -390,7 +391,7 @@ impl Session {
         self.set_plan(all).await
     }
 
-    /// Shows the user a notice that is not part of the conversation. Does nothing if the client does not support
+    /// Shows a notice to the user. It is not part of the conversation. Does nothing if the client does not support
     /// notices (version 1, without `session.notices`).
     ///
     /// # Errors
@@ -404,8 +405,8 @@ impl Session {
         Ok(())
     }
 
-    /// Announces the slash commands, which replace earlier ones. See the specification's page "Slash Commands",
-    /// "Advertising commands".
+    /// Announces all slash commands of the session, which replace the previous ones. See the specification's page
+    /// "Slash Commands", "Advertising commands".
     ///
     /// # Errors
     /// The connection has ended.
@@ -416,7 +417,7 @@ impl Session {
         .await
     }
 
-    /// Sets the title of the session (`session_info_update`).
+    /// Sets the session's title for the user (`session_info_update`).
     ///
     /// # Errors
     /// The connection has ended.
@@ -463,7 +464,7 @@ impl Session {
         Ok(())
     }
 
-    /// Replaces the config options. Returns the session's new mode if it changed.
+    /// Replaces the config options. Returns the session's new mode if the mode changed.
     pub(crate) fn replace_config_options(
         &self,
         options: Vec<SessionConfigOption>,
@@ -475,8 +476,8 @@ impl Session {
         after.filter(|after| before.as_ref() != Some(after))
     }
 
-    /// Marks a question to the user as pending until the returned guard is dropped. `turn` is the token of its turn.
-    /// Reports to version 2 clients that the agent is waiting for the user.
+    /// Marks a question to the user as pending until the returned guard is dropped. `turn` is the token of the turn
+    /// that asks. Reports to version 2 clients that the agent is waiting for the user.
     pub(crate) async fn begin_question<'a>(
         &'a self,
         turn: &'a CancellationToken,
@@ -501,8 +502,8 @@ impl Session {
         Ok(question)
     }
 
-    /// Sets whether a turn is running. Call this before reporting the change. Another task may then report the new
-    /// state too early, but the state that is reported last is never wrong.
+    /// Sets whether a turn is running. Call this before reporting the change: another task can then report the new
+    /// state too early, but the last reported state is never wrong.
     pub(crate) fn set_working(&self, working: bool) {
         let mut state = self.lock_state();
         state.is_turn_running = working;
@@ -516,7 +517,7 @@ impl Session {
         PromptGuard(self.clone())
     }
 
-    /// Returns `true` if [`Agent::prompt`] is running, in a turn that was not cancelled.
+    /// Returns `true` if [`Agent::prompt`] is running in a turn that was not cancelled.
     pub(super) fn is_working(&self) -> bool {
         let state = self.lock_state();
         state
@@ -564,7 +565,7 @@ impl Session {
         self.0.turn_lock.lock().await
     }
 
-    /// Returns a ticket for a new turn, after all running and queued ones.
+    /// Returns a ticket for a new turn, which runs after all running and queued turns.
     pub(crate) fn take_turn_ticket(&self) -> TurnTicket {
         TurnTicket::take(&self.0.turn_lock)
     }
@@ -578,7 +579,7 @@ impl Session {
     }
 }
 
-/// A guard for a pending question to the user.
+/// A guard that marks a question to the user as pending until it is dropped.
 pub(crate) struct PendingQuestion<'a> {
     session: &'a Session,
     turn: &'a CancellationToken,

@@ -31,7 +31,7 @@ pub async fn serve_stdio<A: Agent>(agent: A) -> std::io::Result<()> {
     serve(stdio()?, agent).await
 }
 
-/// Serves a client until it closes its side. After that, requests in flight have two seconds to finish
+/// Serves a client until it closes its side. Requests that are still in flight then have two seconds to finish
 /// ([`Limits::linger`]).
 ///
 /// # Errors
@@ -40,7 +40,7 @@ pub async fn serve<A: Agent>(transport: Transport, agent: A) -> std::io::Result<
     serve_with(transport, agent, Options::new().limits(default_limits())).await
 }
 
-/// Serves a client like [`serve`], with other options. Start from [`default_limits`], the limits of [`serve`]: the
+/// Serves a client like [`serve`], but with options of your own. For the limits, start from [`limits`], because the
 /// default of [`Limits::linger`] is zero. [`Options::draft_version_2`] lets clients use the draft of version 2.
 ///
 /// # Errors
@@ -54,18 +54,18 @@ pub async fn serve_with<A: Agent>(
     to_serve_result(driver.await)
 }
 
-/// Converts the reason why a connection ended to the result of [`serve`].
+/// Converts the reason why a connection ended into the result of [`serve`].
 pub(super) fn to_serve_result(end: CloseReason) -> std::io::Result<()> {
     match end {
-        // The client exited, and a message to it was written before that was noticed.
+        // The client exited, and a message was written before that was noticed.
         CloseReason::Transport(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         CloseReason::Transport(e) => Err(std::io::Error::new(e.kind(), e.to_string())),
         CloseReason::Local | CloseReason::Peer => Ok(()),
     }
 }
 
-/// Starts a connection to a client, and returns it with its driver, for programs that do other work, too. The options
-/// are used as they are, including [`Limits::linger`].
+/// Starts a connection to a client, and returns it with its driver, for programs that also do other work. The options
+/// are used unchanged, including [`Limits::linger`].
 pub fn start<A: Agent>(
     transport: Transport,
     agent: A,
@@ -107,8 +107,8 @@ pub(crate) struct AgentSide<A: Agent> {
 /// An entry in the table of sessions that are open or being opened.
 pub(crate) struct AgentSessionEntry<A: Agent> {
     pub(crate) session: Session,
-    /// The agent's state, once the session is open. This is the only strong reference to it, because the agent may
-    /// store a [`Session`] in its state.
+    /// The agent's state, once the session is open. This is its only strong reference, because the agent may store a
+    /// [`Session`] in the state.
     pub(crate) state: Option<Arc<A::State>>,
 }
 
@@ -146,7 +146,7 @@ impl<A: Agent> AgentSide<A> {
         })
     }
 
-    /// Returns what the client has reported about itself, or the defaults before `initialize`.
+    /// Returns the client's name, version and capabilities, or the defaults before `initialize`.
     pub(crate) fn client_info(&self) -> Arc<ClientInfo> {
         self.client.get().cloned().unwrap_or_default()
     }
@@ -161,7 +161,7 @@ impl<A: Agent> AgentSide<A> {
     }
 }
 
-/// Returns the request, or an error if it is invalid or arrived before `initialize`.
+/// Returns the request, or an error if the request is invalid or arrived before `initialize`.
 fn require_initialized<R>(request: Result<R, ReadError>, begun: Result<()>) -> Result<R> {
     let request = request?;
     begun.map(|()| request)
@@ -235,7 +235,7 @@ impl<A: Agent> Handler for AgentSide<A> {
     }
 
     fn on_closed(&self, _: &CloseReason) {
-        // Sessions hold the connection. Without this, neither would be freed.
+        // Sessions hold the connection. Without this, neither sessions nor connection would be freed.
         let sessions = std::mem::take(&mut *self.lock_sessions());
         for entry in sessions.values() {
             entry.session.cancel();

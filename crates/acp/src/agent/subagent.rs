@@ -11,10 +11,11 @@ use super::turn::Turn;
 use crate::error::Result;
 use crate::update::Update;
 
-/// A running subagent: a [`Turn`] in a session of its own, whose messages, tool calls and questions clients show as the
-/// subagent's. It is cancelled with the turn that started it.
+/// A running subagent: a [`Turn`] in a session of its own. Clients show its messages, tool calls and questions as those
+/// of the subagent. It is cancelled with the turn that started it.
 ///
-/// A client cannot act on the subagent's session directly: it cannot prompt it, cancel it separately or open it again.
+/// A client cannot act on the subagent's session directly: it cannot send it a prompt, cancel it separately, or open it
+/// again.
 #[derive(Debug, Clone)]
 pub struct Subagent {
     parent: Session,
@@ -29,8 +30,8 @@ impl Deref for Subagent {
 }
 
 impl Turn {
-    /// Starts a subagent in this session (`subagent_update`), with this title for the user. The id must be new, or that
-    /// of an earlier subagent of this session, which is then continued.
+    /// Starts a subagent of this session (`subagent_update`), with a title for the user. The id must be new, or the id
+    /// of an earlier subagent of this session, which then continues.
     ///
     /// # Errors
     /// The client does not support subagents ([`Error::Unsupported`](crate::Error::Unsupported)), or the connection
@@ -75,7 +76,7 @@ impl Subagent {
         self.parent.send_update(update).await
     }
 
-    /// Reports that the subagent has finished.
+    /// Reports that the subagent has finished, and why.
     ///
     /// # Errors
     /// The connection has ended.

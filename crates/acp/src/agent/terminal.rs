@@ -1,4 +1,4 @@
-//! Client terminals, in which the client runs commands for the agent.
+//! Client terminals: commands that the client runs for the agent.
 
 use acp_wire::v1::{
     CreateTerminalRequest, EnvVariable, KillTerminalRequest, ReleaseTerminalRequest, SessionId,
@@ -21,7 +21,7 @@ pub struct TerminalCommand {
     pub env: Vec<EnvVariable>,
     /// The working directory, as an absolute path. By default, the session's working directory.
     pub cwd: Option<String>,
-    /// The maximum size of the stored output, in bytes. When it is exceeded, the oldest output is dropped.
+    /// The maximum size of the stored output, in bytes. The oldest output is dropped first.
     pub output_byte_limit: Option<u64>,
 }
 
@@ -54,7 +54,7 @@ impl TerminalCommand {
         self
     }
 
-    /// Sets the maximum size of the stored output, in bytes. When it is exceeded, the oldest output is dropped.
+    /// Sets the maximum size of the stored output, in bytes. The oldest output is dropped first.
     #[must_use]
     pub fn output_byte_limit(mut self, bytes: u64) -> Self {
         self.output_byte_limit = Some(bytes);
@@ -95,8 +95,8 @@ impl ClientTerminal {
         &self.id
     }
 
-    /// Returns the terminal as content for a tool call, in which the client shows its output live. See the
-    /// specification's page "Terminals", "Embedding in Tool Calls".
+    /// Returns content that shows the terminal's output live in a tool call. See the specification's page "Terminals",
+    /// "Embedding in Tool Calls".
     #[must_use]
     pub fn as_content(&self) -> ToolCallContent {
         self.id.clone().into()
@@ -125,7 +125,7 @@ impl ClientTerminal {
         Ok(status)
     }
 
-    /// Kills the command. The terminal stays, and its output can still be read. See the specification's page
+    /// Kills the command. The terminal remains, and its output can still be read. See the specification's page
     /// "Terminals", "Killing Commands".
     ///
     /// # Errors

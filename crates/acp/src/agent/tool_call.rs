@@ -1,4 +1,4 @@
-//! Tool calls that the agent reports.
+//! Tool calls, as reported by the agent.
 
 use acp_wire::v1::{
     ContentBlock, SessionUpdate, ToolCall, ToolCallContent, ToolCallId, ToolCallLocation,
@@ -8,20 +8,20 @@ use acp_wire::v1::{
 use super::session::Session;
 use crate::error::Result;
 
-/// The status of a cancelled tool call, which only version 2 has.
+/// The name of the status of a cancelled tool call, which only version 2 has.
 pub(crate) const CANCELLED_STATUS: &str = "cancelled";
 
-/// A new tool call to report. A string converts to a call with that title: `turn.report_tool_call("Read notes.txt")`. To
-/// choose the id yourself, convert a [`ToolCall`].
+/// A new tool call to report. A string is converted to a call with that title: `turn.report_tool_call("Read
+/// notes.txt")`. To choose the id yourself, convert a [`ToolCall`].
 #[derive(Debug, Clone)]
 pub struct NewToolCall {
-    /// Whether the library has to generate the id.
+    /// Whether the library generates the id when the call is reported.
     needs_id: bool,
     call: ToolCall,
 }
 
 impl NewToolCall {
-    /// Creates a tool call with this title for the user. The library generates its id.
+    /// Creates a tool call with a title for the user. The library generates its id.
     #[must_use]
     pub fn new(title: impl Into<String>) -> Self {
         Self {
@@ -30,14 +30,14 @@ impl NewToolCall {
         }
     }
 
-    /// Sets what kind of tool it is.
+    /// Sets what the tool does, such as reading or editing.
     #[must_use]
     pub fn kind(mut self, kind: ToolKind) -> Self {
         self.call = self.call.kind(kind);
         self
     }
 
-    /// Sets the status. The default is `pending`.
+    /// Sets how far the call has got. The default is `pending`.
     #[must_use]
     pub fn status(mut self, status: ToolCallStatus) -> Self {
         self.call = self.call.status(status);
@@ -51,14 +51,14 @@ impl NewToolCall {
         self
     }
 
-    /// Sets the files that the call works on, so that an editor can follow what the agent does.
+    /// Sets the files that the call works on, which an editor can follow.
     #[must_use]
     pub fn locations(mut self, locations: Vec<ToolCallLocation>) -> Self {
         self.call = self.call.locations(locations);
         self
     }
 
-    /// Sets the input that was passed to the tool.
+    /// Sets the input to the tool, in any JSON form.
     #[must_use]
     pub fn raw_input(mut self, input: impl Into<serde_json::Value>) -> Self {
         self.call = self.call.raw_input(input.into());
@@ -96,8 +96,8 @@ impl From<ToolCall> for NewToolCall {
     }
 }
 
-/// A handle to a reported tool call, whose methods report changes. It is cheap to clone. Dropping it reports nothing.
-/// See the specification's page "Tool Calls", "Updating".
+/// A handle to a reported tool call. Its methods report changes to the call. It is cheap to clone, and dropping it
+/// reports nothing. See the specification's page "Tool Calls", "Updating".
 #[derive(Debug, Clone)]
 pub struct ToolCallHandle {
     session: Session,
@@ -109,7 +109,7 @@ impl ToolCallHandle {
         Self { session, id }
     }
 
-    /// Returns the id of the call.
+    /// Returns the id of the tool call.
     #[must_use]
     pub fn id(&self) -> &ToolCallId {
         &self.id
@@ -121,7 +121,7 @@ impl ToolCallHandle {
         ToolCallUpdate::new(&self.id)
     }
 
-    /// Sends an update of this call.
+    /// Sends an update of the tool call.
     ///
     /// # Errors
     /// The connection has ended.
@@ -158,13 +158,13 @@ impl ToolCallHandle {
     }
 
     /// Reports that the call was cancelled with its turn, and replaces its content with `content`. Version 1 has no
-    /// such status, so its clients see a failed call, with a note that says why.
+    /// status for this, so its clients see a failed call, with a note that says why.
     ///
     /// # Errors
     /// The connection has ended.
     pub async fn cancel(&self, mut content: Vec<ToolCallContent>) -> Result<()> {
         let status = if self.session.client().is_v2() {
-            // The conversion to version 1 leaves this status unchanged.
+            // The conversion to version 1 does not change this status.
             ToolCallStatus::from(CANCELLED_STATUS)
         } else {
             content.push(ContentBlock::text("Cancelled.").into());
@@ -174,7 +174,7 @@ impl ToolCallHandle {
             .await
     }
 
-    /// Reports that the call failed (`failed`), and replaces its content with the reason.
+    /// Reports that the call failed (`failed`), and replaces its content with the reason, as text.
     ///
     /// # Errors
     /// The connection has ended.

@@ -36,7 +36,7 @@ impl Prompt {
     }
 }
 
-/// A running turn. It dereferences to its [`Session`], whose methods report what happens in the turn.
+/// A running turn. It dereferences to its [`Session`], which has the methods that report what happens in the turn.
 #[derive(Debug, Clone)]
 pub struct Turn {
     session: Session,
@@ -60,7 +60,7 @@ impl Turn {
         }
     }
 
-    /// Returns the session of the turn.
+    /// Returns the session that the turn runs in.
     #[must_use]
     pub fn session(&self) -> &Session {
         &self.session
@@ -81,8 +81,8 @@ impl Turn {
         self.cancel_token.is_cancelled()
     }
 
-    /// Waits until the client cancels the turn, possibly forever. By default, the turn is dropped when that happens. To
-    /// continue after it, call [`take_cancellation`](Self::take_cancellation) first.
+    /// Waits until the client cancels the turn, possibly forever. By default, the turn is dropped when this happens. To
+    /// continue after a cancellation, call [`take_cancellation`](Self::take_cancellation) first.
     pub async fn cancelled(&self) {
         self.cancel_token.cancelled().await;
     }
@@ -100,7 +100,7 @@ impl Turn {
     }
 
     /// Waits for the user's answer, or returns `None` if the turn is cancelled first. Clients of version 2 get a state
-    /// update when the agent starts to wait, and another when it continues after an answer or an error or because it
+    /// update when the agent starts to wait, and another when it continues: after an answer or an error, or because it
     /// has dropped the question.
     pub(super) async fn wait_for_user<T>(
         &self,
@@ -120,13 +120,13 @@ impl Turn {
         finished.map(|()| Some(answer))
     }
 
-    /// Reads a text file through the client, including unsaved changes. `path` is absolute, `line` counts from 1, and
+    /// Has the client read a text file, including unsaved changes. `path` is absolute, `line` counts from 1, and
     /// `limit` is a number of lines. Without `line` and `limit`, reads the whole file. See the specification's page
     /// "File System", "Reading Files".
     ///
     /// # Errors
-    /// The client does not support it ([`Error::Unsupported`]), the client returned an error, the turn was cancelled,
-    /// or the connection has ended.
+    /// The client does not support the method ([`Error::Unsupported`]), the client returned an error, the turn was
+    /// cancelled, or the connection has ended.
     pub async fn read_text_file(
         &self,
         path: &str,
@@ -140,27 +140,27 @@ impl Turn {
         Ok(self.or_cancelled(answer).await?.content)
     }
 
-    /// Writes a text file through the client, and creates it if it does not exist. `path` is absolute. A write that has
-    /// started continues even if the turn is cancelled. See the specification's page "File System", "Writing Files".
+    /// Has the client write a text file, and create it if it does not exist. `path` is absolute. A request that was
+    /// sent continues even if the turn is cancelled. See the specification's page "File System", "Writing Files".
     ///
     /// # Errors
-    /// The client does not support it ([`Error::Unsupported`]), the client returned an error, or the connection has
-    /// ended.
+    /// The client does not support the method ([`Error::Unsupported`]), the client returned an error, or the connection
+    /// has ended.
     pub async fn write_text_file(&self, path: &str, content: &str) -> Result<()> {
         self.session
             .client()
             .require(WriteTextFileRequest::METHOD)?;
         let request = WriteTextFileRequest::new(self.session.id(), path, content);
-        // Not aborted, because the agent must know whether the file was written.
+        // Do not abort when the turn is cancelled: the agent must know whether the file was written.
         self.session.connection().request(&request).await.map(drop)
     }
 
-    /// Starts a command in a client terminal, which is released when the returned handle is dropped. See the
+    /// Starts a command in a client terminal. Dropping the returned handle releases the terminal. See the
     /// specification's page "Terminals", "Executing Commands".
     ///
     /// # Errors
-    /// The client does not support it ([`Error::Unsupported`]), the client returned an error, or the connection has
-    /// ended.
+    /// The client does not support terminals ([`Error::Unsupported`]), the client returned an error, or the connection
+    /// has ended.
     pub async fn create_terminal(&self, command: TerminalCommand) -> Result<ClientTerminal> {
         self.session
             .client()

@@ -6,18 +6,18 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-/// A guard that the running turn holds. The next turn of the session starts when it is dropped.
+/// A guard that the running turn holds. When it is dropped, the session's next turn starts.
 pub(crate) type TurnGuard = OwnedMutexGuard<()>;
 
-/// A position in the queue. Turns run in the order in which they took their tickets, whichever task is polled first.
-/// Dropping a ticket gives up its position.
+/// A position in the queue of a session's turns. Turns run in the order in which they took their tickets, whichever
+/// task is polled first. Dropping a ticket gives up its position.
 pub(crate) enum TurnTicket {
     Ready(TurnGuard),
     Waiting(Pin<Box<dyn Future<Output = TurnGuard> + Send>>),
 }
 
 impl TurnTicket {
-    /// Takes the last position in the queue.
+    /// Reserves the last position in the queue.
     pub(crate) fn take(turns: &Arc<Mutex<()>>) -> Self {
         let turns = Arc::clone(turns);
         // A lock joins its queue when it is first polled. That must happen now, even if this task has used up its

@@ -1,4 +1,4 @@
-//! The sending of session updates, in the client's protocol version.
+//! Sends session updates in the client's protocol version.
 
 use std::sync::atomic::Ordering;
 
@@ -10,7 +10,7 @@ use super::session::{AGENT_CHUNK, Session, THOUGHT_CHUNK, USER_CHUNK};
 use crate::error::Result;
 use crate::update::{MessageChunk, Update};
 
-/// An update in the form of the negotiated version, or nothing if that version does not need it.
+/// An update in the form of the negotiated version, or nothing if that version does not need the update.
 enum WireUpdate {
     V1(SessionUpdate),
     V2(v2::SessionUpdate),
@@ -18,7 +18,7 @@ enum WireUpdate {
 }
 
 impl Session {
-    /// Sends an update of either version, which the client gets in the negotiated one.
+    /// Sends an update, converted from either version to the negotiated one.
     ///
     /// # Errors
     /// The client speaks version 1, which cannot express the update
@@ -81,7 +81,7 @@ impl Session {
         }
     }
 
-    /// Sends the user's message, which has already been recorded.
+    /// Sends the user's message without recording it, because that has already been done.
     pub(super) async fn send_recorded_user_message(&self, message: v2::Message) -> Result<()> {
         self.send(self.to_wire_update(Update::UserMessage(message))?)
             .await
@@ -105,7 +105,7 @@ impl Session {
         self.muted().load(Ordering::Acquire)
     }
 
-    /// Keeps track of what later messages depend on: the current message, and the titles of tool calls.
+    /// Stores what later updates depend on: the current message, and the titles of tool calls.
     fn track_update(&self, update: &mut Update) {
         let (kind, chunk) = match update {
             Update::UserMessageChunk(chunk) => (USER_CHUNK, chunk),
@@ -133,7 +133,7 @@ impl Session {
     /// Sends a chunk of text. This is the most frequent message, so its text is serialized without being copied first.
     pub(super) async fn send_text_chunk(&self, kind: &'static str, text: &str) -> Result<()> {
         if self.recording_unless_replaying().is_some() {
-            // Boxed, so that the future stays small for agents without a recorder.
+            // Box it, so that the future stays small for agents without a recorder.
             return Box::pin(self.record_and_send_text(kind, text)).await;
         }
         let id = self.chunk_message_id(kind);
@@ -163,7 +163,7 @@ impl Session {
             session_id: &'a str,
             update: OutgoingChunk<'a>,
         }
-        // The same in both versions.
+        // A chunk of text, which both versions write in the same way.
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
         struct OutgoingChunk<'a> {

@@ -1,5 +1,5 @@
-//! The translation of config options, modes and models. Version 2 has only config options, and names two of their
-//! fields differently (`configId`, `groupId`). Version 1 also has modes, and older agents have `models`.
+//! Translates config options, modes and models. Version 2 has only config options, and names two of their fields
+//! differently (`configId`, `groupId`). Version 1 also has modes, and older agents have `models`.
 
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::json::{list_items, to_object, to_raw_value};
 
 /// The maximum size of a session's stored options, in bytes. If an agent has more, its modes cannot be set with the
-/// method of version 1.
+/// version 1 method.
 const MAX_STORED_BYTES: usize = 1024 * 1024;
 
 /// Converts an option from version 1 to version 2.
@@ -44,7 +44,7 @@ fn has_option_category(option: &RawObject, category: &str) -> bool {
     option.field::<String>("category").as_deref() == Some(category)
 }
 
-/// A setting that version 1 agents may have in place of a config option.
+/// A setting that version 1 agents can have in place of a config option: modes or models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LegacySetting {
     Mode,
@@ -150,7 +150,7 @@ impl V1ConfigOptions {
         list
     }
 
-    /// Returns `true` if the setting is shown as an option, because the agent has no option of that category itself.
+    /// Returns `true` if the setting is shown as an option because the agent itself has no option of that category.
     fn is_shown(&self, switch: LegacySetting) -> bool {
         !self
             .agent_options
@@ -158,7 +158,7 @@ impl V1ConfigOptions {
             .any(|option| has_option_category(option, switch.category()))
     }
 
-    /// Returns the option with an id that no option of the agent's own has.
+    /// Returns the option, with its id changed to one that none of the agent's own options has.
     fn set_unused_id(&self, switch: LegacySetting, option: &RawObject) -> RawObject {
         let mut option = option.clone();
         option.set("configId", to_raw_value(&self.id_of(switch)));
@@ -177,7 +177,7 @@ impl V1ConfigOptions {
         id
     }
 
-    /// Returns the setting that the option with this id stands for, or `None` for an option of the agent's own.
+    /// Returns the setting behind the option with this id, or `None` for one of the agent's own options.
     pub(super) fn find_legacy_setting(&self, id: &str) -> Option<LegacySetting> {
         let made = self.legacy_options.iter().map(|(switch, _)| *switch);
         made.filter(|switch| self.is_shown(*switch))
@@ -230,7 +230,7 @@ impl V2ConfigOptions {
         shown.cloned().map(option_to_v1).collect()
     }
 
-    /// Returns the select option for this setting.
+    /// Returns the select option that corresponds to the mode or model setting.
     fn find_select(&self, switch: LegacySetting) -> Option<&RawObject> {
         self.options.iter().find(|option| {
             has_option_category(option, switch.category())
@@ -238,7 +238,7 @@ impl V2ConfigOptions {
         })
     }
 
-    /// Returns the id of the option for this setting.
+    /// Returns the id of the option that corresponds to the mode or model setting.
     pub(super) fn id_of(&self, switch: LegacySetting) -> Option<Box<RawValue>> {
         self.find_select(switch)?
             .get("configId")
@@ -250,7 +250,7 @@ impl V2ConfigOptions {
         self.find_select(LegacySetting::Mode)?.get("currentValue")
     }
 
-    /// Returns the modes in the form of version 1, which has modes in addition to config options.
+    /// Returns the modes in the form that version 1 has for them, besides config options.
     pub(super) fn modes(&self) -> Option<RawObject> {
         let option = self.find_select(LegacySetting::Mode)?;
         let mut modes = Vec::new();

@@ -1,5 +1,5 @@
-//! The translation of diffs. Version 1 has the text of a file before and after the change; version 2 has a list of
-//! changes and a patch.
+//! Translates diffs. Version 1 has the text of a file before and after the change. Version 2 has a list of changes and
+//! a patch.
 
 use acp_wire::{RawObject, v1};
 

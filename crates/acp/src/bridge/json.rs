@@ -1,6 +1,6 @@
-//! Helpers that write messages and change received ones.
+//! Writes messages and changes received ones.
 //!
-//! The functions work on raw JSON values: whatever the bridge does not read is written exactly as received.
+//! The functions work on raw JSON values, so parts that the bridge does not read are written exactly as received.
 
 use acp_wire::jsonrpc::{self, Incoming, RequestId};
 use acp_wire::{Notification, RawObject, v1};
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 pub(super) use crate::object::{to_object, to_raw_value};
 
-/// The bytes to send to each side in response to one line.
+/// What the bridge sends to each side after it has read one line.
 #[derive(Debug, Default)]
 pub(super) struct BridgeOutput {
     pub(super) client: Vec<u8>,
@@ -36,12 +36,12 @@ impl BridgeLine<'_> {
         write_message(buf, &members);
     }
 
-    /// Writes the line with other params.
+    /// Writes the line with its params replaced.
     pub(super) fn write_with_params(&self, buf: &mut Vec<u8>, params: &RawObject) {
         self.write_changed(buf, |line| line.set("params", to_raw_value(params)));
     }
 
-    /// Writes the line with another method and other params.
+    /// Writes the line with its method and params replaced.
     pub(super) fn write_with_method(&self, buf: &mut Vec<u8>, method: &str, params: &RawObject) {
         self.write_changed(buf, |line| {
             line.set("method", to_raw_value(method));
@@ -49,7 +49,7 @@ impl BridgeLine<'_> {
         });
     }
 
-    /// Writes the line with another result.
+    /// Writes the line with its result replaced.
     pub(super) fn write_with_result(&self, buf: &mut Vec<u8>, result: &RawObject) {
         self.write_changed(buf, |line| line.set("result", to_raw_value(result)));
     }
@@ -60,7 +60,7 @@ pub(super) fn empty_list() -> Box<RawValue> {
     to_raw_value(&[(); 0])
 }
 
-/// Parses JSON as a `T`. Returns `None` if that fails.
+/// Parses JSON as a `T`. Returns `None` if it is not one.
 pub(super) fn parse_json<T: serde::de::DeserializeOwned>(json: &[u8]) -> Option<T> {
     serde_json::from_slice(json).ok()
 }
@@ -100,7 +100,7 @@ pub(super) fn write_message(buf: &mut Vec<u8>, message: &RawObject) {
     buf.push(b'\n');
 }
 
-/// Writes a response with a result. The bridge's own results can always be serialized.
+/// Writes a response with a result. Results that the bridge itself creates can always be serialized.
 pub(super) fn write_result(buf: &mut Vec<u8>, id: &RequestId, result: &RawObject) {
     let _ = jsonrpc::write_result(buf, id, result);
 }
@@ -121,18 +121,18 @@ pub(super) fn write_update(buf: &mut Vec<u8>, session: &str, update: &RawObject)
     write_notification(buf, v1::SessionNotification::METHOD, &params);
 }
 
-/// The translation of one session update.
+/// What the bridge sends in place of one session update.
 #[derive(Debug)]
 pub(super) enum TranslatedUpdate {
     /// The received line is sent unchanged.
     Unchanged,
-    /// The received line is sent with this update in place of its own.
+    /// The received line is sent with this update in place of the original one.
     Changed(RawObject),
-    /// This update, which the bridge has created, is sent in a new line.
+    /// A new line is sent with this update, which the bridge has created.
     Generated(RawObject),
 }
 
-/// Writes the translations of the `session/update` in `line`.
+/// Writes the lines that replace the `session/update` in `line`.
 pub(super) fn write_translations(
     buf: &mut Vec<u8>,
     line: &BridgeLine<'_>,
@@ -153,7 +153,7 @@ pub(super) fn write_translations(
     }
 }
 
-/// Returns the items of a list, each as received. If there is no list, returns no items.
+/// Returns the items of a list, each as received. Returns no items if the field is not a list.
 pub(super) fn list_items(object: &RawObject, key: &str) -> Vec<Box<RawValue>> {
     object.field(key).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The names of the methods that the bridge handles, from the method tables.
+//! The names of the methods that the bridge handles, taken from the method tables.
 
 use acp_wire::jsonrpc::CancelRequestNotification;
 use acp_wire::{Notification, Request, v1, v2};
@@ -28,7 +28,7 @@ pub(super) const SESSION_UPDATE: &str = v1::SessionNotification::METHOD;
 pub(super) const CANCEL_TURN: &str = v1::CancelNotification::METHOD;
 pub(super) const CANCEL_REQUEST: &str = CancelRequestNotification::METHOD;
 
-/// Returns `true` if this is a client method that exists only in version 1.
+/// Returns `true` if `method` is a client method that exists only in version 1.
 pub(super) fn is_v1_client_method(method: &str) -> bool {
     method.starts_with("fs/") || method.starts_with("terminal/")
 }

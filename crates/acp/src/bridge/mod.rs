@@ -1,13 +1,13 @@
 //! A bridge between protocol versions 1 and 2, which connects an agent that speaks one version to a client that speaks
 //! the other.
 //!
-//! [`Bridge::to_v2`] puts a version 1 agent behind a version 2 client, and [`Bridge::to_v1`] does the reverse. If both
-//! sides turn out to speak the same version, lines pass unchanged.
+//! [`Bridge::to_v2`] puts a version 1 agent behind a version 2 client, and [`Bridge::to_v1`] puts a version 2 agent
+//! behind a version 1 client. If agent and client turn out to speak the same version, lines pass unchanged.
 //!
-//! A bridge works line by line. It passes on the original bytes of every line that need not change. In other lines it
-//! changes only the fields that differ between the versions: unknown methods, fields, types and `_meta`, and numbers
-//! of any size, pass unchanged. Request ids are the same on both sides. Each side's lines are handled in order, and
-//! the output for one line is buffered before the next line is handled. If one side does not read, the other waits.
+//! A bridge works line by line. Lines that do not have to change are passed on byte for byte. In other lines, only the
+//! fields that differ between the versions change. Unknown methods, fields, types and `_meta`, and numbers of any size,
+//! pass unchanged. Request ids are the same on both sides. Each side's lines are handled in order, and the output for
+//! one line is buffered before the next line is handled. If one side does not read, the other waits.
 //!
 //! # What cannot be translated
 //!
@@ -62,15 +62,15 @@ use self::pump::Pump;
 use crate::connection::Limits;
 use crate::transport::Transport;
 
-/// A handler for lines from the agent that are not messages.
+/// A callback for lines from the agent that are not messages.
 pub(crate) type BridgeNoiseHandler = Box<dyn FnMut(&str) + Send>;
 
-/// One of the two sides of a bridge.
+/// The side of a bridge that a line comes from: the client or the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BridgeSide {
-    /// The side of the client.
+    /// The client's side.
     Client,
-    /// The side of the agent.
+    /// The agent's side.
     Agent,
 }
 
@@ -78,9 +78,9 @@ pub enum BridgeSide {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct BridgeEnd {
-    /// The side that ended first.
+    /// The side whose stream ended first.
     pub first: BridgeSide,
-    /// The error that ended that side. `None` if the side closed its stream normally.
+    /// The error that ended the first side. `None` if the side closed its stream normally.
     pub error: Option<io::Error>,
     /// The number of lines from the agent that were not messages.
     pub noise: u64,

@@ -1,4 +1,4 @@
-//! The negotiation of the version with `initialize`, and the dispatch of lines before and after it.
+//! Negotiates the version with `initialize`, and dispatches lines before and after that.
 
 use acp_wire::jsonrpc::{self, Incoming, ParseError, RequestId};
 use acp_wire::v1::ProtocolVersion;
@@ -58,7 +58,7 @@ impl BridgeState {
         matches!(self.phase, NegotiationPhase::Initializing { .. })
     }
 
-    /// Handles one line. Returns `true` if the line was noise, which is not passed on.
+    /// Handles one line. Returns `true` if the line was noise, which the bridge does not pass on.
     pub(super) fn handle_line(
         &mut self,
         from: BridgeSide,
@@ -109,7 +109,7 @@ impl BridgeState {
                 false
             }
             BridgeSide::Agent => {
-                // JSON that is not a message is left to the client.
+                // JSON that is not a message is passed on for the client to handle.
                 let json = matches!(error, ParseError::NotAMessage { .. });
                 let between = matches!(
                     self.phase,
@@ -183,7 +183,7 @@ impl BridgeState {
         let result = match result {
             Ok(result) => result,
             Err(error) if error.code == UNSUPPORTED_VERSION_CODE => {
-                // The agent does not speak the other version, so try the client's own.
+                // The agent does not speak the other version, so try the client's version.
                 write_unchanged(&mut out.agent, &request_line);
                 self.phase = NegotiationPhase::PassThrough;
                 return;

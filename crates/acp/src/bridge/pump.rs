@@ -69,7 +69,7 @@ impl Pump {
                 done = &mut client_out, if !no_client_out => {
                     no_client_out = true;
                     if let Err(error) = done {
-                        // The client no longer reads, so nothing that it sends matters anymore.
+                        // The client no longer reads, so its messages no longer matter.
                         no_client_in = true;
                         end.set_first(BridgeSide::Client, Some(error), &self.limits);
                         self.handle_client_closed();
@@ -103,13 +103,13 @@ impl Pump {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes the agent's input once the buffered bytes are written.
+    /// Handles the end of the client's input: closes the agent's input once the buffered bytes are written.
     fn handle_client_closed(&self) {
         self.lock_state().client_closed();
         self.to_agent.close();
     }
 
-    /// Closes the client's input once the buffered bytes are written.
+    /// Handles the end of the agent's output: closes the client's input once the buffered bytes are written.
     fn handle_agent_closed(&self) {
         let mut out = BridgeOutput::default();
         self.lock_state().agent_closed(&mut out);
@@ -174,9 +174,9 @@ impl Pump {
         }
     }
 
-    /// Waits until both output buffers have capacity for the next line. The limit of the other side's buffer provides
-    /// back-pressure. The limit of the sender's own buffer is four times as large: even if the sender does not read the
-    /// bridge's responses, its other messages, such as a cancel, must get through.
+    /// Waits until the buffers to both sides have capacity for the next line. The limit of the other side's buffer
+    /// provides back-pressure. The limit of the sender's own buffer is four times as large: even if the sender does not
+    /// read the bridge's responses, its other messages, such as a cancel, must get through.
     async fn wait_for_capacity(&self, from: BridgeSide) {
         let (other, own) = match from {
             BridgeSide::Client => (&self.to_agent, &self.to_client),
@@ -189,14 +189,14 @@ impl Pump {
 
     fn report_noise(&self, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
-        tracing::debug!(line = %text.chars().take(200).collect::<String>(), "skipping a line that is not a message");
+        tracing::debug!(line = %text.chars().take(200).collect::<String>(), "ignoring a line that is not a message");
         let mut noise = self.noise.lock().unwrap_or_else(PoisonError::into_inner);
         noise.0 += 1;
         (noise.1)(&text);
     }
 }
 
-/// Which side ended first, and why.
+/// How the bridge ended: which side ended first, and why.
 #[derive(Default)]
 struct PumpEnd {
     first: Option<BridgeSide>,
@@ -219,8 +219,7 @@ impl PumpEnd {
     }
 }
 
-/// Reads available bytes into the framer. Returns `Some` at the end of the input, with the read error if there was
-/// one.
+/// Reads available bytes into the framer. At the end of the input, returns `Some` with the read error, if any.
 async fn fill_framer(
     input: &mut TransportReader,
     framer: &mut Framer,

@@ -1,4 +1,4 @@
-//! The translation of session setups, auth methods and commands, which the two versions write slightly differently.
+//! Translates session setups, auth methods and commands, which the two versions write slightly differently.
 
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
@@ -12,7 +12,7 @@ fn map_items(params: &mut RawObject, key: &str, change: impl Fn(RawObject) -> Ra
             .into_iter()
             .map(|item| {
                 let read = to_object(Some(&item));
-                // Items that are not objects pass unchanged; the other side rejects them.
+                // Items that are not objects pass unchanged, and the receiver rejects them.
                 if read.is_empty() {
                     item
                 } else {

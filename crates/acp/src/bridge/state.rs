@@ -1,4 +1,4 @@
-//! The pending requests and the sessions of a bridge, both bounded in number.
+//! The pending requests and the sessions of a bridge, whose numbers are limited.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,7 +7,7 @@ use acp_wire::jsonrpc::{self, RequestId};
 use crate::lru_map::to_key;
 use crate::session_setup::MAX_ID_BYTES;
 
-/// The pending requests of one side.
+/// The pending requests of one side, with what the bridge has to remember of each.
 #[derive(Debug)]
 pub(super) struct PendingRequests<T> {
     pending: BTreeMap<RequestId, T>,
@@ -66,8 +66,8 @@ impl<T> PendingRequests<T> {
     }
 }
 
-/// The maximum number of sessions in the table. There cannot be as many busy sessions, because each has a pending
-/// request, and [`Limits::requests`](crate::Limits::requests) bounds their number.
+/// The maximum number of sessions in the table. Fewer can be busy: each busy session has a pending request, and
+/// [`Limits::requests`](crate::Limits::requests) limits their number.
 const MAX_SESSIONS: usize = 2048;
 
 /// A table of sessions with an upper limit. When it is full, the least recently used session that is idle is removed.
@@ -77,7 +77,7 @@ pub(super) struct BridgeSessions<T> {
     clock: u64,
 }
 
-/// A session that may be busy, in which case it is never removed to make room.
+/// The state of a session, which says whether the session is busy. Busy sessions are never removed to make room.
 pub(super) trait BusySession {
     fn is_busy(&self) -> bool;
 }
@@ -90,7 +90,7 @@ impl<T: BusySession + Default> BridgeSessions<T> {
         Some(session)
     }
 
-    /// Returns the session with this id, after adding it if it is new, and marks it as used.
+    /// Returns the session with this id, and marks it as used. Adds the session if it is new.
     pub(super) fn get_or_insert(&mut self, id: &str) -> &mut T {
         self.clock += 1;
         let id = to_key(id);

@@ -28,17 +28,17 @@ use crate::lru_map::LruMap;
 /// The maximum number of queued prompts per session.
 const MAX_QUEUED_PROMPTS: usize = 16;
 
-/// The maximum total size of all queued prompts, in bytes. Prompts beyond it are rejected.
+/// The maximum total size of all queued prompts, in bytes. Further prompts are rejected.
 const MAX_QUEUED_BYTES: usize = 64 * 1024 * 1024;
 
 /// The state of a bridge from a version 1 agent to a version 2 client.
 pub(super) struct V1ToV2Bridge {
-    /// The agent's capabilities as JSON, which is checked against the method table.
+    /// The agent's capabilities as JSON, to check methods against the method table.
     agent_capabilities: Value,
     sessions: BridgeSessions<V1ToV2Session>,
-    /// The client's pending requests.
+    /// The client's pending requests, with how to translate each response.
     client_requests: PendingRequests<V1ToV2Request>,
-    /// The agent's pending requests to the user.
+    /// The agent's permission requests and elicitations that have no response yet.
     agent_requests: PendingRequests<V1ToV2Question>,
     queued_bytes: usize,
 }
@@ -80,16 +80,16 @@ enum V1ToV2Question {
 
 #[derive(Default)]
 struct V1ToV2Session {
-    /// The `cwd` and the `additionalDirectories`, if the session was opened through this bridge.
+    /// The session's `cwd` and `additionalDirectories`, if it was opened through this bridge.
     roots: Option<RawObject>,
     config: V1ConfigOptions,
     turn: Option<V1ToV2Turn>,
     queued_prompts: VecDeque<QueuedPrompt>,
-    /// The pending requests to close the session, which are answered when the turn ends.
+    /// The pending requests to close the session, to which the bridge responds when the turn ends.
     close_requests: Vec<RequestId>,
     /// The agent's questions to which the client has not responded yet.
     pending_questions: Vec<V1ToV2PendingQuestion>,
-    /// The type of the last chunk and the id of its message, if the next chunk may continue that message.
+    /// The type of the last chunk and the id of its message, if the next chunk can continue that message.
     current_message: Option<(String, String)>,
     /// The titles of the session's tool calls.
     titles: LruMap<String, 512>,
@@ -134,7 +134,7 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// Returns `true` if the agent supports this method of version 1.
+    /// Returns `true` if the agent supports a method of version 1.
     fn agent_offers(&self, method: &str) -> bool {
         check_offered(&self.agent_capabilities, v1::method(method)).is_ok()
     }
@@ -171,7 +171,7 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// Drops all queued prompts, because the client has closed its side.
+    /// Handles the end of the client's input: drops all queued prompts.
     pub(super) fn client_closed(&mut self) {
         // Queued prompts can no longer start, because the agent's input is closed.
         self.queued_bytes = 0;
@@ -183,7 +183,7 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// Responds with this error to every pending request of the client, because the agent has closed its side.
+    /// Handles the end of the agent's output: responds with `error` to every pending request of the client.
     pub(super) fn agent_closed(&mut self, error: &jsonrpc::Error, out: &mut BridgeOutput) {
         for (id, request) in self.client_requests.drain() {
             match request {
@@ -266,8 +266,8 @@ impl V1ToV2Bridge {
     /// Cancels a session's turn, queued prompts, pending questions and subagents. Call this after the cancel was passed
     /// to the agent.
     ///
-    /// A version 2 client need not answer the questions of a cancelled turn, but a version 1 agent waits for these
-    /// answers before it ends the turn. So the bridge answers in place of the client.
+    /// A version 2 client does not have to answer the questions of a cancelled turn, but a version 1 agent waits for
+    /// the answers before it ends the turn. The bridge therefore answers in place of the client.
     fn cancel(&mut self, session_id: &str, out: &mut BridgeOutput) {
         let Some(session) = self.sessions.get(session_id) else {
             return;
@@ -326,7 +326,7 @@ impl V1ToV2Bridge {
     }
 }
 
-/// Returns the result that cancels a question: a permission request if `permission` is `true`, or an elicitation.
+/// Returns the result that cancels a permission request, or an elicitation if `permission` is `false`.
 fn cancelled_response(permission: bool) -> RawObject {
     if permission {
         let outcome = object! { "outcome": "cancelled" };
@@ -346,7 +346,7 @@ fn new_message_id() -> String {
     Uuid::new_v4().to_string()
 }
 
-/// Returns the id of the request that a `$/cancel_request` cancels.
+/// Reads the params of a `$/cancel_request`, and returns the id of the request to cancel.
 fn cancelled_request_id(params: &RawObject) -> Option<RequestId> {
     let cancel: CancelRequestNotification = params.read().ok()?;
     Some(cancel.request_id)

@@ -26,17 +26,17 @@ use super::state::{BridgeSessions, BusySession, PendingRequests};
 use crate::connection::Limits;
 use crate::lru_map::LruMap;
 
-/// How many message ids of the client's own prompts are kept after their turns have ended.
+/// The maximum number of message ids that are stored for prompts whose turns have ended.
 const MAX_ECHOES: usize = 16;
 
-/// How many parents are followed from a subagent to its root session.
+/// The maximum number of steps from a subagent, parent by parent, to its root session.
 const MAX_SUBAGENT_DEPTH: usize = 16;
 
 /// The state of a bridge from a version 2 agent to a version 1 client.
 pub(super) struct V2ToV1Bridge {
     client_features: V1ClientFeatures,
     sessions: BridgeSessions<V2ToV1Session>,
-    /// The client's pending requests, including the prompts of running turns.
+    /// The client's pending requests, including the prompts of running turns, with how to translate each response.
     client_requests: PendingRequests<V2ToV1Request>,
     /// The agent's pending permission requests that hide the content of a tool call.
     pending_permissions: PendingRequests<PendingPermission>,
@@ -58,7 +58,7 @@ enum V2ToV1Request {
     OpenSession,
     /// A request that opens this existing session, with or without a replay.
     Resume { session: String, replayed: bool },
-    /// A request that sets a config option.
+    /// A request that sets one of the session's config options.
     SetOption { session: String },
     /// A request that sets a mode or a model, which the agent sees as a config option.
     SetLegacyOption { session: String },
@@ -73,11 +73,11 @@ struct V2ToV1Session {
     config: V2ConfigOptions,
     /// The prompts that the bridge has not responded to, in order.
     turns: VecDeque<V2ToV1Turn>,
-    /// Whether the agent has reported that it is working, and not yet that it is idle again.
+    /// Whether the agent is working, according to its last report.
     is_active: bool,
     /// The message ids of the client's own prompts, whose echoes are dropped.
     echoes: VecDeque<String>,
-    /// The number of running replays.
+    /// The number of replays that are in progress.
     replays: usize,
     messages: SentMessages,
     calls: SentToolCalls,
@@ -90,7 +90,7 @@ struct V2ToV1Turn {
     id: RequestId,
     /// Whether the agent has accepted the prompt.
     is_accepted: bool,
-    /// Whether the client has cancelled the request. The agent may already have responded to it.
+    /// Whether the client has cancelled the prompt. The agent may already have responded to the request.
     is_cancelled: bool,
     /// The message id of the prompt, once it is known.
     message_id: Option<String>,
@@ -150,7 +150,7 @@ impl V2ToV1Bridge {
         }
     }
 
-    /// Responds with this error to every pending request of the client, because the agent has closed its side.
+    /// Handles the end of the agent's output: responds with `error` to every pending request of the client.
     pub(super) fn agent_closed(&mut self, error: &jsonrpc::Error, out: &mut BridgeOutput) {
         for (id, _) in self.client_requests.drain() {
             write_error(&mut out.client, &id, error);

@@ -1,7 +1,7 @@
 //! The output of a bridge to one side: a buffer, and the loop that writes it to the transport.
 //!
-//! Appending never waits, so the output for one line is written completely and in order on both sides. Before the
-//! next line is read, the reader waits for capacity: that bounds the buffer and provides back-pressure.
+//! Appending never waits, so the output for one line is written completely and in order on both sides. Before the next
+//! line is read, the reader waits for capacity. This limits the buffer and provides back-pressure.
 
 use std::io;
 use std::pin::pin;
@@ -15,9 +15,9 @@ use crate::transport::TransportWriter;
 #[derive(Debug, Default)]
 pub(super) struct BridgeWriter {
     buffer: Mutex<WriteBuffer>,
-    /// Wakes the write loop when bytes were buffered or the writer was closed.
+    /// Wakes the write loop when bytes have been buffered or the writer has been closed.
     buffered: Notify,
-    /// Wakes waiting read loops when buffered bytes were written.
+    /// Wakes waiting read loops when buffered bytes have been written.
     drained: Notify,
 }
 
@@ -48,7 +48,7 @@ impl BridgeWriter {
         }
     }
 
-    /// Stops accepting bytes. Those that are buffered are still written.
+    /// Stops accepting bytes. Buffered bytes are still written.
     pub(super) fn close(&self) {
         self.lock().is_closed = true;
         self.buffered.notify_one();
@@ -110,11 +110,11 @@ impl BridgeWriter {
             self.lock().writing_len = 0;
             self.drained.notify_waiters();
         }
-        // A failure does not matter: a peer that has closed needs nothing more.
+        // A failure does not matter, because a peer that has closed its side needs nothing more.
         let _ = writer.shutdown().await;
         Ok(())
     }
 }
 
-/// The capacity, in bytes, to which a larger buffer is shrunk when it has been written.
+/// The capacity, in bytes, to which a larger buffer shrinks after it has been written.
 const MAX_IDLE_CAPACITY: usize = 256 * 1024;

@@ -1,4 +1,4 @@
-//! The client's connection to an agent.
+//! The connection to an agent, for clients.
 
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -68,7 +68,7 @@ pub(super) fn connect_shared<C: Client>(
     let own_servers = ClientMcpServers::from_client(&side.client);
     let latest = options.latest();
     let (conn, driver) = Connection::new(transport, options, side);
-    // Until the connection is returned, an early return or a dropped handshake closes it.
+    // Until the connection is returned, this guard closes it on an early return or when the handshake is dropped.
     let conn = ConnectionGuard(Some(conn));
     let handshake = async move {
         let agreed = initialize(conn.get(), latest, capabilities, info, spoken).await?;
@@ -105,8 +105,7 @@ impl Future for Handshake {
     }
 }
 
-/// A connection to an agent. It is cheap to clone, and closes when the last clone is dropped. Each of its sessions
-/// counts as a clone.
+/// A connection to an agent. It is cheap to clone. It closes when the last clone and the last session are dropped.
 #[derive(Clone)]
 pub struct AgentConnection(pub(crate) Arc<AgentConnectionInner>);
 
@@ -172,7 +171,7 @@ impl AgentConnection {
         &self.0.negotiated.auth_methods
     }
 
-    /// Returns the underlying connection, to send messages for which this type has no method.
+    /// Returns the underlying connection, with which to send messages for which this type has no method.
     #[must_use]
     pub fn connection(&self) -> &Connection {
         self.0.conn.get()
@@ -190,14 +189,12 @@ impl AgentConnection {
         match self.auth_methods().iter().find(known) {
             Some(AuthMethod::Terminal(_)) => {
                 return Err(Error::InvalidRequest(format!(
-                    "authentication method {method} requires running the agent in a terminal, with the arguments of the method"
+                    "to use the auth method {method}, run the agent in a terminal with the arguments of the method"
                 )));
             }
             // Some agents accept methods that they did not list. Version 2 does not allow this.
             None if self.speaks_v2() => {
-                return Err(agent_capability_error(format!(
-                    "authentication method {method}"
-                )));
+                return Err(agent_capability_error(format!("auth method {method}")));
             }
             _ => {}
         }
@@ -209,10 +206,10 @@ impl AgentConnection {
         self.connection().request(&request).await.map(drop)
     }
 
-    /// Logs out (`logout`; in version 2 `auth/logout`).
+    /// Logs out of the agent (`logout`; in version 2, `auth/logout`).
     ///
     /// # Errors
-    /// The agent does not support it, the agent returned an error, or the connection has ended.
+    /// The agent does not support the method, the agent returned an error, or the connection has ended.
     pub async fn logout(&self) -> Result<()> {
         self.require_method(LogoutRequest::METHOD)?;
         if self.speaks_v2() {
@@ -237,10 +234,10 @@ impl AgentConnection {
     }
 
     /// Opens an existing session with a replay (`session/load`; in version 2, `session/resume` with `replayFrom`). The
-    /// thread is complete when this returns. See the specification's page "Session Setup", "Loading Sessions".
+    /// thread is complete when this method returns. See the specification's page "Session Setup", "Loading Sessions".
     ///
     /// # Errors
-    /// The agent does not support it, the agent returned an error, or the connection has ended.
+    /// The agent does not support the method, the agent returned an error, or the connection has ended.
     pub async fn load_session(
         &self,
         id: impl Into<SessionId>,
@@ -263,7 +260,7 @@ impl AgentConnection {
     /// Opens an existing session without a replay (`session/resume`).
     ///
     /// # Errors
-    /// The agent does not support it, the agent returned an error, or the connection has ended.
+    /// The agent does not support the method, the agent returned an error, or the connection has ended.
     pub async fn resume_session(
         &self,
         id: impl Into<SessionId>,
@@ -287,7 +284,7 @@ impl AgentConnection {
     /// `next_cursor`.
     ///
     /// # Errors
-    /// The agent does not support it, the agent returned an error, or the connection has ended.
+    /// The agent does not support the method, the agent returned an error, or the connection has ended.
     pub async fn list_sessions(
         &self,
         request: &ListSessionsRequest,
@@ -302,7 +299,7 @@ impl AgentConnection {
     /// Deletes a session permanently (`session/delete`).
     ///
     /// # Errors
-    /// The agent does not support it, the agent returned an error, or the connection has ended.
+    /// The agent does not support the method, the agent returned an error, or the connection has ended.
     pub async fn delete_session(&self, id: &SessionId) -> Result<()> {
         self.require_method(v1::DeleteSessionRequest::METHOD)?;
         self.connection()
@@ -312,12 +309,12 @@ impl AgentConnection {
         Ok(())
     }
 
-    /// Closes the connection. The stdin of an agent that runs as a child process is closed with it.
+    /// Closes the connection. If the agent runs as a child process, this closes its stdin.
     pub fn close(&self) {
         self.connection().close();
     }
 
-    /// Waits until the connection has closed and all its tasks have ended. Returns why it closed.
+    /// Waits until the connection has closed and all its tasks have ended. Returns the reason.
     pub async fn closed(&self) -> CloseReason {
         self.connection().closed().await
     }
@@ -327,26 +324,26 @@ impl AgentConnection {
         ClientSession::new(self.clone(), id, thread)
     }
 
-    /// Checks that the agent supports the method with this version 1 name.
+    /// Checks that the agent supports a method, which is identified by its name in version 1.
     ///
     /// # Errors
-    /// The agent does not support it: [`Error::Unsupported`].
+    /// The agent does not support the method: [`Error::Unsupported`].
     pub(super) fn require_method(&self, method: &str) -> Result<()> {
         check_offered(&self.0.negotiated.capabilities_json, v1::method(method))
             .map_err(agent_capability_error)
     }
 
-    /// Checks that the agent supports the extension with this method.
+    /// Checks that the agent supports a method of an extension.
     ///
     /// # Errors
-    /// The agent does not support it: [`Error::Unsupported`].
+    /// The agent does not support the method: [`Error::Unsupported`].
     pub(super) fn require_extension(&self, method: &str) -> Result<()> {
         check_offered(&self.0.negotiated.meta, extensions::method(method))
             .map_err(|missing| agent_capability_error(format!("_meta.{missing}")))
     }
 
-    /// Checks that the agent supports this session setup, and adds those of the client's own MCP servers that it
-    /// supports.
+    /// Checks that the agent supports everything in a session setup, and adds the client's own MCP servers as far as
+    /// the agent supports them.
     pub(super) fn prepare_setup(&self, setup: SessionSetup) -> Result<SessionSetup> {
         if !self.0.negotiated.has_sessions {
             return Err(agent_capability_error("session"));

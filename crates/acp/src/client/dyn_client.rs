@@ -8,7 +8,7 @@ use crate::connection::Driver;
 use crate::options::Options;
 use crate::transport::Transport;
 
-/// A client that can be used as a trait object, which [`Client`] cannot. Every client implements this trait. One value
+/// A client as a trait object, because [`Client`] is not dyn-compatible. Every client implements this trait. One value
 /// can have several connections.
 ///
 /// ```

@@ -1,4 +1,4 @@
-//! The negotiation of the version and the capabilities. See the specification's page "Initialization".
+//! Negotiates the version and the capabilities. See the specification's page "Initialization".
 
 use std::sync::{Arc, OnceLock};
 
@@ -21,7 +21,7 @@ pub(crate) struct NegotiatedCapabilities {
     pub(crate) version: ProtocolVersion,
     pub(crate) info: Option<Implementation>,
     pub(crate) capabilities: AgentCapabilities,
-    /// The agent's capabilities as JSON, which is checked against the method table.
+    /// The agent's capabilities as JSON, to check methods against the method table.
     pub(crate) capabilities_json: Value,
     pub(crate) auth_methods: Vec<AuthMethod>,
     /// Whether the agent supports sessions at all.
@@ -32,7 +32,7 @@ pub(crate) struct NegotiatedCapabilities {
     pub(crate) meta: Value,
 }
 
-/// The negotiated version, once it is known, shared with the handler of messages.
+/// The negotiated version, once it is known. It is shared with the code that handles messages.
 pub(crate) type NegotiatedVersion = Arc<OnceLock<ProtocolVersion>>;
 
 /// An `initialize` request for agents of either version, which read the fields of their own version.
@@ -45,7 +45,7 @@ struct BothVersionsRequest<'a> {
     capabilities: v2::ClientCapabilities,
 }
 
-/// Negotiates the version and the capabilities. Sets `spoken` to the negotiated version before any later message is
+/// Negotiates the version and the capabilities. Sets `spoken` to the negotiated version before the next message is
 /// handled.
 pub(crate) async fn initialize(
     conn: &Connection,
@@ -94,7 +94,7 @@ fn negotiate(
     let object: RawObject =
         serde_json::from_str(answer.get()).map_err(|e| unreadable(e.to_string()))?;
     let said: InitializeResponse = object.read().map_err(|e| unreadable(e.to_string()))?;
-    // Some agents return whatever version was requested; the fields of the response show which one they speak. A
+    // Some agents return whatever version was requested. The fields of the response show which version they speak. A
     // version 2 agent sends its name and version.
     let has = |key| object.get(key).is_some();
     let echoes = !has("capabilities") && (has("agentCapabilities") || !has("info"));

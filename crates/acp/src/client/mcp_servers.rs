@@ -11,7 +11,7 @@ use crate::session_setup::SessionSetup;
 pub(crate) struct ClientMcpServers(Box<dyn Fn() -> Vec<McpServer> + Send + Sync>);
 
 impl ClientMcpServers {
-    /// Creates the function for this client. It does not keep the client alive, because the client may own the
+    /// Creates the function from a client. It does not keep the client alive, because the client may own the
     /// connection, which owns the function.
     pub(crate) fn from_client<C: Client>(client: &Arc<C>) -> Self {
         let client = Arc::downgrade(client);

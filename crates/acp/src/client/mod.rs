@@ -1,7 +1,7 @@
 //! The client's side of the protocol, for an editor, a terminal program or a script.
 //!
-//! Implement [`Client`] to handle the agent's requests, [`connect`] to an agent, open a [`ClientSession`], prompt,
-//! and render its [`Thread`](crate::Thread).
+//! Implement [`Client`] to handle the agent's requests, [`connect`] to an agent, open a [`ClientSession`], send
+//! prompts, and render the session's [`Thread`](crate::Thread).
 
 mod agent;
 mod dyn_client;
@@ -38,9 +38,8 @@ use crate::pending_request::UnsupportedMethod;
 
 /// A client: the program that handles an agent's requests and updates. Every method is optional.
 ///
-/// Every method is optional. The capabilities (`clientCapabilities`) follow from the methods of this trait, so the
-/// two cannot disagree: agents are offered file access exactly when [`read_text_file`](Self::read_text_file) returns
-/// a handler.
+/// The client's capabilities (`clientCapabilities`) are derived from the methods of this trait. For example, the client
+/// declares `fs.readTextFile` exactly when [`read_text_file`](Self::read_text_file) returns a handler.
 pub trait Client: Send + Sync + 'static {
     /// The client's own data for one session. It is created when the session is first seen, passed to every call about
     /// the session, and dropped when the session is closed: see [`ClientState`]. Use `()` if you need none.
@@ -52,19 +51,19 @@ pub trait Client: Send + Sync + 'static {
     }
 
     /// Returns the client's own MCP servers. They are passed to the agent with every session that is opened, loaded or
-    /// resumed, after the servers of its [`SessionSetup`]. A server whose name is already in use is left out. Called
-    /// each time, and must not block. See the specification's page "Session Setup", "MCP Servers".
+    /// resumed, after the servers of its [`SessionSetup`]. A server whose name is already in use is left out. This
+    /// method is called each time, and must not block. See the specification's page "Session Setup", "MCP Servers".
     ///
     /// The crate `acp-mcp` creates such a server from tools that run in the client's process.
     fn mcp_servers(&self) -> Vec<McpServer> {
         Vec::new()
     }
 
-    /// Handles a session update. The thread already shows it.
+    /// Handles a session update, which the thread already shows.
     ///
-    /// Updates come one at a time, in the order in which they arrive. The next message is handled when this returns:
-    /// a slow handler makes the agent wait. The handler may send requests to the agent and await them, except for
-    /// `session/prompt` and `session/load`, whose responses come after all of their updates.
+    /// Updates come one at a time, in the order in which they arrive. The next message is handled when this method
+    /// returns, so a slow handler makes the agent wait. The handler may send requests to the agent and await them,
+    /// except for `session/prompt` and `session/load`, whose responses come after all of their updates.
     fn update(
         &self,
         state: &Self::State,
@@ -75,8 +74,8 @@ pub trait Client: Send + Sync + 'static {
         async {}
     }
 
-    /// Handles a permission request. The default rejects it. See the specification's page "Tool Calls", "Requesting
-    /// Permission".
+    /// Handles a permission request. The default rejects the tool call. See the specification's page "Tool Calls",
+    /// "Requesting Permission".
     ///
     /// If the turn is cancelled while the request is pending, the future is dropped and the agent is notified.
     ///
@@ -98,17 +97,19 @@ pub trait Client: Send + Sync + 'static {
         false
     }
 
-    /// Returns the handler that reads text files (`fs.readTextFile`). Version 2 agents do not use it.
+    /// Returns the handler that reads text files (`fs.readTextFile`). Version 2 agents do not read files through the
+    /// client.
     fn read_text_file(&self) -> Option<&impl ReadTextFile<Self::State>> {
         None::<&UnsupportedMethod>
     }
 
-    /// Returns the handler that writes text files (`fs.writeTextFile`). Version 2 agents do not use it.
+    /// Returns the handler that writes text files (`fs.writeTextFile`). Version 2 agents do not write files through the
+    /// client.
     fn write_text_file(&self) -> Option<&impl WriteTextFile<Self::State>> {
         None::<&UnsupportedMethod>
     }
 
-    /// Returns the handler for terminals (`terminal`). Version 2 agents do not use it.
+    /// Returns the handler for terminals (`terminal`). Version 2 agents do not use client terminals.
     fn terminals(&self) -> Option<&impl Terminals<Self::State>> {
         None::<&UnsupportedMethod>
     }
@@ -118,13 +119,13 @@ pub trait Client: Send + Sync + 'static {
         None::<&UnsupportedMethod>
     }
 
-    /// Called when the user has completed an elicitation on a web page (`elicitation/complete`).
+    /// Handles the report that the user has completed an elicitation on a web page (`elicitation/complete`).
     fn elicitation_completed(&self, id: &ElicitationId) -> impl Future<Output = ()> + Send {
         let _ = id;
         async {}
     }
 
-    /// Called when the authentication status has changed (`auth/status_update`, unstable).
+    /// Handles a change of the authentication status (`auth/status_update`, unstable).
     #[cfg(feature = "unstable")]
     fn auth_status_changed(
         &self,
@@ -145,7 +146,7 @@ pub trait Client: Send + Sync + 'static {
         async move { Err(request.not_found()) }
     }
 
-    /// Handles a notification of an extension. The next message is not handled until this returns.
+    /// Handles a notification of an extension. The next message is not handled until this method returns.
     fn extension_notification(
         &self,
         notification: ExtensionNotification,

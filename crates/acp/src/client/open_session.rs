@@ -1,4 +1,4 @@
-//! Opening sessions: the requests.
+//! The requests that open sessions.
 
 use std::sync::Arc;
 
@@ -100,12 +100,12 @@ impl AgentConnection {
     ) -> Result<ClientSession> {
         let id = old.as_ref().map(|old| old.id.clone());
         let ask = RequestOptions {
-            // A replay is sent before the response, and must be handled before it.
+            // A replay is sent before the response, and must also be handled first.
             is_ordered: old.as_ref().is_some_and(|old| old.replay_backup.is_some()),
             ..RequestOptions::default()
         };
         let sessions = Arc::clone(&self.0.sessions);
-        // Held until the response names the session, even if the caller no longer waits for it.
+        // Keep this until the response names the session, even if the caller no longer waits for the response.
         let opening = sessions.begin_opening(id.as_ref());
         let on_answer = move |answer: Result<&R::Response, &crate::Error>| {
             let _opening = opening;

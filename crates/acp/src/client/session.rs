@@ -1,4 +1,4 @@
-//! The client's handle to an open session.
+//! A handle to an open session, for clients.
 
 use std::sync::Arc;
 
@@ -20,13 +20,13 @@ use crate::dialect;
 use crate::error::{Error, Result};
 use crate::thread::ThreadHandle;
 
-/// The response to a prompt is handled on the reader: messages after it are not part of the turn.
+/// Options for prompts: the reader handles the response, because messages after the response are not part of the turn.
 const PROMPT_OPTIONS: RequestOptions = RequestOptions {
     is_ordered: true,
     cancel_on_drop: false,
 };
 
-/// An open session, from the client's point of view. Clones are cheap and refer to the same session.
+/// An open session, with which a client sends prompts to the agent. Clones are cheap and refer to the same session.
 #[derive(Debug, Clone)]
 pub struct ClientSession {
     agent: AgentConnection,
@@ -45,20 +45,20 @@ impl ClientSession {
         &self.id
     }
 
-    /// Returns the thread of the session, which has everything that the user sees of it.
+    /// Returns the thread, which contains everything that the user sees of the session.
     #[must_use]
     pub fn thread(&self) -> &ThreadHandle {
         &self.thread
     }
 
-    /// Returns the state that the client `C` has for the session. Returns `None` if the session is closed, or if the
+    /// Returns the state of the client `C` for the session. Returns `None` if the session is closed, or if the
     /// connection belongs to a client of another type.
     #[must_use]
     pub fn state<C: super::Client>(&self) -> Option<Arc<C::State>> {
         self.sessions().client_state::<C>(&self.id)
     }
 
-    /// Returns the connection to the agent of the session.
+    /// Returns the connection to the session's agent.
     #[must_use]
     pub fn agent(&self) -> &AgentConnection {
         &self.agent
@@ -91,7 +91,7 @@ impl ClientSession {
         end
     }
 
-    /// Runs a turn in version 1, where the response ends the turn.
+    /// Runs a turn in version 1, in which the response ends the turn.
     async fn prompt_v1(&self, prompt: PromptContent) -> Result<StopReason> {
         let mut request = PromptRequest::new(&self.id, prompt.content);
         request.meta = prompt.meta;
@@ -112,7 +112,7 @@ impl ClientSession {
         Ok(answer.stop_reason)
     }
 
-    /// Runs a turn in version 2. The response only says that the prompt was accepted: see `thread/turn.rs`.
+    /// Runs a turn in version 2. The response only confirms that the prompt was accepted: see `thread/turn.rs`.
     async fn prompt_v2(&self, prompt: PromptContent) -> Result<StopReason> {
         // The prompt was queued, and cancelled before it was accepted.
         let was_queued = |error: &Error| matches!(error, Error::Rpc(e) if e.code == jsonrpc::Error::REQUEST_CANCELLED);
@@ -129,7 +129,7 @@ impl ClientSession {
         };
         let conn = self.agent.connection();
         match conn.request_with(&request, PROMPT_OPTIONS, on_answer).await {
-            // No end of the turn is reported for a session that was closed.
+            // If the session is closed, no end of the turn is reported.
             Ok(_) => end.await.unwrap_or(Ok(StopReason::Cancelled)),
             Err(error) if was_queued(&error) => Ok(StopReason::Cancelled),
             Err(error) => Err(error),
@@ -156,7 +156,7 @@ impl ClientSession {
     /// cancellation with an update.
     ///
     /// # Errors
-    /// The agent does not declare that this call can be cancelled; the agent returned an error; or the connection has
+    /// The agent does not declare that the call can be cancelled; the agent returned an error; or the connection has
     /// ended.
     #[cfg(feature = "unstable-v2")]
     pub async fn cancel_tool_call(&self, id: impl Into<ToolCallId>) -> Result<()> {
@@ -178,8 +178,8 @@ impl ClientSession {
     /// reports the exit with an update.
     ///
     /// # Errors
-    /// The agent does not declare that this terminal can be cancelled; the agent returned an error; or the connection
-    /// has ended.
+    /// The agent does not declare that the command can be cancelled; the agent returned an error; or the connection has
+    /// ended.
     #[cfg(feature = "unstable-v2")]
     pub async fn cancel_terminal(&self, id: impl Into<TerminalId>) -> Result<()> {
         let id = id.into();
@@ -197,10 +197,10 @@ impl ClientSession {
         conn.request(&request).await.map(drop)
     }
 
-    /// Marks the running turn as cancelled in the thread, and returns the token of the turn, if there is one. The
-    /// caller cancels the token after it has notified the agent, which resolves pending permission requests: an agent
-    /// that gets the outcome `cancelled` before it knows of the cancellation may treat it as a rejection and end the
-    /// turn with another stop reason.
+    /// Marks the running turn as cancelled in the thread, and returns the token of the turn, if there is one.
+    /// Cancelling the token resolves pending permission requests. The caller must first notify the agent: an agent that
+    /// gets the outcome `cancelled` before it knows of the cancellation may treat it as a rejection, and end the turn
+    /// with another stop reason.
     fn begin_cancel(&self) -> Option<CancellationToken> {
         let turn = self.sessions().running_turn(&self.id)?;
         self.thread.change(crate::thread::Thread::cancel_turn);
@@ -210,7 +210,8 @@ impl ClientSession {
     /// Sets the mode of the session, with a config option or with `session/set_mode`, whichever the agent supports.
     ///
     /// # Errors
-    /// The agent has no modes, or not this mode; the agent returned an error; or the connection has ended.
+    /// The agent has no modes, or does not have the requested one; the agent returned an error; or the connection has
+    /// ended.
     pub async fn set_mode(&self, mode: &str) -> Result<()> {
         let option = self.thread.read(|thread| {
             let is_mode = |o: &&acp_wire::v1::SessionConfigOption| {
@@ -226,8 +227,8 @@ impl ClientSession {
         self.set_config_option(&option, mode).await
     }
 
-    /// Sets a config option. The thread shows the new value when this returns. A boolean may be passed as the string
-    /// `true` or `false`. See the specification's page "Session Config Options", "From the Client".
+    /// Sets a config option. When this method returns, the thread shows the new value. A boolean can be passed as the
+    /// string `true` or `false`. See the specification's page "Session Config Options", "From the Client".
     ///
     /// # Errors
     /// The option or the value does not exist ([`Error::InvalidRequest`], which lists the valid ones); the agent returned an
@@ -338,7 +339,7 @@ impl ClientSession {
     /// Closes the session (`session/close`). The agent cancels the turn and frees the resources of the session.
     ///
     /// # Errors
-    /// The agent does not support it, the agent returned an error, or the connection has ended.
+    /// The agent does not support the method, the agent returned an error, or the connection has ended.
     pub async fn close(&self) -> Result<()> {
         self.agent.require_method(CloseSessionRequest::METHOD)?;
         self.agent
@@ -349,7 +350,7 @@ impl ClientSession {
         Ok(())
     }
 
-    /// Checks that the agent accepts all of these content blocks. See the specification's page "Prompt Turn", "User
+    /// Checks that the agent accepts every content block of a prompt. See the specification's page "Prompt Turn", "User
     /// Message".
     pub(super) fn check_content(&self, content: &[ContentBlock]) -> Result<()> {
         let takes = &self.agent.capabilities().prompt_capabilities;
@@ -389,8 +390,8 @@ impl Drop for CancelOnDropGuard<'_> {
     }
 }
 
-/// The content of a prompt. A string (`session.prompt("…")`) or a list of content blocks converts to it. See the
-/// specification's page "Prompt Turn", "User Message".
+/// The content of a prompt. It can be created from a string (`session.prompt("…")`) or a list of content blocks. See
+/// the specification's page "Prompt Turn", "User Message".
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct PromptContent {

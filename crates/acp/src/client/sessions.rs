@@ -1,5 +1,5 @@
-//! The live client's sessions: the table of the client core behind a lock, with the client's own state of each session
-//! and who waits for its turn.
+//! The sessions of a live client: the table of the client core, behind a lock. It also contains the client's own state
+//! for each session, and the future that waits for the session's turn.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,7 +22,7 @@ use crate::update::Update;
 
 pub(crate) struct ClientSessions {
     table: Mutex<SessionTable<LiveSession>>,
-    /// The factory for the client's states. It must be called without any lock, because the client's code may use
+    /// The factory for the client's states. Do not hold a lock when calling it, because the client's code may use
     /// sessions.
     state_factory: StateFactory,
 }
@@ -30,14 +30,14 @@ pub(crate) struct ClientSessions {
 /// A session in the table of a live client.
 pub(crate) type ClientSessionEntry = SessionEntry<LiveSession>;
 
-/// What a live client keeps with a session.
+/// What a live client stores with each session: its own state and the turn.
 #[derive(Default)]
 pub(crate) struct LiveSession {
     /// The client's own state for the session, or `None` after the connection has closed.
     client_state: Option<ErasedState>,
-    /// The token of the current or the last turn, which is cancelled with the turn.
+    /// The token of the current or last turn, which is cancelled with the turn.
     turn: CancellationToken,
-    /// The sender that passes the turn's result to the waiting future, if the agent speaks version 2.
+    /// Passes the turn's result to the waiting future, if the agent speaks version 2.
     waiting: Option<oneshot::Sender<Result<StopReason>>>,
 }
 
@@ -57,23 +57,23 @@ impl FinishedTurn {
 impl Drop for FinishedTurn {
     fn drop(&mut self) {
         if let (Some(waiting), Some(end)) = (self.sender.take(), self.result.take()) {
-            // Fails if the future was dropped.
+            // This fails if the future was dropped.
             let _ = waiting.send(end);
         }
     }
 }
 
-/// An update that was applied to its session, to be delivered to the client.
+/// What to deliver to the client with an update that was applied to its session.
 pub(crate) struct ReceivedUpdate<S> {
     pub(crate) context: UpdateContext,
     /// The client's own state for the session. `None` if the connection has closed.
     pub(crate) client_state: Option<Arc<S>>,
-    /// The turn that the update has ended.
+    /// The turn that the update ended, if any.
     pub(crate) finished_turn: Option<FinishedTurn>,
 }
 
-/// A pending request that opens a session. For each such request, the agent may send requests for one session that is
-/// not known yet.
+/// A pending request that opens a session. Until it has a response, the agent may send requests for one unknown
+/// session.
 pub(crate) struct ClientSessionOpening {
     sessions: Arc<ClientSessions>,
     /// The id of the session, if it already exists.
@@ -100,7 +100,7 @@ impl ClientSessionEntry {
                 return Err("a turn is already running in this session");
             }
             if is_replaying {
-                return Err("the session is being loaded");
+                return Err("the session is still being loaded");
             }
             thread.begin_turn(prompt);
             Ok(())
@@ -109,7 +109,7 @@ impl ClientSessionEntry {
         Ok(())
     }
 
-    /// Applies an update to the thread. Returns the turn if the update ended it.
+    /// Applies an update to the thread. If the update ended the turn, returns the turn.
     fn receive_update(&mut self, update: &Update) -> Option<FinishedTurn> {
         let result = self.thread.change(|thread| thread.receive(update));
         if let Update::StateUpdate(state) = update
@@ -117,13 +117,13 @@ impl ClientSessionEntry {
             && self.kept.turn.is_cancelled()
             && !self.thread.read(Thread::is_turn_running)
         {
-            // The agent works on its own. An earlier cancel does not apply to this work.
+            // The agent has started work by itself. An earlier cancel does not apply to this work.
             self.kept.turn = CancellationToken::new();
         }
         Some(self.finished_turn(result?))
     }
 
-    /// Returns the turn, which has ended with this result.
+    /// Takes the ended turn, with its result and the future that waits for it.
     fn finished_turn(&mut self, result: TurnResult) -> FinishedTurn {
         FinishedTurn {
             result: Some(result.map_err(Error::Rpc)),
@@ -149,7 +149,7 @@ impl ClientSessionEntry {
 }
 
 impl ClientSessions {
-    /// Creates an empty table. `kept` is the size limit of each thread in bytes.
+    /// Creates an empty table. `kept` is the maximum size of each thread, in bytes.
     pub(crate) fn new<C: Client>(kept: usize, client: &Arc<C>) -> Self {
         Self {
             table: Mutex::new(SessionTable::new(kept)),
@@ -166,7 +166,7 @@ impl ClientSessions {
         self.lock().get(id)?.client_state::<C>()
     }
 
-    /// Returns the root session: this session, or the topmost parent of this subagent.
+    /// Returns the id of the root session: the session itself, or the topmost parent of a subagent.
     pub(crate) fn root_session(&self, id: &SessionId) -> SessionId {
         self.lock().root_session(id)
     }
@@ -183,8 +183,8 @@ impl ClientSessions {
             .map_err(|why| Error::InvalidRequest(why.to_owned()))
     }
 
-    /// Returns a receiver for the result of the running turn. It gets none if the session is closed or the turn fails
-    /// before the agent accepts the prompt.
+    /// Returns a receiver for the result of the running turn. The receiver gets no result if the session is closed, or
+    /// if the turn fails before the agent accepts the prompt.
     pub(crate) fn wait_for_turn(&self, id: &SessionId) -> oneshot::Receiver<Result<StopReason>> {
         let (sender, end) = oneshot::channel();
         if let Some(entry) = self.lock().get_mut(id) {
@@ -198,7 +198,7 @@ impl ClientSessions {
         self.lock().get(id)?.running_turn()
     }
 
-    /// Records that a version 2 agent has accepted the prompt as the message with this id. Returns the turn if it has
+    /// Records that a version 2 agent has accepted the prompt, and the id of its message. Returns the turn if it has
     /// already ended.
     pub(crate) fn accept_prompt(
         &self,
@@ -214,7 +214,7 @@ impl ClientSessions {
         Some(finished)
     }
 
-    /// Ends a session's turn.
+    /// Ends a session's turn, with its stop reason if it did not fail.
     pub(crate) fn end_turn(&self, id: &SessionId, stop_reason: Option<&StopReason>) {
         let end = |entry: &mut ClientSessionEntry| entry.end_turn(stop_reason);
         let was_running = self.lock().get_mut(id).is_some_and(end);
@@ -237,8 +237,8 @@ impl ClientSessions {
         }
     }
 
-    /// Applies an update to its session, and adds the session if it is unknown. Returns what to deliver to the client.
-    /// `None` if the update is for a session that is not open, and there is no room for it.
+    /// Applies an update to its session, and adds the session if it is unknown. Returns what to deliver to the client,
+    /// or `None` if the session is not open and the table has no room for it.
     pub(crate) fn receive_update<C: Client>(
         &self,
         id: &SessionId,
@@ -296,7 +296,7 @@ impl ClientSessions {
             ..ClientSessionEntry::default()
         };
         if let Some(before) = adopted.before {
-            // Its pending requests stay pending.
+            // The subagent's pending requests stay pending.
             entry.kept.turn = before.kept.turn;
             if let Some(client) = before.kept.client_state {
                 client.closed();
@@ -305,8 +305,9 @@ impl ClientSessions {
         self.add(child, entry, None);
     }
 
-    /// Applies a permission request to its session. Returns the request for the client, and the token that cancels it:
-    /// a subagent works for the turn of the root session. `None` if the session is not known.
+    /// Applies a permission request to its session. Returns the request for the client and the token that cancels it,
+    /// or `None` if the session is not known. The token belongs to the turn of the root session, for which a subagent
+    /// works.
     pub(crate) fn request_permission(
         &self,
         request: ReceivedPermissionRequest,
@@ -322,7 +323,7 @@ impl ClientSessions {
         Some((request, turn.unwrap_or_default()))
     }
 
-    /// Registers a request that opens a new session or the session with this id. Returns `None` if the session is
+    /// Registers a request that opens a session: the one with `id`, or a new one. Returns `None` if the session is
     /// already known.
     pub(crate) fn begin_opening(
         self: &Arc<Self>,
@@ -346,8 +347,8 @@ impl ClientSessions {
         Some(opening)
     }
 
-    /// Unregisters a request that opens a session, after its response or when it was dropped. Removes the provisional
-    /// sessions that it did not open.
+    /// Unregisters a request that opens a session, after its response has arrived or it was dropped. Removes the
+    /// provisional sessions that it did not open.
     fn end_opening(&self, id: Option<&SessionId>) {
         let gone: Vec<SessionId> = {
             let mut sessions = self.lock();
@@ -364,8 +365,8 @@ impl ClientSessions {
         }
     }
 
-    /// Returns `true` if the agent may send requests for this session, because the client has opened it or may be
-    /// opening it.
+    /// Returns `true` if the agent may send requests for a session. The client must have opened the session, or it may
+    /// be opening it.
     pub(crate) fn accepts_requests(&self, id: &SessionId) -> bool {
         {
             let mut sessions = self.lock();
@@ -398,7 +399,7 @@ impl ClientSessions {
         unopened: Option<UnopenedReason>,
     ) -> ThreadHandle {
         entry.kept.client_state = self.state_factory.create_state(id, &entry.thread);
-        // The client's state that is not needed is dropped after the lock is released.
+        // Drop the state that is not needed after the lock is released.
         let (thread, _unneeded) = self.lock().add(id, entry, unopened);
         thread
     }
@@ -410,7 +411,7 @@ impl ClientSessions {
     }
 
     /// Marks a session as opened and starts a replay, which replaces the thread's content. Returns the earlier state,
-    /// for [`undo_replay`](Self::undo_replay).
+    /// with which [`undo_replay`](Self::undo_replay) restores the session.
     pub(crate) fn begin_replay(&self, id: &SessionId) -> Option<ReplayBackup> {
         let subagents = self.lock().remove_subagents(id);
         close_sessions(subagents);
@@ -430,7 +431,7 @@ impl ClientSessions {
         }
     }
 
-    /// Applies what the agent reports when a session has been opened.
+    /// Applies the modes, options and commands that the agent reports when a session has been opened.
     pub(crate) fn announce(&self, id: &SessionId, announced: &SessionAnnouncement<'_>) {
         self.mark_opened(id);
         self.lock().announce(id, announced);
@@ -444,7 +445,7 @@ impl ClientSessions {
 
     /// Closes all sessions, because the connection has closed: turns fail, and the client's own states are dropped.
     pub(crate) fn close_all(&self, reason: &CloseReason) {
-        // These are dropped and notified after the lock is released.
+        // Drop and notify these after the lock is released.
         let mut over: Vec<FinishedTurn> = Vec::new();
         let mut states = Vec::new();
         for entry in self.lock().values_mut() {
@@ -467,7 +468,7 @@ impl ClientSessions {
     }
 }
 
-/// Cancels the turns of sessions that were removed, and tells the client's own states.
+/// Cancels the turns of removed sessions, and notifies the client's own states.
 fn close_sessions(removed: Vec<ClientSessionEntry>) {
     for entry in removed {
         entry.kept.turn.cancel();

@@ -30,11 +30,11 @@ pub(crate) struct ClientSide<C> {
     pub(crate) negotiated_version: NegotiatedVersion,
 }
 
-/// The context of an update: the session that it is for, and the session's thread.
+/// The context of an update: the session that has changed, and its thread.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct UpdateContext {
-    /// The id of the session.
+    /// The session that has changed.
     pub session_id: SessionId,
     /// The thread of the session, which already shows the update.
     pub thread: ThreadHandle,
@@ -42,8 +42,8 @@ pub struct UpdateContext {
     pub is_replay: bool,
 }
 
-/// An event to deliver to the client. Nearly all events are updates, which are not boxed, because that would cost an
-/// allocation each.
+/// An event to deliver to the client. Updates are not boxed, because nearly all events are updates, and each box would
+/// cost an allocation.
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum ClientEvent<S> {
     /// An update, with the client's own state for its session and the turn that the update ends, if any.
@@ -54,7 +54,7 @@ pub(crate) enum ClientEvent<S> {
 }
 
 impl<C: Client> ClientSide<C> {
-    /// Returns the client's capabilities: what the client implements, and what every thread supports.
+    /// Returns the client's capabilities: those that the client implements, and those that every thread has.
     pub(crate) fn capabilities(&self) -> ClientCapabilities {
         let offered = v1::AgentRequest::offered_by(self);
         let mut capabilities: ClientCapabilities = implemented_capabilities(&offered);
@@ -78,7 +78,7 @@ impl<C: Client> ClientSide<C> {
     }
 
     fn version(&self) -> ProtocolVersion {
-        // A message that arrives before the response to `initialize` can only be a mistake or a log line.
+        // A message before the response to `initialize` can only be a mistake or a log line.
         self.negotiated_version
             .get()
             .copied()
@@ -141,7 +141,7 @@ impl<C: Client> Handler for ClientSide<C> {
             let read = dialect::read_update(self.version(), params);
             read.map(|(id, update)| self.apply_update(conn, id, update))
         } else {
-            // The same in both versions.
+            // Both versions have the same notifications here.
             AgentNotification::read(method, params).map(|notification| match notification {
                 AgentNotification::CompleteElicitation(complete) => {
                     Some(ClientEvent::ElicitationCompleted(complete.elicitation_id))

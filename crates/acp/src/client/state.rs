@@ -1,4 +1,4 @@
-//! The client's state for each session. It is created when the session is first seen, and dropped when the session is
+//! A client's state for each session. It is created when the session is first seen, and dropped when the session is
 //! closed.
 
 use std::any::Any;
@@ -11,27 +11,27 @@ use crate::thread::ThreadHandle;
 
 /// A client's own data for one session, of type [`Client::State`].
 ///
-/// The state is created when the session is first seen. This may be before the agent has responded to the request
-/// that opens it, or for a session that only the agent has named, because agents may send updates before that
-/// response. It is passed to every call about the session. It is dropped when this client closes, deletes or archives
-/// the session, when opening it failed, or when the connection ends; a running call keeps it until it returns. A
-/// session that is loaded again while it is open keeps its state, but its subagents lose theirs. Messages for a
-/// session after it was closed create a new state.
+/// The state is created when the session is first seen. A session can be seen before the agent has responded to the
+/// request that opens it, because agents may send updates before the response. The state is passed to every call about
+/// the session. It is dropped when this client closes, deletes or archives the session, when opening the session
+/// failed, or when the connection ends. A running call keeps it until the call returns. A session that is loaded again
+/// while it is open keeps its state, but its subagents lose theirs. Messages for a session after it was closed create a
+/// new state.
 ///
 /// `()` is a state, for clients that store nothing.
 pub trait ClientState<C: ?Sized>: Send + Sync + 'static {
-    /// Creates the state when the session is first seen, before the client is called for the session. Must not block.
+    /// Creates the state when the session is first seen, before any other call about the session. Must not block.
     fn new(client: &C, session: &SessionId, thread: &ThreadHandle) -> Self;
 
-    /// Called when a turn that this client started has ended and the thread shows its end. `stop_reason` is `None` if
-    /// the turn failed. Also called if nobody waits for the turn any longer, and for each subagent of the session. When
-    /// the connection ends, this is called for sessions whose own turn was running. When a session is closed, only
-    /// [`closed`](Self::closed) is called. Must not block.
+    /// Handles the end of a turn that this client started. The thread already shows the end. `stop_reason` is `None` if
+    /// the turn failed. This is also called if nobody waits for the turn any longer, and for each subagent of the
+    /// session. When the connection ends, it is called for sessions whose own turn was running. When a session is
+    /// closed, only [`closed`](Self::closed) is called. Must not block.
     fn turn_ended(&self, stop_reason: Option<&StopReason>) {
         let _ = stop_reason;
     }
 
-    /// Called when the session was closed or the connection has ended. Stop here what the session has started, and not
+    /// Stops what the session has started, because the session was closed or the connection has ended. Do not do this
     /// when the state is dropped: calls that are still running keep the state, possibly for a long time. Must not
     /// block.
     fn closed(&self) {}
@@ -41,14 +41,15 @@ impl<C: ?Sized> ClientState<C> for () {
     fn new(_: &C, _: &SessionId, _: &ThreadHandle) -> Self {}
 }
 
-/// A factory for the states of a client's sessions. With it, the session table does not have to know the client's type.
+/// A factory for the states of a client's sessions. With the factory, the session table does not have to know the
+/// client's type.
 pub(super) struct StateFactory(Box<StateFn>);
 
 type StateFn = dyn Fn(&SessionId, &ThreadHandle) -> Option<ErasedState> + Send + Sync;
 
 impl StateFactory {
-    /// Creates the factory for this client. It does not keep the client alive, because the client may own the
-    /// connection, which owns the factory.
+    /// Creates a factory from a client. It does not keep the client alive, because the client may own the connection,
+    /// which owns the factory.
     pub(super) fn for_client<C: Client>(client: &Arc<C>) -> Self {
         let client = Arc::downgrade(client);
         Self(Box::new(move |session, thread| {
@@ -88,7 +89,7 @@ impl<C: Client> AnyState for TypedState<C> {
 }
 
 impl dyn AnyState {
-    /// Returns the state as its own type, or `None` if `C` is another client type, which does not happen.
+    /// Returns the state with its own type, or `None` if `C` is not the type of the client, which does not happen.
     pub(super) fn get<C: Client>(&self) -> Option<Arc<C::State>> {
         let state: &dyn Any = self;
         state

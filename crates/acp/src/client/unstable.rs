@@ -1,4 +1,4 @@
-//! Methods of a client that are not part of the protocol yet (feature `unstable`). See
+//! Requests of a client that are not part of the protocol yet (feature `unstable`). See
 //! `docs/decisions/0017-unstable-methods.md`.
 
 use acp_wire::v1::{self, CancelNotification, SessionId, SteerRequest, SteerResponse};
@@ -15,7 +15,7 @@ impl AgentConnection {
     /// Returns whether authentication is required, and the agent's accounts (`auth/status`).
     ///
     /// # Errors
-    /// The agent does not support it, the agent returned an error, or the connection has ended.
+    /// The agent does not support the method, the agent returned an error, or the connection has ended.
     pub async fn auth_status(&self) -> Result<v1::AuthStatusResponse> {
         self.require_method(v1::AuthStatusRequest::METHOD)?;
         let request = v1::AuthStatusRequest::new();
@@ -25,7 +25,7 @@ impl AgentConnection {
     /// Returns the model providers that the agent calls, with their URLs (`providers/list`).
     ///
     /// # Errors
-    /// The agent does not support it, the agent returned an error, or the connection has ended.
+    /// The agent does not support the method, the agent returned an error, or the connection has ended.
     pub async fn list_providers(&self) -> Result<Vec<v1::ProviderInfo>> {
         self.require_method(v1::ListProvidersRequest::METHOD)?;
         let request = v1::ListProvidersRequest::new();
@@ -33,29 +33,29 @@ impl AgentConnection {
     }
 
     /// Sets the URL and the headers with which the agent calls a provider (`providers/set`), in place of all its
-    /// earlier settings. The headers are sent to the agent, including any API keys in them.
+    /// previous settings. The headers are sent to the agent, including any API keys in them.
     ///
     /// # Errors
-    /// The agent does not support it, the agent returned an error, or the connection has ended.
+    /// The agent does not support the method, the agent returned an error, or the connection has ended.
     pub async fn set_provider(&self, request: &v1::SetProviderRequest) -> Result<()> {
         self.require_method(v1::SetProviderRequest::METHOD)?;
         self.connection().request(request).await.map(drop)
     }
 
-    /// Disables a provider, whose models the agent then no longer calls (`providers/disable`).
+    /// Disables a provider, so that the agent no longer calls its models (`providers/disable`).
     ///
     /// # Errors
-    /// The agent does not support it, the provider is required, or the connection has ended.
+    /// The agent does not support the method, the provider is required, or the connection has ended.
     pub async fn disable_provider(&self, provider: impl Into<v1::ProviderId>) -> Result<()> {
         self.require_method(v1::DisableProviderRequest::METHOD)?;
         let request = v1::DisableProviderRequest::new(provider);
         self.connection().request(&request).await.map(drop)
     }
 
-    /// Opens a new session that starts as a copy of another (`session/fork`).
+    /// Opens a new session that starts as a copy of an existing one (`session/fork`).
     ///
     /// # Errors
-    /// The agent does not support it, the agent returned an error, or the connection has ended.
+    /// The agent does not support the method, the agent returned an error, or the connection has ended.
     pub async fn fork_session(
         &self,
         id: impl Into<SessionId>,
@@ -74,7 +74,7 @@ impl AgentConnection {
     /// session if it is open.
     ///
     /// # Errors
-    /// The agent does not support it, the agent returned an error, or the connection has ended.
+    /// The agent does not support the method, the agent returned an error, or the connection has ended.
     pub async fn archive_session(&self, id: &SessionId) -> Result<()> {
         self.require_method(v1::ArchiveSessionRequest::METHOD)?;
         let request = v1::ArchiveSessionRequest::new(id);
@@ -86,18 +86,18 @@ impl AgentConnection {
     /// Unarchives a session (`session/unarchive`), which shows it in lists again without opening it.
     ///
     /// # Errors
-    /// The agent does not support it, the agent returned an error, or the connection has ended.
+    /// The agent does not support the method, the agent returned an error, or the connection has ended.
     pub async fn unarchive_session(&self, id: &SessionId) -> Result<()> {
         self.require_method(v1::UnarchiveSessionRequest::METHOD)?;
         let request = v1::UnarchiveSessionRequest::new(id);
         self.connection().request(&request).await.map(drop)
     }
 
-    /// Returns whether the agent has a session in memory and, in version 2, what it is doing there (`session/status`).
-    /// A session in memory is not necessarily open on this connection.
+    /// Returns whether the agent has a session in memory and, in version 2, what it is doing in the session
+    /// (`session/status`). A session in memory is not necessarily open on this connection.
     ///
     /// # Errors
-    /// The agent does not support it, the session does not exist, or the connection has ended.
+    /// The agent does not support the method, the session does not exist, or the connection has ended.
     pub async fn session_status(&self, id: &SessionId) -> Result<v2::SessionStatusResponse> {
         self.require_method(v1::SessionStatusRequest::METHOD)?;
         if self.speaks_v2() {
@@ -115,7 +115,7 @@ impl AgentConnection {
     /// agent stored it, possibly trimmed or truncated.
     ///
     /// # Errors
-    /// The agent does not support it, the agent returned an error, or the connection has ended.
+    /// The agent does not support the method, the agent returned an error, or the connection has ended.
     pub async fn set_session_title(
         &self,
         id: &SessionId,
@@ -136,12 +136,12 @@ impl AgentConnection {
 impl ClientSession {
     /// Sends a message to the running turn (`_session/steering`, an extension that several agents support; see
     /// [`AgentConnection::supports_steering`]). Unless the outcome is
-    /// [`SteeringOutcome::PromptRequired`](acp_wire::v1::SteeringOutcome::PromptRequired), the agent has the message,
-    /// so do not send it again. In version 1, the thread shows the message only if the agent sends it back as an
-    /// update.
+    /// [`SteeringOutcome::PromptRequired`](acp_wire::v1::SteeringOutcome::PromptRequired), the agent has accepted the
+    /// message, so do not send it again. In version 1, the thread shows the message only if the agent sends it back as
+    /// an update.
     ///
     /// # Errors
-    /// The agent does not support it, or does not accept such content
+    /// The agent does not support the extension or does not accept the content
     /// ([`Error::Unsupported`](crate::Error::Unsupported)); the agent returned an error; or the connection has ended.
     pub async fn steer(&self, prompt: impl Into<PromptContent>) -> Result<SteerResponse> {
         let prompt = prompt.into();
@@ -160,7 +160,7 @@ impl ClientSession {
     /// The agent reports the cancellation with an update.
     ///
     /// # Errors
-    /// The agent does not declare that this subagent can be cancelled, or the connection has ended.
+    /// The agent does not declare that the subagent can be cancelled, or the connection has ended.
     pub async fn cancel_subagent(&self, id: impl Into<SessionId>) -> Result<()> {
         let id = id.into();
         let subagent = self.thread().read(|thread| {

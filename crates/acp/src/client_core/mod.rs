@@ -1,8 +1,9 @@
 //! What a client knows of its sessions, without I/O or an executor: the core of the live client, and of programs that
-//! follow a connection by its messages ([`Observer`]).
+//! follow a connection from outside ([`Observer`]).
 //!
-//! [`SessionTable`] has the sessions. Its owner locks it. Whether a turn runs is known by the session's [`Thread`](crate::Thread) alone.
-//! Everything here takes typed messages of either version. See `docs/decisions/0018-the-client-core.md`.
+//! [`SessionTable`] contains the sessions. Its owner locks it. Only the session's [`Thread`](crate::Thread) knows
+//! whether a turn is running. All of this code works on typed messages of either version. See
+//! `docs/decisions/0018-the-client-core.md`.
 
 mod observer;
 mod permission;

@@ -1,4 +1,4 @@
-//! Following a connection by the messages of both sides.
+//! Follows a connection by the messages of client and agent.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,18 +17,18 @@ use crate::dialect;
 use crate::thread::{DEFAULT_LIMIT_BYTES, Thread, ThreadHandle, TurnResult};
 use crate::update::Update;
 
-/// The limit of remembered pending requests of each side.
+/// The maximum number of pending requests that are stored for each side.
 const MAX_PENDING_REQUESTS: usize = 8 * 1024;
 
-/// Follows a connection by the messages of both sides, and keeps what the client sees of each session.
+/// An observer of a connection. From the messages of client and agent, it builds what the client sees of each session.
 ///
-/// For programs that are neither the client nor the agent, such as one that shows a recorded connection. They give the
-/// observer each message in its order; the version is read from the response to `initialize`. Messages that cannot be
-/// read change nothing.
+/// It is for programs that are neither the client nor the agent, such as one that shows a recorded connection. Pass it
+/// all messages in order. It reads the version from the response to `initialize`. Messages that cannot be read change
+/// nothing.
 pub struct Observer {
     version: ProtocolVersion,
     sessions: SessionTable<()>,
-    /// All sessions so far, including subagents that a replay has removed.
+    /// The ids of all sessions so far, including subagents that a replay has removed.
     seen: HashSet<SessionId>,
     max_sessions: usize,
     has_ignored_sessions: bool,
@@ -36,19 +36,19 @@ pub struct Observer {
     agent_requests: HashMap<RequestId, ResponseObserver>,
 }
 
-/// What a message changed in a session.
+/// The change that a message made in a session.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ObservedChange {
-    /// The id of the session.
+    /// The session that has changed.
     pub session_id: SessionId,
     /// The session's thread, which already shows the change.
     pub thread: ThreadHandle,
-    /// What has changed besides the thread.
+    /// The event that happened besides the change of the thread, if any.
     pub event: Option<ObservedEvent>,
 }
 
-/// An event in a session that its thread does not keep.
+/// An event in a session that its thread does not contain.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ObservedEvent {
@@ -64,7 +64,7 @@ pub enum ObservedEvent {
     ReplayFailed,
 }
 
-/// What is done when a pending request has a response.
+/// A callback for the response to a pending request.
 type ResponseObserver =
     Box<dyn FnOnce(&mut Observer, ObservedResponse<'_>) -> Option<ObservedChange> + Send + Sync>;
 
@@ -80,7 +80,7 @@ impl std::fmt::Debug for Observer {
 }
 
 impl Observer {
-    /// Creates an observer for up to this many sessions. Messages for further sessions are ignored.
+    /// Creates an observer that follows up to `max_sessions` sessions. Messages for further sessions are ignored.
     #[must_use]
     pub fn new(max_sessions: usize) -> Self {
         Self {
@@ -94,7 +94,7 @@ impl Observer {
         }
     }
 
-    /// Returns `true` if there were more sessions than the limit.
+    /// Returns `true` if sessions were ignored because there were more than the limit.
     #[must_use]
     pub fn has_ignored_sessions(&self) -> bool {
         self.has_ignored_sessions
@@ -110,7 +110,7 @@ impl Observer {
                 }
                 change
             }
-            // The same in both versions.
+            // Both versions have the same notifications here.
             Incoming::Notification { method, params } => {
                 match v1::ClientNotification::read(method, *params).ok()? {
                     v1::ClientNotification::Cancel(cancel) => {
@@ -167,7 +167,7 @@ impl Observer {
         }
         self.seen.insert(id.clone());
         let (thread, _) = self.sessions.add(id, entry, None);
-        // The number of sessions is limited, so a subagent's thread may be as large as any other.
+        // The number of sessions is limited, so a subagent's thread can be as large as any other.
         thread.change(|thread| thread.set_limit(DEFAULT_LIMIT_BYTES));
         Some(())
     }
@@ -319,7 +319,7 @@ impl Observer {
                 return on_success(this, result);
             }
             this.sessions.get_mut(&id)?.is_replaying = false;
-            // A session that was not there before shows what was replayed of it.
+            // A session that was not in the table before keeps what was replayed.
             this.sessions.restore(&id, before.filter(|_| is_known)?);
             this.change(id, |_| Some(ObservedEvent::ReplayFailed))
         };
@@ -400,7 +400,7 @@ impl Observer {
     }
 }
 
-/// Opens the session that the request is about, or the one that the response names.
+/// Returns a callback that opens the session with `id`, or the one that the response names.
 fn on_opened<R: Request<Response: OpenSessionResult>>(
     _: &R,
     id: Option<&SessionId>,
@@ -415,7 +415,7 @@ fn on_opened<R: Request<Response: OpenSessionResult>>(
     })
 }
 
-/// Changes the thread of a session with what the response says.
+/// Returns a callback that changes the thread of a session according to the response.
 fn on_thread_response<R: Request>(
     id: SessionId,
     change: impl FnOnce(&mut Thread, R::Response) + Send + Sync + 'static,
@@ -456,8 +456,8 @@ fn parse_result<R: Request>(result: &RawValue) -> Result<R::Response, jsonrpc::E
     response.map_err(|error| jsonrpc::Error::internal(error.to_string()))
 }
 
-/// Reads the version from the response to `initialize`. Some agents return whatever version was requested; the fields of
-/// the response show which one they speak.
+/// Reads the version from the response to `initialize`. Some agents return whatever version was requested. The fields
+/// of the response show which version they speak.
 fn spoken_version(result: &RawValue) -> ProtocolVersion {
     let response: RawObject = serde_json::from_str(result.get()).unwrap_or_default();
     let version = response.read::<InitializeResponse>();

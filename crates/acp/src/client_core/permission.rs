@@ -1,4 +1,4 @@
-//! Permission requests: Tool calls, "Requesting Permission".
+//! Permission requests, completed with what is known of the tool call and the subagent.
 
 use acp_wire::v1::{
     self, PermissionOption, RequestPermissionOutcome, SessionId, ToolCallUpdate, ToolKind,
@@ -13,30 +13,30 @@ use crate::update::ToolCallPatch;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PermissionRequest {
-    /// The id of the session.
+    /// The session that the request comes from, which may be a subagent's.
     pub session_id: SessionId,
-    /// The id of the session that the user has opened: this session, or the root session of the requesting subagent.
+    /// The session that the user has opened: the requesting session itself, or the root session of a subagent.
     pub root_session_id: SessionId,
-    /// The name of the subagent that sent the request, if a subagent did.
+    /// The name of the subagent that sent the request. `None` if the request does not come from a subagent.
     pub subagent: Option<String>,
     /// The question to show to the user. Empty if the agent sent none.
     pub title: String,
     /// Why the agent needs the permission, if it says so.
     pub description: Option<String>,
     /// The tool call, with everything that was reported about it so far. If a version 2 agent requests permission for
-    /// something else, this is a tool call that stands for it.
+    /// something else, this tool call stands for it.
     pub tool_call: ThreadToolCall,
     /// The command that would run, if a version 2 agent requests permission for a command.
     pub command: Option<CommandPermissionSubject>,
     /// The options that the user can choose from.
     pub options: Vec<PermissionOption>,
-    /// The thread of the session.
+    /// The thread of the requesting session.
     pub thread: ThreadHandle,
 }
 
 impl PermissionRequest {
     /// Creates a request that does not come from an agent. The root session and the subagent are read from the thread,
-    /// so the caller must not hold the lock of this thread ([`ThreadHandle::read`]) or of any thread above it.
+    /// so the caller must not hold the lock of the thread ([`ThreadHandle::read`]) or of any thread above it.
     pub fn new(
         session_id: impl Into<SessionId>,
         tool_call: &ToolCallUpdate,
@@ -64,22 +64,20 @@ impl PermissionRequest {
         }
     }
 
-    /// Returns what kind of tool it is. This is a hint from the agent, not a guarantee.
+    /// Returns what the tool does, such as reading or editing. This is a hint from the agent, not a guarantee.
     #[must_use]
     pub fn kind(&self) -> &ToolKind {
         &self.tool_call.kind
     }
 
-    /// Returns the outcome that selects an option to allow the call, preferably once. Returns `Cancelled` if there is
-    /// no such option.
+    /// Returns the outcome that allows the call, preferably once. Returns `Cancelled` if no option allows it.
     #[must_use]
     pub fn allow(&self) -> RequestPermissionOutcome {
         use acp_wire::v1::PermissionOptionKind::{AllowAlways, AllowOnce};
         self.select_first([AllowOnce, AllowAlways])
     }
 
-    /// Returns the outcome that selects an option to reject the call, preferably once. Returns `Cancelled` if there is
-    /// no such option.
+    /// Returns the outcome that rejects the call, preferably once. Returns `Cancelled` if no option rejects it.
     #[must_use]
     pub fn reject(&self) -> RequestPermissionOutcome {
         use acp_wire::v1::PermissionOptionKind::{RejectAlways, RejectOnce};
@@ -102,7 +100,7 @@ impl PermissionRequest {
 /// A permission request as received, independent of the protocol version.
 pub(crate) struct ReceivedPermissionRequest {
     pub(crate) session_id: SessionId,
-    /// The question. `None` means that it is the title of the tool call.
+    /// The question to show to the user. If `None`, the title of the tool call is the question.
     title: Option<String>,
     description: Option<String>,
     tool_call: Option<ToolCallPatch>,
@@ -159,7 +157,7 @@ impl<S> SessionTable<S> {
             None => command_call.and_then(|id| thread.read(|thread| thread.tool_call(id).cloned())),
         };
         let tool_call = tool_call.unwrap_or_else(|| {
-            // The call is not in the thread, so it may have an empty id.
+            // The call is not in the thread, so its id can be empty.
             let id = command_call.cloned();
             let mut call = ThreadToolCall::new(id.unwrap_or_else(|| "".into()));
             call.title = request.title.clone().unwrap_or_default();

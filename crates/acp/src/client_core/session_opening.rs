@@ -1,4 +1,4 @@
-//! What an agent reports when a session has been opened.
+//! The modes, options and commands that an agent reports when a session has been opened.
 
 use std::borrow::Cow;
 
@@ -32,9 +32,9 @@ impl SessionAnnouncement<'_> {
 
 /// A response to a request that opens a session.
 pub(crate) trait OpenSessionResult {
-    /// Returns the id of the session, if the response is to a request for a new one.
+    /// Returns the id of the new session. `None` if the request opened an existing one.
     fn new_session(&self) -> Option<&SessionId>;
-    /// Returns what the agent reports of the session.
+    /// Returns the modes, models, options and commands that the response contains.
     fn announcement(&self) -> SessionAnnouncement<'_>;
 }
 

@@ -1,4 +1,4 @@
-//! The table of sessions: which are known, open, being replayed, and subagents of others.
+//! The table of sessions: which are known, which are open, which are being replayed, and which are subagents.
 
 use std::collections::HashMap;
 
@@ -8,16 +8,16 @@ use super::session_opening::SessionAnnouncement;
 use crate::thread::{Thread, ThreadHandle};
 
 /// The maximum number of sessions in the table that the client has not opened. Agents may send updates of a session
-/// before the response with its id. The limit keeps an agent that invents sessions from filling the memory.
+/// before the response with its id. The limit prevents an agent that invents sessions from filling the memory.
 pub(crate) const MAX_UNOPENED_SESSIONS: usize = 64;
 
-/// The sessions of a connection. `S` is what the owner of the table keeps with each session.
+/// The sessions of a connection. `S` is the data that the owner of the table stores with each session.
 #[derive(Debug)]
 pub(crate) struct SessionTable<S> {
     pub(super) entries: HashMap<SessionId, SessionEntry<S>>,
     /// The sessions that the client has not opened.
     unopened: HashMap<SessionId, UnopenedReason>,
-    /// The parent of each subagent. Their number is limited.
+    /// The parent of each subagent. The number of subagents is limited.
     pub(super) parents: HashMap<SessionId, SessionId>,
     /// The size limit of a thread, in bytes.
     thread_limit: usize,
@@ -25,12 +25,12 @@ pub(crate) struct SessionTable<S> {
     pub(crate) opening_count: usize,
 }
 
-/// A session in the table.
+/// A session in the table: its thread, and the data of the table's owner.
 #[derive(Debug, Default)]
 pub(crate) struct SessionEntry<S> {
     pub(crate) thread: ThreadHandle,
     pub(crate) is_replaying: bool,
-    /// What the owner of the table keeps with the session.
+    /// The data that the owner of the table stores with the session.
     pub(crate) kept: S,
 }
 
@@ -39,7 +39,8 @@ pub(crate) struct SessionEntry<S> {
 pub(crate) enum UnopenedReason {
     /// The agent has sent an update for the session.
     Unclaimed,
-    /// The client may be opening the session. There are no more of these than pending requests that open a session.
+    /// The client may be opening the session. There is at most one of these for each pending request that opens a
+    /// session.
     Provisional,
 }
 
@@ -53,7 +54,7 @@ pub(crate) struct ReplayBackup {
 }
 
 impl<S> SessionTable<S> {
-    /// Creates an empty table. Each thread stores up to `thread_limit` bytes.
+    /// Creates an empty table. `thread_limit` is the maximum size of each thread, in bytes.
     pub(crate) fn new(thread_limit: usize) -> Self {
         Self {
             entries: HashMap::new(),
@@ -81,12 +82,12 @@ impl<S> SessionTable<S> {
         self.entries.contains_key(id) && !self.unopened.contains_key(id)
     }
 
-    /// Returns why this session is in the table although it is not open.
+    /// Returns why a session is in the table although it is not open, or `None` if it is open or unknown.
     pub(crate) fn unopened(&self, id: &SessionId) -> Option<UnopenedReason> {
         self.unopened.get(id).copied()
     }
 
-    /// Returns the ids of the unopened sessions of this kind.
+    /// Returns the ids of the sessions that are unopened for the given reason.
     pub(crate) fn unopened_ids(&self, kind: UnopenedReason) -> impl Iterator<Item = &SessionId> {
         let all = self.unopened.iter();
         all.filter(move |(_, other)| **other == kind)
@@ -97,7 +98,7 @@ impl<S> SessionTable<S> {
         self.unopened.insert(id.clone(), kind);
     }
 
-    /// Adds a session, unless it is known. Returns the session's thread, and `entry` if it was not added.
+    /// Adds a session, unless it is known. Returns the session's thread, and also `entry` if it was not added.
     pub(crate) fn add(
         &mut self,
         id: &SessionId,
@@ -122,8 +123,8 @@ impl<S> SessionTable<S> {
         (thread, None)
     }
 
-    /// Returns the size limit of a session's thread. All unopened sessions together may store as much as one opened
-    /// session, and so may all subagents.
+    /// Returns the size limit of a session's thread. All unopened sessions together can be as large as one opened
+    /// session. The same holds for all subagents together.
     fn thread_limit(&self, id: &SessionId, unopened: Option<UnopenedReason>) -> usize {
         if unopened.is_none() && !self.parents.contains_key(id) {
             self.thread_limit
@@ -134,7 +135,7 @@ impl<S> SessionTable<S> {
 
     /// Marks a session as opened by the client. Returns its thread, if it is known.
     pub(crate) fn claim(&mut self, id: &SessionId) -> Option<ThreadHandle> {
-        // Opening a session takes precedence over its announcement as a subagent: it becomes a root session.
+        // A subagent that the client opens becomes a root session.
         let is_new_root = self.unopened.contains_key(id) || self.parents.contains_key(id);
         if is_new_root {
             self.unopened.remove(id);
@@ -147,7 +148,7 @@ impl<S> SessionTable<S> {
         Some(thread)
     }
 
-    /// Starts a replay, which replaces the thread's content. Returns the earlier state, for
+    /// Starts a replay, which replaces the thread's content. Returns the earlier state, to pass to
     /// [`restore`](Self::restore), or `None` if the session is not known.
     pub(crate) fn begin_replay(&mut self, id: &SessionId) -> Option<ReplayBackup> {
         let entry = self.entries.get_mut(id)?;
@@ -161,7 +162,7 @@ impl<S> SessionTable<S> {
         Some(backup)
     }
 
-    /// Restores a session to its earlier state after the replay failed.
+    /// Restores a session to its earlier state, after a replay has failed.
     pub(crate) fn restore(&mut self, id: &SessionId, before: ReplayBackup) {
         let unopened = before.unopened.map(|kind| (id.clone(), kind));
         self.unopened.extend(unopened);
@@ -175,7 +176,7 @@ impl<S> SessionTable<S> {
         }
     }
 
-    /// Applies what the agent reports when a session has been opened. Ends the replay.
+    /// Applies what the agent reports when a session has been opened, and ends the replay.
     pub(crate) fn announce(&mut self, id: &SessionId, announced: &SessionAnnouncement<'_>) {
         for child in self.descendants(id) {
             if let Some(child) = self.entries.get_mut(&child) {

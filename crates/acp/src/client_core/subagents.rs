@@ -1,32 +1,33 @@
-//! The subagents in the table of sessions: `subagent_update`.
+//! The subagents in the table of sessions, which `subagent_update` announces.
 //!
-//! A subagent that an open session announces is an open session, too. Its items are shown in its parent's thread, and
-//! its requests are handled. The number of subagents is limited: further ones are shown, but not their updates.
+//! A subagent that an open session announces is also an open session. Its items are shown in its parent's thread, and
+//! its requests are handled. The number of subagents is limited. Subagents beyond the limit are shown, but their
+//! updates are not.
 
 use acp_wire::v1::SessionId;
 
 use super::session_table::{MAX_UNOPENED_SESSIONS, SessionEntry, SessionTable};
 use crate::thread::{Thread, ThreadHandle};
 
-/// The maximum number of subagents of a connection. All their threads together may be as large as the thread of one
+/// The maximum number of subagents of a connection. Together, their threads can be as large as the thread of one
 /// session.
 const MAX_SUBAGENTS: usize = MAX_UNOPENED_SESSIONS;
 
-/// How deep subagents may be nested.
+/// The maximum number of levels to which subagents can be nested.
 const MAX_DEPTH: usize = 16;
 
 /// A subagent that was announced, to be added to the table.
 pub(crate) struct AdoptedSubagent<S> {
-    /// The thread that its parent shows.
+    /// The subagent's thread, which its parent shows.
     pub(crate) thread: ThreadHandle,
     pub(crate) is_replaying: bool,
-    /// The session as it was while nobody had opened it.
+    /// The entry of the subagent's session from before it was announced, if there was one.
     pub(crate) before: Option<SessionEntry<S>>,
 }
 
 impl<S> SessionTable<S> {
-    /// Makes a session the subagent of another that has announced it. Returns `None` if it is open already, or cannot
-    /// be a subagent.
+    /// Makes a session the subagent of the session that has announced it. Returns `None` if the session is already open
+    /// or cannot be a subagent.
     pub(crate) fn adopt(
         &mut self,
         parent: &SessionId,
@@ -45,7 +46,7 @@ impl<S> SessionTable<S> {
         let thread = above.thread.read(announced)?;
         thread.set_parent(&above.thread, parent, child);
         let is_replaying = above.is_replaying;
-        // The session now gets the thread that its parent shows.
+        // From now on, the session has the thread that its parent shows.
         let before = self.remove_one(child);
         self.parents.insert(child.clone(), parent.clone());
         Some(AdoptedSubagent {
@@ -55,7 +56,7 @@ impl<S> SessionTable<S> {
         })
     }
 
-    /// Returns the id of a session, of its parent, and so on up to the root session.
+    /// Returns the ids of a session, its parent, and so on up to the root session.
     fn ancestors(&self, id: &SessionId) -> impl Iterator<Item = SessionId> {
         let parent = |id: &SessionId| self.parents.get(id).cloned();
         std::iter::successors(Some(id.clone()), parent).take(MAX_DEPTH + 1)
@@ -81,8 +82,8 @@ impl<S> SessionTable<S> {
         children.collect()
     }
 
-    /// Returns the id of the root session, which the user has opened: that of this session, or of the topmost parent of
-    /// this subagent.
+    /// Returns the id of the root session, which the user has opened: the session itself, or the topmost parent of a
+    /// subagent.
     pub(crate) fn root_session(&self, id: &SessionId) -> SessionId {
         self.ancestors(id).last().unwrap_or_else(|| id.clone())
     }
@@ -92,7 +93,7 @@ impl<S> SessionTable<S> {
         let parent = self.entries.get(self.parents.get(id)?)?;
         let name = |thread: &Thread| Some(thread.subagent(id)?.name().to_owned());
         let name = parent.thread.read(name);
-        // The subagent's item may have been dropped.
+        // The subagent's item may have been dropped from the thread.
         Some(name.unwrap_or_else(|| id.to_string()))
     }
 }

@@ -1,8 +1,8 @@
 //! The driver: the future that reads, writes and runs handlers.
 //!
-//! Nothing of a connection runs anywhere else, so the library needs no particular runtime: the thread and the
-//! executor are those that poll the driver. [`Options::spawn_work`](crate::Options::spawn_work) moves turns,
-//! requests that have to wait, and writing from the driver to an executor.
+//! No part of a connection runs anywhere else, so the library needs no particular runtime: everything runs on the
+//! thread and the executor that poll the driver. [`Options::spawn_work`](crate::Options::spawn_work) moves three things
+//! from the driver to an executor: turns, requests that have to wait, and writing.
 //!
 //! The futures are in a `FuturesUnordered`, so that each is polled only after it was woken.
 
@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use super::Connection;
 use crate::error::CloseReason;
 
-/// A future that the driver polls. If it returns a reason, the connection has ended.
+/// A future that the driver polls. If it returns a reason, the connection has ended for that reason.
 type DriverFuture = Pin<Box<dyn Future<Output = Option<CloseReason>> + Send>>;
 
 /// A task that runs on the caller's executor.
@@ -29,15 +29,15 @@ pub(super) type SpawnedTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// A function that starts a task on an executor.
 pub(crate) type SpawnFn = Arc<dyn Fn(SpawnedTask) + Send + Sync>;
 
-/// How many times per poll the driver looks for new tasks before it yields to its executor.
+/// The maximum number of times per poll that the driver looks for new tasks before it yields to its executor.
 const MAX_POLL_ROUNDS: usize = 64;
 
-/// The future that runs a connection: it reads, writes and calls handlers. Nothing happens unless it is polled. When
-/// the connection has ended, it returns the reason.
+/// The future that runs a connection: it reads, writes and calls handlers. Nothing happens unless it is polled. It
+/// resolves to the reason why the connection ended.
 ///
-/// Spawn it, or use [`run`](Self::run) to do other work beside it. Dropping it ends the connection at once: pending
-/// requests fail, and unwritten messages are lost. Its work is dropped with it; work that was [spawned
-/// elsewhere](crate::Options::spawn_work) ends when it is next polled.
+/// Spawn the driver, or use [`run`](Self::run) to do other work beside it. Dropping the driver ends the connection at
+/// once: pending requests fail, and unwritten messages are lost. Work of the connection is dropped with the driver.
+/// Work that was [spawned elsewhere](crate::Options::spawn_work) ends when it is next polled.
 ///
 /// In a tokio runtime, timers must be enabled (`enable_time`), because the end of a connection uses timeouts.
 #[must_use = "a connection makes no progress unless its driver is polled"]
@@ -70,8 +70,8 @@ impl Driver {
         }
     }
 
-    /// Drives the connection while `work` runs, then closes it and drives it until it has ended. Messages that were
-    /// sent before are still written, for up to two seconds.
+    /// Drives the connection while `work` runs, and then closes the connection and drives it until it has ended.
+    /// Messages that were already sent are still written, for up to two seconds.
     ///
     /// ```
     /// # use acp::testing::{NoopClient, PromptAgent};
@@ -99,14 +99,14 @@ impl Driver {
         }
     }
 
-    /// Takes new tasks from the queue into the driver.
+    /// Moves new tasks from the queue into the driver.
     fn take_new_tasks(&mut self) {
         self.futures.extend(self.conn.0.tasks.take_new_tasks());
     }
 
-    /// Drops all remaining work, and notifies everyone who waits for the connection to end.
+    /// Drops all remaining work, and wakes everything that waits for the connection to end.
     fn end(&mut self, reason: CloseReason) {
-        // Close the queue first: dropping the futures may start new tasks, which would never run.
+        // Close the queue first: dropping the futures can start new tasks, which would never run.
         self.conn.0.tasks.close();
         self.futures.clear();
         self.close_reason = Some(reason.clone());
@@ -135,7 +135,7 @@ impl Future for Driver {
                     return Poll::Ready(CloseReason::Local);
                 }
                 Poll::Pending if self.conn.0.tasks.set_waker(cx.waker()) => return Poll::Pending,
-                // A task was started meanwhile.
+                // A task was started in the meantime.
                 Poll::Pending => {}
             }
         }
@@ -152,17 +152,17 @@ impl Drop for Driver {
     }
 }
 
-/// The tasks of a connection besides reading: writing, and the work on requests.
+/// The tasks of a connection except for reading: writing, and the work on requests.
 pub(crate) struct Tasks {
     queue: Mutex<DriverQueue>,
-    /// The number of running tasks that must end before the connection does.
+    /// The number of running tasks that must end before the connection ends.
     running_count: watch::Sender<usize>,
     spawn_fn: Option<SpawnFn>,
 }
 
 #[derive(Default)]
 struct DriverQueue {
-    /// Tasks that the driver has not taken yet.
+    /// Started tasks that are not in the driver yet.
     new_tasks: Vec<DriverFuture>,
     /// The driver's waker, while the driver is not being polled.
     waker: Option<Waker>,
@@ -180,7 +180,7 @@ impl Drop for TaskCounter {
 }
 
 impl Tasks {
-    /// Creates an empty set of tasks, which `spawn` runs if it is set.
+    /// Creates an empty set of tasks. If `spawn` is set, it runs the tasks on the caller's executor.
     pub(super) fn new(spawn: Option<SpawnFn>) -> Self {
         Self {
             queue: Mutex::default(),
@@ -193,7 +193,7 @@ impl Tasks {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a task that must end before the connection does. If the task panics, nothing else is affected.
+    /// Starts a task that must end before the connection ends. A panic affects only this task.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.running_count.send_modify(|running| *running += 1);
         let running = TaskCounter(self.running_count.clone());
@@ -203,7 +203,7 @@ impl Tasks {
         });
     }
 
-    /// Starts a task that need not end before the connection does. If the task panics, nothing else is affected.
+    /// Starts a task that the end of the connection does not wait for. A panic affects only this task.
     pub(super) fn spawn_detached(&self, task: impl Future<Output = ()> + Send + 'static) {
         let task = AssertUnwindSafe(task).catch_unwind().map(|done| {
             if done.is_err() {
@@ -227,7 +227,7 @@ impl Tasks {
         }
     }
 
-    /// Takes the tasks that were started since the last call. Removes the waker, because the driver is being polled.
+    /// Returns the tasks that were started since the last call. Removes the waker, because the driver is being polled.
     fn take_new_tasks(&self) -> Vec<DriverFuture> {
         let (new, waker) = {
             let mut queue = self.lock();
@@ -237,7 +237,7 @@ impl Tasks {
         new
     }
 
-    /// Sets the waker to call when a task is started. Returns `false` if one was started in the meantime.
+    /// Sets the waker to call when a task is started. Returns `false` if a task was started in the meantime.
     fn set_waker(&self, waker: &Waker) -> bool {
         let waker = waker.clone();
         let mut queue = self.lock();
@@ -251,20 +251,20 @@ impl Tasks {
     /// Waits until all tasks have ended, except for detached ones.
     pub(super) async fn wait(&self) {
         let mut running = self.running_count.subscribe();
-        // Cannot fail: `self` holds the sender.
+        // This cannot fail, because `self` holds the sender.
         let _ = running.wait_for(|running| *running == 0).await;
     }
 
     /// Closes the queue, because the driver has ended.
     fn close(&self) {
         self.lock().is_closed = true;
-        // After the lock is released: dropping tasks may start others.
+        // Release the lock first: dropping tasks can start others.
         drop(self.take_new_tasks());
     }
 }
 
-/// Sleeps for `time`. In a tokio runtime, this uses tokio's timer, which tests can pause, and otherwise the timer
-/// thread of `futures-timer`.
+/// Sleeps for `time`. Uses tokio's timer in a tokio runtime, so that tests can pause it, and the timer thread of
+/// `futures-timer` elsewhere.
 async fn sleep(time: Duration) {
     if tokio::runtime::Handle::try_current().is_ok() {
         tokio::time::sleep(time).await;
@@ -273,7 +273,7 @@ async fn sleep(time: Duration) {
     }
 }
 
-/// Returns the result of `work`, or `None` if it takes longer than `time`.
+/// Returns the result of `work`, or `None` if `work` takes longer than `time`.
 pub(crate) async fn timeout<T>(time: Duration, work: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
         biased;

@@ -1,23 +1,23 @@
-//! Splits bytes into lines: one message per line.
+//! Splits input into lines, each of which is one message.
 //!
-//! Accepts `\n` and `\r\n` and skips empty lines. Of a line over the limit, only the start and the end are kept, to
-//! detect the message's type and id; the rest is dropped as it arrives. If a response has a large text, the text is
-//! extracted as it arrives.
+//! Lines end in `\n` or `\r\n`. Empty lines are skipped. If a line is longer than the limit, only its start and end are
+//! kept, to find the message's type and id, and the rest is dropped as it arrives. If a response has a large text, the
+//! text is extracted as it arrives.
 
 use std::ops::Range;
 
 pub(crate) use super::large_text::{LargeTextReader, LargeTextResponse, MIN_LARGE_TEXT_BYTES};
 
-/// How many bytes of the start of an oversized line are kept, which is enough for its id and method.
+/// The number of bytes that are kept from the start of an oversized line, enough for its id and method.
 pub(crate) const HEAD_LEN: usize = 1024;
 
-/// How many bytes of the end of an oversized line are kept, because some peers write the id last.
+/// The number of bytes that are kept from the end of an oversized line, because some peers write the id last.
 pub(crate) const TAIL_LEN: usize = 256;
 
 /// The minimum free space in the buffer for a read, in bytes.
 const MIN_READ_SPACE: usize = 64 * 1024;
 
-/// A line, without its line ending.
+/// A received line, without its line ending.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Frame<'a> {
     /// A line within the limit.
@@ -30,7 +30,7 @@ pub(crate) enum Frame<'a> {
         head: &'a [u8],
         /// The line's last bytes.
         tail: &'a [u8],
-        /// The length of the line.
+        /// The length of the whole line, in bytes.
         length: usize,
     },
 }
@@ -46,9 +46,9 @@ pub(crate) struct Framer {
     max_line: usize,
     /// The number of bytes of the current line that are no longer in the buffer.
     dropped_len: usize,
-    /// The length from which a text is extracted, in bytes.
+    /// The minimum length, in bytes, of a text that is extracted as it arrives.
     large_text_len: usize,
-    /// The reader of the text that is being extracted from the current line, if any.
+    /// Reads the text that is being extracted from the current line, if any.
     large_text: Option<LargeTextReader>,
     /// The start of the last oversized line whose text was being extracted.
     prefix: Vec<u8>,
@@ -69,13 +69,13 @@ impl Framer {
         }
     }
 
-    /// Returns the buffer, with spare capacity at its end to read into.
+    /// Returns the buffer, with spare capacity at its end into which to read input.
     pub(crate) fn spare_capacity(&mut self) -> &mut Vec<u8> {
         if self.start == self.buf.len() {
             self.buf.clear();
             self.start = 0;
             self.scanned = 0;
-            // Large messages are rare; their buffer is not kept.
+            // Large messages are rare, so do not keep their buffer.
             if self.buf.capacity() > 4 * MIN_READ_SPACE {
                 self.buf = Vec::new();
             }
@@ -118,8 +118,8 @@ impl Framer {
         }
     }
 
-    /// Extracts a large text from the incomplete line, if it is a response and `field` returns the name of the text's
-    /// field for its id. Call this when there is no complete line.
+    /// Extracts a large text from the incomplete line, if the line is a response and `field` returns the name of the
+    /// text's field for the response's id. Call this when there is no complete line.
     pub(crate) fn begin_large_text(&mut self, field: impl FnOnce(i64) -> Option<&'static str>) {
         let line = self.buf.get(self.start..).unwrap_or_default();
         if self.large_text.is_none()
@@ -228,7 +228,7 @@ mod tests {
         );
     }
 
-    /// Returns the frames of `input`, where large texts of responses to request 7 are extracted.
+    /// Splits `input` into frames, as text. Large texts are extracted from responses to request 7.
     fn frames_with_texts(input: &[u8], piece: usize, large: usize, max: usize) -> Vec<String> {
         let mut framer = Framer::new(max);
         framer.large_text_len = large;
@@ -244,7 +244,7 @@ mod tests {
         out
     }
 
-    /// Returns the message in a frame, whether or not its text was extracted.
+    /// Returns the message in a frame as text, whether or not its large text was extracted.
     fn describe_frame(frame: Frame<'_>) -> String {
         let answer: serde_json::Result<serde_json::Value> = match &frame {
             Frame::Line(line) => serde_json::from_slice(line),

@@ -17,33 +17,33 @@ use super::outbox::LargeTextMessage;
 use super::{Connection, Limits};
 use crate::error::Error;
 
-/// The requests that are in flight on a connection.
+/// The table of requests that are in flight on a connection.
 #[derive(Default)]
 pub(crate) struct InFlightRequests(Mutex<InFlightTable>);
 
 #[derive(Default)]
 struct InFlightTable {
     requests: HashMap<RequestId, InFlightEntry>,
-    /// The memory of all requests together, in bytes.
+    /// The memory that all requests together take, in bytes.
     memory: usize,
 }
 
 struct InFlightEntry {
     cancel_token: CancellationToken,
-    /// The memory of the request, in bytes.
+    /// The memory that the request takes, in bytes.
     memory: usize,
 }
 
 impl InFlightTable {
     /// Checks that `more` bytes are within the memory limit. If no other request is in flight (`alone`), they always
-    /// are, because a request is no larger than a message.
+    /// are, because a request is never larger than a message.
     fn check_capacity(&self, more: usize, alone: bool, limits: &Limits) -> Result<(), String> {
         let limit = limits.request_memory;
         if alone || self.memory.saturating_add(more) <= limit {
             return Ok(());
         }
         Err(format!(
-            "concurrent requests exceed the limit of {limit} bytes"
+            "too many concurrent requests: the limit is {limit} bytes in total"
         ))
     }
 }
@@ -56,7 +56,7 @@ impl InFlightRequests {
     /// Adds a request that takes `memory` bytes, unless a limit is exceeded or the id is in use.
     ///
     /// # Errors
-    /// Returns the error to respond with if there are too many requests or the id is in use.
+    /// There are too many requests, or the id is in use. The error is the response to send.
     pub(crate) fn add(
         &self,
         id: &RequestId,
@@ -90,7 +90,7 @@ impl InFlightRequests {
         Ok(())
     }
 
-    /// Adds to the memory of a request, unless the limit is exceeded.
+    /// Increases the memory that a request takes by `more` bytes, unless that exceeds the limit.
     fn add_memory(&self, id: &RequestId, more: usize, limits: &Limits) -> Result<(), String> {
         let mut table = self.lock();
         table.check_capacity(more, table.requests.len() <= 1, limits)?;
@@ -109,7 +109,7 @@ impl InFlightRequests {
         }
     }
 
-    /// Cancels a request, as `$/cancel_request` demands. Ignores unknown ids.
+    /// Cancels a request that `$/cancel_request` names. Ignores unknown ids.
     pub(crate) fn cancel(&self, id: &RequestId) {
         if let Some(entry) = self.lock().requests.get(id) {
             entry.cancel_token.cancel();
@@ -136,7 +136,7 @@ impl Responder {
         }
     }
 
-    /// Returns the id of the request.
+    /// Returns the id of the request, or `None` if the response was already sent.
     pub(crate) fn id(&self) -> Option<RequestId> {
         self.id.clone()
     }
@@ -167,7 +167,7 @@ impl Responder {
         })
     }
 
-    /// Returns the token that is cancelled when the peer cancels this request.
+    /// Returns the token that is cancelled when the peer cancels the request.
     pub(crate) fn cancellation_token(&self) -> &CancellationToken {
         &self.cancel_token
     }
@@ -225,11 +225,11 @@ impl Responder {
         let Some(id) = self.id.take() else { return };
         let conn = self.conn.clone();
         let last = || conn.0.in_flight.remove(&id);
-        // Fails only when the connection has ended.
+        // This fails only if the connection has ended.
         let _ = conn.0.outbox.push_in_pieces(&message, last).await;
     }
 
-    /// Runs work like [`spawn`](Self::spawn) whose response has a text that may be large.
+    /// Runs `work` like [`spawn`](Self::spawn). The response has a text that can be large.
     pub(crate) fn spawn_text<R: TextResponse + Sync>(
         self,
         work: impl Future<Output = Result<R, Error>> + Send + 'static,
@@ -257,8 +257,8 @@ impl Responder {
         });
     }
 
-    /// Returns the result of `work`, [`Error::Cancelled`] if the peer cancels the request, or `None` if the connection
-    /// ends.
+    /// Returns the result of `work`, or [`Error::Cancelled`] if the peer cancels the request, or `None` if the
+    /// connection ends.
     // `work` is boxed because each future that it is passed to would reserve space for it again, and copy it.
     async fn or_cancelled<R>(
         &self,
@@ -272,8 +272,8 @@ impl Responder {
         }
     }
 
-    /// Runs `work` concurrently with the reader and responds with its result. If the peer cancels the request, the work
-    /// is dropped and the response is the error -32800. The end of the connection also drops the work.
+    /// Runs `work` concurrently with the reader and responds with its result. If the peer cancels the request, drops
+    /// the work and responds with the error -32800. The end of the connection also drops the work.
     // Not inlined: otherwise the caller's stack frame would reserve space for every kind of work at once, and the
     // first request would wait for those pages to be mapped.
     #[inline(never)]
@@ -290,7 +290,7 @@ impl Responder {
         });
     }
 
-    /// Runs `work` like [`spawn`](Self::spawn). The response may be large, and `weigh` returns its size in memory in
+    /// Runs `work` like [`spawn`](Self::spawn). The response can be large. `weigh` returns its size in memory, in
     /// bytes.
     pub(crate) fn spawn_sized<R: Serialize + Send + Sync>(
         self,
@@ -310,7 +310,7 @@ impl Responder {
         });
     }
 
-    /// Runs `work` like [`spawn`](Self::spawn). The work sends the response itself, and may continue after that.
+    /// Runs `work` like [`spawn`](Self::spawn). The work sends the response itself, and can continue after that.
     #[inline(never)]
     pub(crate) fn spawn_with_responder<F>(self, work: impl FnOnce(Self) -> F)
     where
@@ -359,9 +359,9 @@ fn split_large_text<R: TextResponse>(
     })
 }
 
-/// Starts the work on a request: polls it once in the reader, and spawns it if it is not ready. So requests that need
-/// not wait take effect in the order in which they arrive, for example a prompt after a change of mode. Most requests
-/// are done after the first poll.
+/// Starts the work on a request: polls it once in the reader, and spawns it if it is not ready. Requests that do not
+/// have to wait thus take effect in the order in which they arrive, for example a prompt after a change of mode. Most
+/// requests are done after the first poll.
 fn poll_once_and_spawn(tasks: &Tasks, work: impl Future<Output = ()> + Send + 'static) {
     let mut work = Box::pin(work);
     // A panic in the first poll must not end the reader. A no-op waker is enough here, because the task is polled
@@ -389,7 +389,7 @@ impl Drop for Responder {
             jsonrpc::Error::internal("the request was dropped without a response")
         };
         let conn = self.conn.clone();
-        // A request stays in flight until its response is sent, which also limits the number of unsent responses.
+        // A request stays in flight until its response is sent. This also limits the number of unsent responses.
         self.conn.send_without_waiting(move |buf| {
             let written = jsonrpc::write_error(buf, &id, &error);
             conn.0.in_flight.remove(&id);

@@ -1,18 +1,18 @@
 //! Extracts the text of a [`TextResponse`](acp_wire::TextResponse) while it arrives.
 //!
-//! Otherwise a large text would be in memory twice, as received and decoded, and parsing could start only after its
-//! last byte. Here the text is unescaped as it arrives, which leaves a short response with an empty text.
+//! Otherwise, a large text would be in memory twice, as received and decoded, and parsing could start only after its
+//! last byte. Here, the text is unescaped as it arrives, which leaves a short response with an empty text.
 
 use acp_wire::jsonrpc::parse_text_response_start;
 use acp_wire::text::{StringProgress, unescape};
 
-/// The length from which a text is extracted, in bytes.
+/// The minimum length, in bytes, of a text that is extracted as it arrives.
 pub(crate) const MIN_LARGE_TEXT_BYTES: usize = 128 * 1024;
 
 /// The maximum number of bytes before the text in a response.
 const MAX_PREFIX_BYTES: usize = 256;
 
-/// A reader of a large text that is still arriving.
+/// Reads and unescapes a large text while it is arriving.
 #[derive(Debug)]
 pub(crate) struct LargeTextReader {
     id: i64,
@@ -25,7 +25,7 @@ pub(crate) struct LargeTextReader {
 /// A response whose large text has arrived completely.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct LargeTextResponse {
-    /// The id of the request.
+    /// The id of the request that the response belongs to.
     pub(crate) id: i64,
     /// The text, or `None` if it is not a valid JSON string.
     pub(crate) text: Option<String>,
@@ -34,9 +34,8 @@ pub(crate) struct LargeTextResponse {
 }
 
 impl LargeTextReader {
-    /// Detects a response with a large text in an incomplete line. `field` returns the name of the text's field in the
-    /// response with this id, or `None` if its text must not be extracted. Returns the reader and the offset of the
-    /// text.
+    /// Detects a response with a large text in an incomplete line. `field` returns the name of the text's field for a
+    /// response id, or `None` if the text must not be extracted. Returns the reader and the offset of the text.
     pub(crate) fn detect(
         line: &[u8],
         field: impl FnOnce(i64) -> Option<&'static str>,
@@ -65,7 +64,7 @@ impl LargeTextReader {
                 used
             }
             StringProgress::Invalid => piece.len(),
-            // What follows the text stays in the line.
+            // The bytes after the text stay in the line.
             StringProgress::Complete => 0,
         }
     }

@@ -1,37 +1,38 @@
-//! Limits on the memory of a connection.
+//! Limits on the memory that a connection takes.
 
 use std::time::Duration;
 
-/// Limits on the memory of a connection, in bytes unless stated otherwise.
+/// Limits on the memory that a connection takes, in bytes unless stated otherwise.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The maximum length of a message (64 MiB). A longer message is skipped: a request gets an error response, and the
-    /// request that a response belongs to fails.
+    /// The maximum length of a message (64 MiB). A longer message is skipped. If it is a request, it gets an error
+    /// response. If it is a response, its request fails.
     pub message: usize,
-    /// The maximum memory of a parsed message (512 MiB). It is estimated from the text: many small objects may take a
-    /// hundred times their length, and plain text about twice. A message over this limit is treated like one that is
-    /// too long.
+    /// The maximum memory that a parsed message takes (512 MiB), estimated from its text. Many small objects can take a
+    /// hundred times their length, and plain text about twice its length. A message over this limit is treated like one
+    /// that is too long.
     pub message_memory: usize,
-    /// How many bytes are buffered for writing before senders have to wait (256 KiB).
+    /// The maximum number of bytes that are buffered for writing before senders have to wait (256 KiB).
     pub outbox: usize,
-    /// How many bytes are read ahead while an update handler runs (1 MiB).
+    /// The maximum number of bytes that are read ahead while an update handler runs (1 MiB).
     pub read_ahead: usize,
-    /// How many bytes are read ahead while an update handler runs and a request is pending, perhaps one from that
-    /// handler (16 MiB). Beyond it, such requests fail with [`Error::Backlog`](crate::Error::Backlog).
+    /// The maximum number of bytes that are read ahead while an update handler runs and a request is pending, possibly
+    /// one from that handler (16 MiB). Beyond this limit, pending requests fail with
+    /// [`Error::Backlog`](crate::Error::Backlog).
     pub backlog: usize,
-    /// How many requests may be in flight (1024). Further ones are rejected.
+    /// The maximum number of requests in flight (1024). Further requests are rejected.
     pub requests: usize,
-    /// How much memory the requests in flight may take (128 MiB), estimated as for
-    /// [`message_memory`](Self::message_memory). The tool calls of permission requests count, too. Further requests are
-    /// rejected, unless no other request is in flight.
+    /// The maximum memory that the requests in flight take (128 MiB), estimated as for
+    /// [`message_memory`](Self::message_memory). This includes the tool calls of permission requests. Further requests
+    /// are rejected, unless no other request is in flight.
     pub request_memory: usize,
-    /// How many prompts an agent queues for one session (256). Further ones are rejected.
+    /// The maximum number of prompts that an agent queues for one session (256). Further prompts are rejected.
     pub prompts: usize,
-    /// How many sessions an agent keeps open for one client (4096). Further ones are rejected.
+    /// The maximum number of sessions that an agent keeps open for one client (4096). Further sessions are rejected.
     pub sessions: usize,
-    /// The maximum size of a client's [`Thread`](crate::Thread) of a session (64 MiB). Beyond it, the oldest part is
-    /// dropped, as [`Thread::truncation`](crate::Thread::truncation) reports.
+    /// The maximum size of the [`Thread`](crate::Thread) that a client has for a session (64 MiB). Beyond this limit,
+    /// the oldest part is dropped, as [`Thread::truncation`](crate::Thread::truncation) reports.
     pub thread: usize,
     /// How long requests in flight may continue after the peer has closed its side (zero, or 2 s with
     /// [`agent::serve`](crate::agent::serve)).
@@ -90,9 +91,9 @@ impl Limits {
     }
 }
 
-/// The maximum memory of a connection, as calculated in `docs/memory.md`.
+/// Methods that calculate the maximum memory of a connection, as described in `docs/memory.md`.
 impl Limits {
-    /// Returns the maximum memory of a client's connection with this many open sessions, in bytes. This does not
+    /// Returns the maximum memory, in bytes, of a client's connection with `sessions` open sessions. This does not
     /// include the memory of the client's own handlers, or of the requests and prompts that it sends.
     #[must_use]
     pub fn max_client_memory(&self, sessions: usize) -> usize {
@@ -110,18 +111,17 @@ impl Limits {
             .saturating_add(self.message_memory)
     }
 
-    /// Returns the maximum memory of an agent's connection with this many open sessions (at most
-    /// [`sessions`](Self::sessions)), in bytes. This does not include what the agent itself stores for a session or a
-    /// turn.
+    /// Returns the maximum memory, in bytes, of an agent's connection with `sessions` open sessions (at most
+    /// [`sessions`](Self::sessions)). This does not include what the agent itself stores for a session or a turn.
     #[must_use]
     pub fn max_agent_memory(&self, sessions: usize) -> usize {
         let sessions = sessions.min(self.sessions).saturating_mul(SESSION_BYTES);
         self.max_shared_memory().saturating_add(sessions)
     }
 
-    /// Returns the part of the maximum memory that is the same on both sides, in bytes.
+    /// Returns the part of the maximum memory that is the same for clients and agents, in bytes.
     fn max_shared_memory(&self) -> usize {
-        // The buffer grows by doubling, and exists twice while it does.
+        // The buffer grows by doubling, and there are two copies while it grows.
         let text = self
             .message
             .saturating_add(READ_BUFFER_BYTES)
@@ -131,8 +131,8 @@ impl Limits {
             .request_memory
             .max(self.message_memory)
             .saturating_add(self.requests.saturating_mul(TASK_BYTES));
-        // One buffer is being filled and one is being written, and each grows by doubling. An error response quotes
-        // the request's id or method, which may be as long as a message.
+        // One buffer is being filled and one is being written, and each grows by doubling. An error response quotes the
+        // request's id or method, which can be as long as a message.
         let reserve = self.outbox.saturating_mul(5).saturating_add(self.message);
         let written = reserve.saturating_mul(4);
         read.saturating_add(requests).saturating_add(written)
@@ -145,7 +145,7 @@ impl Limits {
     }
 }
 
-/// How many bytes are read at a time.
+/// The number of bytes that are read at a time.
 const READ_BUFFER_BYTES: usize = 64 * 1024;
 
 /// The library's part of the memory of a task that works on a request, in bytes.

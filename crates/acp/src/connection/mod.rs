@@ -2,14 +2,14 @@
 //!
 //! Guarantees:
 //! - **Order.** Messages are handled one at a time, in the order in which they arrive.
-//! - **Back-pressure.** Outgoing messages are bounded in bytes; senders wait for capacity.
-//! - **No deadlock.** The reader never waits for the writer, with one exception: a peer that keeps sending messages
-//!   that need error responses, and reads none of them.
+//! - **Back-pressure.** The size of buffered outgoing messages is limited, and senders wait for capacity.
+//! - **No deadlock.** The reader never waits for the writer, with one exception: if a peer keeps sending messages that
+//!   need error responses, and does not read the responses.
 //! - **Nothing left running.** At the end, every pending request fails with one error, and every task ends.
 //!
-//! The connection knows only one method by name, `$/cancel_request`, because it is about the connection's own table of
-//! requests in flight. What else it treats differently is a property of a type: a [`TextResponse`] has a text that may
-//! be large.
+//! The connection knows only one method by name, `$/cancel_request`, because this method is about the connection's own
+//! table of requests in flight. All other special treatment depends on types: a [`TextResponse`] has a text that can be
+//! large.
 //!
 //! See `docs/decisions/0002-order-and-back-pressure.md`.
 
@@ -47,13 +47,13 @@ use crate::error::{CloseReason, Error, Result};
 use crate::options::{NoiseHandler, Options};
 use crate::transport::{Transport, TransportReader, TransportWriter};
 
-/// How long a closing connection waits for the peer to read what was already sent.
+/// How long a closing connection waits for the peer to read messages that were already sent.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long input is still read after a write has failed.
+/// How long to continue reading after a write has failed.
 const FINAL_READ_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Counts of received lines that are not messages of the protocol.
+/// The numbers of received lines that are not messages of the protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Noise {
@@ -65,7 +65,7 @@ pub struct Noise {
     pub unread_notifications: u64,
 }
 
-/// The counters behind [`Noise`].
+/// The counters that [`Noise`] is read from.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     lines: AtomicU64,
@@ -88,7 +88,7 @@ pub(crate) trait Handler: Send + Sync + 'static {
     /// The policy for lines that are not messages.
     const NOISE: NoisePolicy;
 
-    /// Starts the work on a request. Called in the order of arrival, and must not block.
+    /// Starts the work on a request. Requests are passed in the order of arrival. This must not block.
     fn handle_request(
         self: &Arc<Self>,
         method: &str,
@@ -96,8 +96,8 @@ pub(crate) trait Handler: Send + Sync + 'static {
         responder: Responder,
     );
 
-    /// Handles a notification. Called in the order of arrival, and must not block. Slow work and the application's code
-    /// belong in [`deliver`](Self::deliver).
+    /// Handles a notification. Notifications are passed in the order of arrival. This must not block: slow work and the
+    /// application's code belong in [`deliver`](Self::deliver).
     fn handle_notification(
         self: &Arc<Self>,
         conn: &Connection,
@@ -105,8 +105,8 @@ pub(crate) trait Handler: Send + Sync + 'static {
         params: Option<&RawValue>,
     ) -> Option<Self::Event>;
 
-    /// Handles a notification like [`handle_notification`](Self::handle_notification), except that the params may not be valid JSON.
-    /// Returns `None` if they are not, or if the notification should be parsed in the usual way.
+    /// Handles a notification like [`handle_notification`](Self::handle_notification), but `params` has not been
+    /// checked to be valid JSON. Returns `None` if it is not, or if the notification should be parsed in the usual way.
     fn handle_plain_notification(
         self: &Arc<Self>,
         conn: &Connection,
@@ -117,16 +117,16 @@ pub(crate) trait Handler: Send + Sync + 'static {
         None
     }
 
-    /// Delivers an event. The next message is handled when this returns.
+    /// Delivers an event to the application. The next message is handled when this method returns.
     fn deliver(&self, event: Self::Event) -> impl Future<Output = ()> + Send;
 
-    /// Called when the connection has ended.
+    /// Handles the end of the connection.
     fn on_closed(&self, reason: &CloseReason) {
         let _ = reason;
     }
 }
 
-/// What to do with lines that are not JSON.
+/// What to do with received lines that are not JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoisePolicy {
     /// Responds with a parse error, as JSON-RPC requires.
@@ -136,7 +136,7 @@ pub(crate) enum NoisePolicy {
     Skip,
 }
 
-/// One end of a connection. Clones are cheap and refer to the same end.
+/// One end of a connection. Clones are cheap, and they refer to the same end.
 #[derive(Clone)]
 pub struct Connection(pub(crate) Arc<ConnectionInner>);
 
@@ -148,15 +148,15 @@ pub(crate) struct ConnectionInner {
     pub(crate) counters: Counters,
     pub(crate) limits: Limits,
     pub(crate) on_noise: Option<NoiseHandler>,
-    /// Cancelled to stop the reader.
+    /// The token that is cancelled to stop the reader.
     stop_token: CancellationToken,
-    /// Cancelled to abort the work in flight.
+    /// The token that is cancelled to abort the work in flight.
     pub(crate) abort_token: CancellationToken,
-    /// The writer, and the work on requests.
+    /// The tasks that write, and those that work on requests.
     pub(crate) tasks: Tasks,
     /// Why reading or writing failed, if it has.
     failure: OnceLock<CloseReason>,
-    /// Why the connection ended, once all its work has ended.
+    /// Why the connection ended. Set once all its work has ended.
     close_reason: watch::Sender<Option<CloseReason>>,
 }
 
@@ -180,7 +180,7 @@ impl Connection {
             ..
         } = options;
         let conn = Self(Arc::new(ConnectionInner {
-            // Responses that cannot wait are small; they get four times as much capacity.
+            // Responses that cannot wait are small. They get four times as much capacity.
             outbox: Outbox::new(limits.outbox, 4 * limits.outbox),
             pending: PendingTable::default(),
             in_flight: InFlightRequests::default(),
@@ -216,8 +216,8 @@ impl Connection {
         self.shut_down(CloseReason::Local);
     }
 
-    /// Waits until the connection has ended and all its work is done. Returns why it ended. Work that was [spawned
-    /// elsewhere](Options::spawn_work) and takes longer than two seconds may be polled once more.
+    /// Waits until the connection has ended and all its work is done. Returns why the connection ended. Work that was
+    /// [spawned elsewhere](Options::spawn_work) and takes longer than two seconds can be polled once more.
     pub async fn closed(&self) -> CloseReason {
         let mut closed = self.0.close_reason.subscribe();
         match closed.wait_for(Option::is_some).await.as_deref() {
@@ -233,7 +233,7 @@ impl Connection {
         self.0.stop_token.is_cancelled() || self.0.abort_token.is_cancelled()
     }
 
-    /// Returns counts of received lines that are not messages of the protocol.
+    /// Returns how many received lines were not messages of the protocol.
     #[must_use]
     pub fn noise(&self) -> Noise {
         let counters = &self.0.counters;
@@ -247,8 +247,9 @@ impl Connection {
     /// Sends a request and waits for its response. Dropping the future cancels the request (`$/cancel_request`).
     ///
     /// # Errors
-    /// Fails if the peer responds with an error or an invalid result, the connection ends, the params cannot be
-    /// written as JSON, or too many updates are unprocessed inside an update handler ([`Error::Backlog`]).
+    /// Fails if the peer responds with an error or an invalid result, the connection ends, or the params cannot be
+    /// written as JSON. In an update handler, also fails if too many updates are waiting to be processed
+    /// ([`Error::Backlog`]).
     pub async fn request<R: Request>(&self, params: &R) -> Result<R::Response> {
         self.request_with(params, RequestOptions::default(), |_| ())
             .await
@@ -289,7 +290,7 @@ impl Connection {
         .await
     }
 
-    /// Sends a request with any method. `read` runs in the reader, and converts the response.
+    /// Sends a request with any method. `read` converts the response, and runs in the reader.
     pub(crate) async fn request_any<P: Serialize + ?Sized, T: Send + 'static>(
         &self,
         method: &str,
@@ -333,7 +334,7 @@ impl Connection {
         let (sender, receiver) = oneshot::channel();
         let waiting = PendingEntry {
             on_response: Box::new(move |answer| {
-                // Fails if the future was dropped.
+                // This fails if the future was dropped.
                 let _ = sender.send(read(answer));
             }),
             is_ordered: ask.is_ordered,
@@ -361,7 +362,7 @@ impl Connection {
             .unwrap_or(Err(Error::Closed(CloseReason::Local)))
     }
 
-    /// Sends a notification. If the peer reads slowly, waits for capacity in the outbox.
+    /// Sends a notification, and waits for capacity in the outbox if the peer reads slowly.
     ///
     /// # Errors
     /// Fails if the connection has ended or the params cannot be written as JSON ([`Error::NotSerializable`]).
@@ -386,8 +387,8 @@ impl Connection {
     }
 
     /// Sends the message that `write` writes, without waiting. If the peer has stopped reading, a task sends the
-    /// message when there is capacity. Each such message ends a request in flight, a turn or a terminal, which bounds
-    /// their number.
+    /// message when there is capacity. Each of these messages ends a request in flight, a turn or a terminal, which
+    /// limits their number.
     fn send_without_waiting<T: Send>(
         &self,
         mut write: impl FnMut(&mut Vec<u8>) -> T + Send + 'static,
@@ -427,7 +428,7 @@ impl Connection {
     }
 }
 
-/// A connection from start to end. Dropping it early ends the connection.
+/// The life of a connection, from start to end. Dropping it early ends the connection.
 struct ConnectionTask<H: Handler> {
     conn: Connection,
     handler: Arc<H>,
@@ -436,7 +437,7 @@ struct ConnectionTask<H: Handler> {
 }
 
 impl<H: Handler> ConnectionTask<H> {
-    /// Runs the connection until it has ended. Returns why it ended.
+    /// Runs the connection until it has ended. Returns the reason.
     async fn run(mut self, transport: Transport) -> CloseReason {
         let Transport {
             mut reader,
@@ -452,7 +453,7 @@ impl<H: Handler> ConnectionTask<H> {
             biased;
             () = inner.stop_token.cancelled() => {
                 if inner.failure.get().is_some() {
-                    // The peer no longer reads. What it wrote before may explain why.
+                    // The peer no longer reads. Its earlier messages may explain why.
                     let _ = timeout(FINAL_READ_TIMEOUT, &mut reading).await;
                 }
                 CloseReason::Local
@@ -464,7 +465,7 @@ impl<H: Handler> ConnectionTask<H> {
             reason = &mut reading => reason,
         };
         let reason = inner.failure.get().cloned().unwrap_or(reason);
-        // Nothing more arrives: pending requests cannot get a response.
+        // Nothing more arrives, so pending requests cannot get a response.
         self.fail_pending(&reason);
         if matches!(reason, CloseReason::Peer) {
             // Requests that the peer sent before it closed its side may finish.
@@ -484,7 +485,7 @@ impl<H: Handler> ConnectionTask<H> {
             };
             let ended = timeout(CLOSE_TIMEOUT, ended).await.is_some();
             if !ended && writing.is_written() {
-                // Everything was written: give the peer time to exit by itself.
+                // Everything has been written. Give the peer time to exit by itself.
                 let _ = timeout(close_timeout, writing.wait_closed()).await;
             }
         };
@@ -497,13 +498,13 @@ impl<H: Handler> ConnectionTask<H> {
         reason
     }
 
-    /// Starts the writer. When everything is written, the writer is shut down. If a write has failed, it is only shut
-    /// down if that ends a process.
+    /// Starts the writer. When everything is written, the writer is shut down. After a failed write, it is shut down
+    /// only if this ends a process.
     fn spawn_writer(&self, mut writer: TransportWriter, ends_process: bool) -> WriterGuard {
         let writing = WriterGuard::default();
         let (written, given_up) = (writing.written.clone(), writing.abandoned.clone());
         let conn = self.conn.clone();
-        // Dropped even if the task is never polled.
+        // This is dropped even if the task is never polled.
         let ended = writing.closed.clone().drop_guard();
         self.conn.0.tasks.spawn_detached(async move {
             let _ended = ended;
@@ -526,14 +527,14 @@ impl<H: Handler> ConnectionTask<H> {
         writing
     }
 
-    /// Fails all requests that are pending or sent from now on.
+    /// Fails all pending requests, and all requests that are sent from now on.
     fn fail_pending(&self, reason: &CloseReason) {
         let error = Error::Closed(reason.clone());
         self.conn.0.pending.close(&error);
         self.conn.0.pending.fail(&error, PendingFilter::All);
     }
 
-    /// Cancelled to abort the work in flight.
+    /// Aborts the work in flight and ends the connection.
     fn abort(&mut self, reason: CloseReason) {
         // Set this first, so that `drop` does not repeat the rest if something below panics.
         self.close_reason = Some(reason.clone());
@@ -555,8 +556,8 @@ impl<H: Handler> Drop for ConnectionTask<H> {
     }
 }
 
-/// Reads and drops input that is no longer needed. Never returns, even at the end of the input, because the caller runs
-/// it next to another future.
+/// Reads input that is no longer needed, and drops it. Never returns, even at the end of the input, because the caller
+/// runs it beside another future.
 async fn discard_input(mut reader: TransportReader) {
     let mut buf = vec![0; 16 * 1024];
     loop {
@@ -572,14 +573,14 @@ async fn discard_input(mut reader: TransportReader) {
     std::future::pending().await
 }
 
-/// A guard for the task of the writer, which is aborted when the guard is dropped.
+/// A guard for the writer's task. Dropping the guard aborts the task.
 #[derive(Default)]
 struct WriterGuard {
-    /// Cancelled when everything was written or a write has failed.
+    /// The token that is cancelled when everything has been written or a write has failed.
     written: CancellationToken,
-    /// Cancelled when the writer was also closed.
+    /// The token that is cancelled when the writer has also been closed.
     closed: CancellationToken,
-    /// Cancelled to abort the writer.
+    /// The token that is cancelled to abort the writer.
     abandoned: CancellationToken,
 }
 
@@ -588,7 +589,7 @@ impl WriterGuard {
         self.written.is_cancelled()
     }
 
-    /// Waits until the writer was closed.
+    /// Waits until the writer has been closed.
     async fn wait_closed(&self) {
         self.closed.cancelled().await;
     }

@@ -1,12 +1,12 @@
-//! The outbox: a buffer of outgoing messages, bounded in bytes.
+//! The outbox: a buffer of limited size for outgoing messages.
 //!
-//! A message is written as JSON straight into the buffer, and the writer takes the whole buffer. While the writer is
-//! busy, messages collect and are sent in one write. When it is idle, they are sent immediately. A sender that finds
-//! the buffer full waits, first come, first served. When its turn comes, it may send a few kilobytes before the next
-//! sender: with thousands of streams, waking one sender per message costs more than the message.
+//! A message is serialized directly into the buffer, and the writer takes the whole buffer. While the writer is busy,
+//! messages collect and are sent in one write. When it is idle, they are sent immediately. Senders that find the buffer
+//! full wait in a queue. When a sender's turn comes, it can send a few kilobytes before the next sender: with thousands
+//! of streams, waking one sender per message costs more than the message.
 //!
 //! A message that contains a large file is inserted in pieces as capacity allows, so that the peer can read its start
-//! while its end is still being written. Nothing else goes between the pieces.
+//! while its end is still being written. No other message goes between the pieces.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -19,17 +19,17 @@ use crate::error::CloseReason;
 /// The maximum capacity of a buffer that is reused after it was written, in bytes.
 const MAX_REUSED_CAPACITY: usize = 1024 * 1024;
 
-/// How many bytes of a large text are inserted at a time. They fit into a pipe and into the CPU cache.
+/// The number of bytes of a large text that are inserted at a time. They fit into a pipe and into the CPU cache.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// How many bytes a sender that waited may send before it has to queue again.
+/// The number of bytes that a sender can send after it has waited, before it has to queue again.
 const TURN_BYTES: usize = 8 * 1024;
 
 /// The buffer in which messages wait to be written.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     state: Mutex<OutboxState>,
-    /// Wakes the writer when there are bytes to write or the outbox was closed.
+    /// Wakes the writer when there are bytes to write or the outbox has been closed.
     buffered: Notify,
     /// Wakes the first waiting sender when the writer has taken the buffer.
     drained: Notify,
@@ -42,9 +42,10 @@ pub(crate) struct Outbox {
 #[derive(Debug, Default)]
 struct OutboxState {
     buf: Vec<u8>,
-    /// The number of waiting senders. While there are any, other senders may only use up what the last one left.
+    /// The number of waiting senders. While any sender is waiting, others can only use the bytes that remain of the
+    /// last sender's turn.
     waiting_senders: usize,
-    /// How many bytes the sender that waited last may still send before it has to queue again.
+    /// The number of bytes that remain of the last sender's turn.
     turn_bytes: usize,
     close_reason: Option<CloseReason>,
     /// Whether a message is being inserted in pieces. Until it is complete, messages that cannot wait go to `deferred`.
@@ -69,8 +70,8 @@ pub(crate) struct LargeTextMessage {
     pub(crate) suffix: Vec<u8>,
 }
 
-/// The insertion of a message in pieces. Dropping it inserts the rest at once, because the peer may already have the
-/// start.
+/// A message that is being inserted in pieces. Dropping this inserts the rest at once, because the peer may already
+/// have the start.
 struct OutboxInsertion<'a> {
     outbox: &'a Outbox,
     text: &'a str,
@@ -78,7 +79,7 @@ struct OutboxInsertion<'a> {
 }
 
 impl OutboxInsertion<'_> {
-    /// Inserts the next piece, with up to `most` bytes of text. Returns `true` if it was the last one.
+    /// Inserts the next piece, with up to `most` bytes of text. Returns `true` after the last piece.
     fn write_piece(&mut self, state: &mut OutboxState, most: usize) -> bool {
         let mut most = most.min(self.text.len());
         while !self.text.is_char_boundary(most) {
@@ -124,8 +125,8 @@ impl Drop for WaitingSender<'_> {
 }
 
 impl Outbox {
-    /// Creates an outbox that holds `limit` bytes and the message that exceeds them, and `reserve` more bytes for
-    /// messages that cannot wait.
+    /// Creates an outbox with a capacity of `limit` bytes, plus the message that exceeds them, and a reserve of
+    /// `reserve` bytes for messages that cannot wait.
     pub(crate) fn new(limit: usize, reserve: usize) -> Self {
         Self {
             state: Mutex::default(),
@@ -147,7 +148,7 @@ impl Outbox {
         &self,
         mut write: impl FnMut(&mut Vec<u8>) -> T,
     ) -> Result<T, CloseReason> {
-        // A task that sends without pause must let others run, above all the reader, which handles cancellation.
+        // A task that sends without a pause must let others run, above all the reader, which handles cancellation.
         tokio::task::coop::consume_budget().await;
         {
             let mut state = self.lock();
@@ -231,7 +232,8 @@ impl Outbox {
                 }
                 if state.len() < self.limit || closing.is_some() {
                     let putting = putting.get_or_insert_with(|| {
-                        // This sender counts as waiting, so only a sender with a turn could come in between.
+                        // This sender counts as waiting, so only a sender with a turn could insert a message in
+                        // between.
                         state.turn_bytes = 0;
                         state.has_large_text = true;
                         state.buf.extend_from_slice(&message.prefix);
@@ -256,7 +258,7 @@ impl Outbox {
         }
     }
 
-    /// Closes the outbox to new messages. The writer still writes what is buffered.
+    /// Closes the outbox to new messages. Buffered messages are still written.
     pub(crate) fn close(&self, reason: CloseReason) {
         self.lock().close_reason.get_or_insert(reason);
         self.buffered.notify_one();
@@ -369,8 +371,8 @@ mod tests {
         writer.await.unwrap().unwrap();
         let read = all.await.unwrap();
         assert_eq!(read.len(), 3 * MESSAGES_PER_SENDER * MESSAGE_BYTES);
-        // While all of them have something to send, nobody sends more than a turn plus the message that crosses its
-        // end, and each sends again only after the others.
+        // While all senders have something to send, none sends more than a turn plus the message that crosses its end,
+        // and each sends again only after the others.
         let runs: Vec<&[u8]> = read.chunk_by(|one, next| one == next).collect();
         let contended = &runs[1..runs.len() - 6];
         assert!(contended.len() > 20, "{}", runs.len());
@@ -422,7 +424,7 @@ mod tests {
         let mut ended = false;
         let mut large = Box::pin(outbox.push_in_pieces(&message, || ended = true));
         assert!(poll_once(&mut large).is_pending());
-        // The buffer holds no more of it than its capacity and the piece that crosses it.
+        // The buffer contains at most as many bytes as its capacity, and the piece that exceeds it.
         assert!(outbox.lock().buf.len() <= OUTBOX_LIMIT + 2 * PIECE_BYTES);
         // One message that waits, and one that cannot wait.
         let mut waits = Box::pin(outbox.push(write_text("waits")));

@@ -1,17 +1,17 @@
-//! Finds out the type and the id of a message that is too large to parse.
+//! Finds the type and the id of a message that is too large to parse.
 
 use acp_wire::jsonrpc::RequestId;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// The type and the id of a message, as far as its first and last bytes show them.
+/// The type and the id of an oversized message, as far as its first and last bytes show them.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum MessageOutline {
-    /// A response to the request with this id.
+    /// A response, with the id of its request.
     Response(RequestId),
-    /// A request with this id, or `Null` if no id was found.
+    /// A request, with its id, or `Null` if no id was found.
     Request(RequestId),
-    /// Not a message.
+    /// A line that is not a message.
     Noise,
 }
 
@@ -23,7 +23,7 @@ struct TrailingMembers {
     _method: Option<IgnoredAny>,
 }
 
-/// Returns the outline of a message from its first and last bytes.
+/// Reads the type and the id of a message from its first and last bytes.
 pub(crate) fn read_outline(head: &[u8], tail: &[u8]) -> MessageOutline {
     let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
     if !head.trim_start().starts_with(['{', '[']) {
@@ -46,7 +46,7 @@ pub(crate) fn read_outline(head: &[u8], tail: &[u8]) -> MessageOutline {
     }
 }
 
-/// Returns the id, if it is among the members at the start of the message.
+/// Finds the id among the members at the start of a message.
 fn find_leading_id(body: &str) -> Option<RequestId> {
     let (_, rest) = body.split_once("\"id\"")?;
     let value = rest.trim_start().strip_prefix(':')?;
@@ -54,7 +54,7 @@ fn find_leading_id(body: &str) -> Option<RequestId> {
     serde_json::from_str(value.get(..end)?.trim()).ok()
 }
 
-/// Returns the id, if it is among the members at the end of the message.
+/// Finds the id among the members at the end of a message.
 fn find_trailing_id(tail: &str) -> Option<RequestId> {
     tail.match_indices("\"id\"").find_map(|(at, _)| {
         let rest = tail.get(at..)?;

@@ -9,15 +9,15 @@ use tokio::sync::Notify;
 
 use crate::error::Error;
 
-/// A callback for a response. It runs in the reader, in the order of arrival, so that what it registers is there before
-/// the next message is handled.
+/// A callback for a response. It runs in the reader, in the order of arrival, so it can register something that the
+/// next message needs.
 pub(crate) type ResponseHandler = Box<dyn FnOnce(Result<&RawValue, Error>) + Send>;
 
-/// The maximum number of abandoned requests. Beyond it, the oldest are cancelled, so that a peer that never responds
-/// cannot make the table grow.
+/// The maximum number of abandoned requests. Beyond this limit, the oldest are cancelled, so that a peer that never
+/// responds cannot make the table grow.
 const MAX_ABANDONED_REQUESTS: usize = 1024;
 
-/// An entry in the table of pending requests.
+/// An entry in the table of pending requests: what to do with the response.
 pub(crate) struct PendingEntry {
     pub(crate) on_response: ResponseHandler,
     /// Whether the response must be handled after all updates that arrived before it.
@@ -29,15 +29,15 @@ pub(crate) struct PendingEntry {
 /// The text of a response, extracted as it arrived. The response itself has an empty text.
 #[derive(Debug, Clone)]
 pub(crate) struct LargeText {
-    /// The request's method.
+    /// The name of the request's method.
     pub(crate) method: &'static str,
-    /// The name of the text's field.
+    /// The name of the field that contains the text.
     field: &'static str,
     text: Arc<Mutex<Option<String>>>,
 }
 
 impl LargeText {
-    /// Creates the place for the text of a response to this request.
+    /// Creates an empty place for the text in the response to an `R`.
     pub(crate) fn for_request<R: Request<Response: TextResponse>>() -> Self {
         Self {
             method: R::METHOD,
@@ -69,7 +69,7 @@ pub(crate) struct PendingTable {
 #[derive(Default)]
 struct PendingTableState {
     requests: HashMap<i64, PendingEntry>,
-    /// Requests for whose responses nobody waits. Some of them may have got a response since.
+    /// The ids of requests for whose responses nobody waits any longer. Some may have got a response in the meantime.
     abandoned: VecDeque<i64>,
     next_id: i64,
     close_error: Option<Error>,
@@ -80,7 +80,7 @@ struct PendingTableState {
 pub(crate) enum PendingFilter {
     /// All requests.
     All,
-    /// Requests whose responses may be handled before updates that arrived earlier.
+    /// Requests whose responses can be handled before updates that arrived earlier.
     Overtaking,
 }
 
@@ -89,8 +89,8 @@ impl PendingTable {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a request and returns its id. If no more responses are received on this connection, calls the handler and
-    /// returns the error.
+    /// Adds a request and returns its id. If the connection receives no more responses, calls the handler and returns
+    /// the error.
     pub(crate) fn add(&self, waiting: PendingEntry) -> Result<i64, Error> {
         let error = {
             let mut table = self.lock();
@@ -109,7 +109,7 @@ impl PendingTable {
         Err(error)
     }
 
-    /// Marks a request as abandoned, because nobody waits for its response. The handler is still called.
+    /// Marks a request as abandoned, because nobody waits for its response any longer. The handler is still called.
     pub(crate) fn abandon(&self, id: i64) {
         let mut given_up = Vec::new();
         {
@@ -123,7 +123,7 @@ impl PendingTable {
                 return;
             }
             abandoned.push_back(id);
-            // Clean up only now and then: responses may have arrived for some of them.
+            // Clean up only now and then. Some of these requests may have got their responses.
             if abandoned.len() > 2 * MAX_ABANDONED_REQUESTS {
                 abandoned.retain(|id| waiting.contains_key(id));
                 let more = abandoned.len().saturating_sub(MAX_ABANDONED_REQUESTS);
@@ -140,7 +140,7 @@ impl PendingTable {
         self.request_added.notified().await;
     }
 
-    /// Removes and returns the request with this id.
+    /// Removes a request from the table, and returns it.
     pub(crate) fn take(&self, id: &jsonrpc::RequestId) -> Option<PendingEntry> {
         match id {
             jsonrpc::RequestId::Number(id) => self.lock().requests.remove(id),
@@ -148,7 +148,7 @@ impl PendingTable {
         }
     }
 
-    /// Returns `true` if the response to this request may be handled before updates that arrived earlier.
+    /// Returns `true` if the response to a request can be handled before updates that arrived earlier.
     pub(crate) fn may_overtake(&self, id: &jsonrpc::RequestId) -> bool {
         match id {
             jsonrpc::RequestId::Number(id) => {
@@ -158,25 +158,25 @@ impl PendingTable {
         }
     }
 
-    /// Returns the name of the field with the large text in the response to this request. Returns `None` if the text
-    /// must not be extracted: such a response is handled immediately.
+    /// Returns the name of the field that can have a large text in the response to a request. Returns `None` if the
+    /// text must not be extracted.
     pub(crate) fn large_text_field(&self, id: i64) -> Option<&'static str> {
         let table = self.lock();
         let waiting = table.requests.get(&id).filter(|w| !w.is_ordered)?;
         Some(waiting.large_text.as_ref()?.field)
     }
 
-    /// Returns `true` if a request is pending whose response may overtake updates.
+    /// Returns `true` if a request is pending whose response can be handled before earlier updates.
     pub(crate) fn has_overtaking(&self) -> bool {
         self.lock().requests.values().any(|w| !w.is_ordered)
     }
 
-    /// Closes the table. Requests that are added from now on fail with this error.
+    /// Closes the table. Requests that are added from now on fail with `error`.
     pub(crate) fn close(&self, error: &Error) {
         self.lock().close_error.get_or_insert_with(|| error.clone());
     }
 
-    /// Fails the selected requests with this error.
+    /// Fails the selected requests with `error`.
     pub(crate) fn fail(&self, error: &Error, which: PendingFilter) {
         let failed: Vec<PendingEntry> = {
             let mut table = self.lock();

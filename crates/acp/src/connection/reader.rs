@@ -20,10 +20,10 @@ use crate::error::{CloseReason, Error};
 use crate::memory::{excess_memory, parsed_memory};
 use crate::transport::TransportReader;
 
-/// How many messages are handled before the reader yields to other tasks.
+/// The number of messages that are handled before the reader yields to other tasks.
 const MESSAGES_PER_YIELD: usize = 256;
 
-/// Reads and handles messages until the input ends. Returns why it ended.
+/// Reads and handles messages until the input ends. Returns the reason.
 pub(super) async fn read_messages<H: Handler>(
     conn: &Connection,
     input: &mut TransportReader,
@@ -34,12 +34,12 @@ pub(super) async fn read_messages<H: Handler>(
     let mut ended: Option<CloseReason> = None;
     let mut looked_at = 0_usize;
     loop {
-        // A peer that sends without pause must not starve the rest of the connection.
+        // A peer that sends without a pause must not starve the rest of the connection.
         looked_at += 1;
         if looked_at.is_multiple_of(MESSAGES_PER_YIELD) {
             tokio::task::yield_now().await;
         }
-        // First what was read ahead, then what is in the buffer, then new input.
+        // First handle messages that were read ahead, then the buffer, and then new input.
         let event = if let Some(ahead) = held.take() {
             match ahead {
                 ReadAheadItem::Line(line) => handle_frame(conn, handler, Frame::Line(&line)).await,
@@ -83,14 +83,14 @@ pub(super) async fn read_messages<H: Handler>(
                 biased;
                 () = &mut delivery => break,
                 end = fill_framer(conn, input, &mut framer), if room => ended = end,
-                // The response to a new request may be beyond the read-ahead limit.
+                // The response to a new request can be beyond the read-ahead limit.
                 () = conn.0.pending.wait_for_request(), if !room => {}
             }
         }
     }
 }
 
-/// Delivers an event. If the handler panics, the event counts as delivered and the connection continues.
+/// Delivers an event. If the handler panics, the event counts as delivered, and the connection continues.
 async fn deliver<H: Handler>(handler: &H, event: H::Event) {
     let mut delivery = pin!(handler.deliver(event));
     std::future::poll_fn(|cx| {
@@ -108,7 +108,8 @@ pub(super) fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
     done
 }
 
-/// Reads available bytes into the framer, which must have no complete line. If the input has ended, returns why.
+/// Reads available bytes into the framer, which must not have a complete line. If the input has ended, returns the
+/// reason.
 async fn fill_framer(
     conn: &Connection,
     input: &mut TransportReader,
@@ -134,21 +135,21 @@ struct ReadAhead {
 enum ReadAheadItem {
     /// A line that is not longer than the limit.
     Line(Box<[u8]>),
-    /// The outline and the size of a message over a limit.
+    /// The outline and the size of a message that is over a limit.
     Oversized(MessageOutline, SizeExcess),
 }
 
 /// The size of a message that is over a limit, in bytes.
 #[derive(Debug, Clone, Copy)]
 enum SizeExcess {
-    /// The length of its text.
+    /// The length of the message's text.
     Text(usize),
-    /// The memory that it would take if it was parsed.
+    /// The memory that the message would take if it were parsed.
     Memory(usize),
 }
 
 impl ReadAheadItem {
-    /// Returns the memory that the item takes, in bytes.
+    /// Returns the memory that the queued item takes, in bytes.
     fn memory(&self) -> usize {
         // Each allocation has a header of about two words.
         use MessageOutline::{Request, Response};
@@ -176,8 +177,9 @@ impl ReadAhead {
         Some(ahead)
     }
 
-    /// Returns `true` if reading may continue while the handler runs. Usually little is read ahead, which provides
-    /// back-pressure. But the handler may be waiting for a response that comes after everything that was read so far.
+    /// Returns `true` if reading can continue while the handler runs. Usually, little is read ahead, which provides
+    /// back-pressure. However, the handler may be waiting for a response that comes after everything that was read so
+    /// far.
     fn may_read_ahead(&self, conn: &Connection) -> bool {
         let limits = &conn.0.limits;
         if self.bytes < limits.read_ahead {
@@ -197,7 +199,7 @@ impl ReadAhead {
     }
 }
 
-/// Handles responses that may overtake updates, and queues everything else.
+/// Handles responses that need not wait for earlier updates, and queues everything else.
 fn read_ahead<H: Handler>(conn: &Connection, framer: &mut Framer, held: &mut ReadAhead) {
     while let Some(frame) = framer.next() {
         match frame {
@@ -226,7 +228,7 @@ fn read_ahead<H: Handler>(conn: &Connection, framer: &mut Framer, held: &mut Rea
     }
 }
 
-/// Returns how much memory the message takes if that is over the limit.
+/// Estimates the memory that a message takes. Returns it if it is over the limit.
 fn check_memory(conn: &Connection, line: &[u8]) -> Option<SizeExcess> {
     excess_memory(line, conn.0.limits.message_memory).map(SizeExcess::Memory)
 }
@@ -310,8 +312,8 @@ async fn handle_frame<H: Handler>(
 /// Counts and logs a line that is not a message. If it is noise, passes it to the callback and returns `true`.
 fn report_unparsed(conn: &Connection, line: &[u8], error: &ParseError) -> bool {
     conn.0.counters.lines.fetch_add(1, Ordering::Relaxed);
-    tracing::warn!(line = %loggable_start(line), %error, "not a message");
-    // Log lines may start with anything, even a bracket, but hardly ever with a brace.
+    tracing::warn!(line = %loggable_start(line), %error, "ignoring a line that is not a message");
+    // Log lines can start with any character, even a bracket, but hardly ever with a brace.
     let is_noise = matches!(error, ParseError::NotJson(_)) && line.first() != Some(&b'{');
     if let Some(on_noise) = conn.0.on_noise.as_deref().filter(|_| is_noise) {
         let shown = line
@@ -331,7 +333,7 @@ async fn send_error(conn: &Connection, id: &RequestId, error: &jsonrpc::Error) {
     }
 }
 
-/// Passes a response to the request that it belongs to.
+/// Passes a response to the handler of its request.
 fn handle_response(
     conn: &Connection,
     id: &RequestId,
@@ -345,7 +347,7 @@ fn handle_response(
             .unmatched_responses
             .fetch_add(1, Ordering::Relaxed);
         match result {
-            // Peers respond this way to messages that they cannot parse.
+            // Peers send this response to messages that they cannot parse.
             Err(error) => {
                 tracing::warn!(%id, %error, "received an error response to an unknown request")
             }
@@ -358,7 +360,7 @@ fn handle_response(
 fn handle_large_text_response(conn: &Connection, arrived: LargeTextResponse) {
     let id = RequestId::Number(arrived.id);
     let Some(waiting) = conn.0.pending.take(&id) else {
-        // The request was cancelled meanwhile.
+        // The request was cancelled in the meantime.
         conn.0
             .counters
             .unmatched_responses
@@ -390,7 +392,7 @@ fn handle_large_text_response(conn: &Connection, arrived: LargeTextResponse) {
     (waiting.on_response)(result);
 }
 
-/// Handles `$/cancel_request`.
+/// Handles `$/cancel_request`: cancels the request in flight that it names.
 fn cancel_request(conn: &Connection, params: Option<&serde_json::value::RawValue>) {
     match read_params::<CancelRequestNotification>(CancelRequestNotification::METHOD, params) {
         Ok(cancel) => conn.0.in_flight.cancel(&cancel.request_id),
@@ -402,7 +404,7 @@ fn cancel_request(conn: &Connection, params: Option<&serde_json::value::RawValue
 }
 
 impl SizeExcess {
-    /// Returns an error message with the size and the limit.
+    /// Writes an error message with the size and the limit.
     fn to_message(self, conn: &Connection) -> String {
         let limits = &conn.0.limits;
         match self {
@@ -418,7 +420,7 @@ impl SizeExcess {
     }
 }
 
-/// Rejects a message over a limit: a request gets an error response, and the request that a response belongs to fails.
+/// Rejects a message over a limit. A request gets an error response. If the message is a response, its request fails.
 async fn reject_oversized<H: Handler>(conn: &Connection, whose: MessageOutline, why: SizeExcess) {
     let id = match whose {
         MessageOutline::Response(id) => return fail_oversized_response(conn, &id, why),
@@ -438,7 +440,7 @@ async fn reject_oversized<H: Handler>(conn: &Connection, whose: MessageOutline, 
     send_error(conn, &id, &error).await;
 }
 
-/// What errors call a request whose method is not known.
+/// The words for a request whose method is not known, in error messages.
 const UNKNOWN_METHOD: &str = "the request";
 
 /// Fails the request whose response is too large.
@@ -459,10 +461,10 @@ fn fail_oversized_response(conn: &Connection, id: &RequestId, why: SizeExcess) {
     }
 }
 
-/// How many bytes of a line that is not JSON are passed to the callback.
+/// The maximum number of bytes of a line that is not JSON that are passed to the callback.
 const MAX_NOISE_BYTES: usize = 1024;
 
-/// Returns the start of a line for the log, without control characters.
+/// Formats the start of a line for the log, without control characters.
 fn loggable_start(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line.get(..line.len().min(200)).unwrap_or_default());
     text.chars().filter(|c| !c.is_control()).collect()

@@ -4,7 +4,7 @@ use acp_wire::{RawObject, v1, v2};
 
 use crate::object::{to_object, to_raw_value};
 
-/// Converts a client's capabilities to version 2, which has none for files and client terminals.
+/// Converts a client's capabilities to version 2, which has no capabilities for files and client terminals.
 pub(crate) fn client_to_v2(capabilities: &v1::ClientCapabilities) -> v2::ClientCapabilities {
     let mut new = v2::ClientCapabilities::new();
     if capabilities.auth.terminal {
@@ -136,13 +136,12 @@ pub(crate) fn agent_from_v2(v2_capabilities: &RawObject, authenticates: bool) ->
     capabilities
 }
 
-/// Returns the version 1 session capability that this method requires.
+/// Returns the name of the version 1 session capability that a method requires.
 fn session_capability(method: &acp_wire::Method) -> Option<&'static str> {
     method.capability?.path.strip_prefix("sessionCapabilities.")
 }
 
-/// Returns `true` if the method behind this version 1 session capability is supported by every version 2 agent that has
-/// sessions.
+/// Returns `true` if every version 2 agent with sessions supports the method behind a version 1 session capability.
 fn is_in_every_v2_session(name: &str) -> bool {
     v1::METHODS
         .iter()
@@ -151,8 +150,8 @@ fn is_in_every_v2_session(name: &str) -> bool {
         .any(|capability| capability.path == "session")
 }
 
-/// Converts the boolean capabilities of version 1 to the objects of version 2. Leaves out unsupported ones and those in
-/// `but`.
+/// Converts the boolean capabilities of version 1 to the objects of version 2. Leaves out unsupported capabilities and
+/// those in `but`.
 fn flags_to_objects(flags: &RawObject, but: &[&str]) -> RawObject {
     let mut objects = object! {};
     for (name, flag) in flags.iter().filter(|(name, _)| !but.contains(name)) {

@@ -7,9 +7,9 @@ use acp_wire::v2;
 
 use crate::session_setup::SessionSetup;
 
-/// A request that opens a session, in either version.
+/// A request type, of either version, that opens a session.
 pub(crate) trait OpenSessionRequest {
-    /// Returns the setup for the session.
+    /// Converts the request's params to a session setup.
     fn into_setup(self) -> SessionSetup;
 }
 

@@ -59,7 +59,7 @@ impl From<SessionUpdate> for Update {
             SessionUpdate::SessionMessage(message) => Self::SessionMessage(message),
             SessionUpdate::SessionMessageChunk(chunk) => Self::SessionMessageChunk(chunk),
             SessionUpdate::Unknown(object) => Self::Unknown(object),
-            // Every known kind is matched above.
+            // All known types are matched above.
             _ => Self::Unknown(RawObject::default()),
         }
     }
@@ -219,7 +219,7 @@ impl update::ToolCallPatch {
         new.title = unless_cleared(self.title)?;
         new.kind = unless_cleared(self.kind)?;
         new.status = unless_cleared(self.status)?.map(|status| status.as_str().into());
-        // An empty list clears, too.
+        // An empty list also clears the field.
         new.content = match self.content {
             Some(content) => Some(content_to_v1(content.unwrap_or_default())?),
             None => None,
@@ -239,7 +239,7 @@ impl From<ToolCallContent> for update::ToolCallOutput {
             ToolCallContent::Diff(diff) => Self::TextDiff(diff),
             ToolCallContent::Terminal(terminal) => Self::Terminal(terminal),
             ToolCallContent::Unknown(object) => Self::Unknown(object),
-            // Every known kind is matched above.
+            // All known types are matched above.
             _ => Self::Unknown(RawObject::default()),
         }
     }
@@ -314,7 +314,7 @@ fn plan_from_v1(plan: PlanUpdateContent) -> v2::PlanUpdateContent {
         PlanUpdateContent::File(plan) => v2::PlanUpdateContent::File(plan),
         PlanUpdateContent::Markdown(plan) => v2::PlanUpdateContent::Markdown(plan),
         PlanUpdateContent::Unknown(object) => v2::PlanUpdateContent::Unknown(object),
-        // Every known kind is matched above.
+        // All known types are matched above.
         _ => v2::PlanUpdateContent::Unknown(RawObject::default()),
     }
 }

@@ -43,7 +43,7 @@ impl From<SessionUpdate> for Update {
             SessionUpdate::SessionMessage(message) => Self::SessionMessage(message),
             SessionUpdate::SessionMessageChunk(chunk) => Self::SessionMessageChunk(chunk),
             SessionUpdate::Unknown(object) => Self::Unknown(object),
-            // Every known kind is matched above.
+            // All known types are matched above.
             _ => Self::Unknown(RawObject::default()),
         }
     }
@@ -156,7 +156,7 @@ impl From<ToolCallContent> for update::ToolCallOutput {
             ToolCallContent::Diff(diff) => Self::Diff(diff),
             ToolCallContent::Terminal(terminal) => Self::Terminal(terminal),
             ToolCallContent::Unknown(object) => Self::Unknown(object),
-            // Every known kind is matched above.
+            // All known types are matched above.
             _ => Self::Unknown(RawObject::default()),
         }
     }
@@ -174,7 +174,7 @@ impl From<update::ToolCallOutput> for ToolCallContent {
     }
 }
 
-/// Converts a diff to version 2, which has the kind of change and a patch.
+/// Converts a diff to version 2, in which it consists of the kind of change and a patch.
 fn diff_to_v2(diff: v1::Diff) -> Diff {
     let patch = format_git_patch(&diff).map(|text| DiffPatch::new(DiffPatchFormat::GitPatch, text));
     let change = DiffPathChange::new(diff.path).file_type(DiffFileType::Text);

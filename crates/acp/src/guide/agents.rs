@@ -43,8 +43,8 @@
 //!
 //! One thread is enough for a connection, and is faster than several, which would wake each other for each message:
 //! `#[tokio::main(flavor = "current_thread")]`. An agent that computes for a long time between two awaits should use
-//! `tokio::task::spawn_blocking`, or several threads and [`Options::spawn_work`](crate::Options::spawn_work):
-//! otherwise a cancel is not read until the computation ends.
+//! `tokio::task::spawn_blocking`, or several threads and [`Options::spawn_work`](crate::Options::spawn_work).
+//! Otherwise, a cancel is not read until the computation ends.
 //!
 //! # What an agent can do in a turn
 //!
@@ -62,21 +62,21 @@
 //! | a command that the agent runs | [`show_display_terminal`](Session::show_display_terminal) |
 //! | anything else | [`send_update`](Session::send_update), [`connection`](Session::connection) |
 //!
-//! A method that the client does not support fails with [`Error::Unsupported`] before anything is sent;
-//! [`ClientInfo::capabilities`] returns the supported ones. Each method waits while the client reads slowly
+//! A method that the client does not support fails with [`Error::Unsupported`] before anything is sent.
+//! [`ClientInfo::capabilities`] returns what the client supports. Each method waits while the client reads slowly
 //! ([`ordering`](super::ordering)). An update fails if the connection has ended, or if the update could not be
-//! [recorded](crate::agent::Recorder); `?` then ends the turn. A request also fails with the client's error, for
-//! example if a file does not exist: check the error before you end the turn.
+//! [recorded](crate::agent::Recorder). The operator `?` then ends the turn. A request also fails with the client's
+//! error, for example if a file does not exist: check the error before you end the turn.
 //!
-//! Outside of a turn, use the [`Session`], which is cheap to clone and may be stored: a title, commands or usage can
-//! be sent at any time.
+//! Outside of a turn, use the [`Session`], which is cheap to clone and can be stored. A title, commands or usage can be
+//! sent at any time.
 //!
 //! # Session state
 //!
 //! [`Agent::State`] is the agent's data for each open session: its conversation, its files, its servers.
 //! [`Agent::new_session`] creates it, and so do [`LoadSession`], [`ResumeSession`] and [`ForkSession`]. The library
 //! stores it, passes it to every call about the session, and drops it when the session is closed or the connection
-//! ends. So an agent needs no table of sessions.
+//! ends. An agent therefore needs no table of sessions.
 //!
 //! ```
 //! use std::sync::atomic::{AtomicU32, Ordering};
@@ -108,8 +108,8 @@
 //!
 //! # Optional features
 //!
-//! Each optional part of the protocol is a trait, and [`Agent`] has a method that returns an implementation or
-//! `None`. The capabilities follow from that, so the two cannot disagree:
+//! Each optional part of the protocol is a trait, and [`Agent`] has a method that returns an implementation or `None`.
+//! The agent's capabilities are derived from these methods:
 //!
 //! ```
 //! use acp::agent::{Agent, LoadSession, Prompt, Session, OpenedSession, SessionSetup, Turn};

@@ -6,10 +6,10 @@
 //! # The client's side
 //!
 //! [`ClientSession::cancel`](crate::client::ClientSession::cancel) cancels the running turn, and so does dropping the
-//! future of [`ClientSession::prompt`](crate::client::ClientSession::prompt). In this order: unfinished tool calls in
-//! the thread are marked as cancelled, `session/cancel` is sent to the agent, and permission requests get the outcome
-//! `cancelled`, including those that arrive before the turn has ended. The turn itself ends when the agent confirms
-//! the cancellation, so await `prompt` after `cancel` to know that the turn has ended.
+//! future of [`ClientSession::prompt`](crate::client::ClientSession::prompt). First, unfinished tool calls in the
+//! thread are marked as cancelled. Then `session/cancel` is sent to the agent. Finally, permission requests get the
+//! outcome `cancelled`, including those that arrive before the turn has ended. The turn itself ends when the agent
+//! confirms the cancellation, so await `prompt` after `cancel` to know that the turn has ended.
 //!
 //! ```
 //! use acp::agent::Turn;
@@ -43,7 +43,7 @@
 //!
 //! `session/cancel` drops the future of [`Agent::prompt`](crate::Agent::prompt), and the turn ends as cancelled. A
 //! [`ClientTerminal`](crate::agent::ClientTerminal) that is dropped with it is released, which ends its command. Many
-//! agents need to do nothing else.
+//! agents do not have to do anything else.
 //!
 //! An agent that has work left when it is cancelled, such as storing the output of a command, calls
 //! [`Turn::take_cancellation`](crate::agent::Turn::take_cancellation): its future is then notified by a token instead
@@ -93,15 +93,14 @@
 //! # }
 //! ```
 //!
-//! A turn's requests are cancelled with the turn: a permission request and an elicitation return `Cancelled` at
-//! once, whether or not the client responds; reading a file and
-//! [`Turn::or_cancelled`](crate::agent::Turn::or_cancelled) return [`Error::Cancelled`](crate::Error::Cancelled),
-//! which an agent passes on with `?`. Writing a file is not aborted halfway, because the agent must know whether the
-//! file was written.
+//! A turn's requests are cancelled with the turn: a permission request and an elicitation return `Cancelled` at once,
+//! whether or not the client responds. Reading a file and [`Turn::or_cancelled`](crate::agent::Turn::or_cancelled)
+//! return [`Error::Cancelled`](crate::Error::Cancelled), which an agent passes on with `?`. Writing a file is not
+//! aborted, because the agent must know whether the file was written.
 //!
 //! # Other requests
 //!
-//! Dropping the future of any other request sends `$/cancel_request` and forgets the request; a late response is
+//! Dropping the future of any other request sends `$/cancel_request` and forgets the request. A late response is
 //! ignored. In the other direction, `$/cancel_request` drops the work on a request and responds with the code -32800
 //! ([`Error::is_cancelled`](crate::Error::is_cancelled)). Prompts are not cancelled this way, nor, in version 1, are
 //! permission requests: every peer supports `session/cancel`.

@@ -36,16 +36,16 @@
 //! ```
 //!
 //! The connection ends when the last clone of the [`AgentConnection`] and of its sessions is dropped, or with
-//! [`AgentConnection::close`]; the agent sees its stdin end. A process that [`Transport::spawn`] has started then has
-//! five seconds to exit, and is killed if it does not. If `main` returns before the driver has ended, the process is
-//! killed at once: wait with [`AgentConnection::closed`], or use [`Driver::run`](crate::Driver::run). Processes that
-//! the agent has started continue. Programs that users keep open, or that start untrusted agents, should use
-//! `AgentProcess` from the crate `acp-host`: it ends everything that the agent has started, stores the agent's stderr
-//! output, and can confine the agent. [`Transport::child`] is for processes that are ended elsewhere.
+//! [`AgentConnection::close`]. The agent then reads the end of its stdin. A process that [`Transport::spawn`] has
+//! started then has five seconds to exit, and is killed if it does not. If `main` returns before the driver has ended,
+//! the process is killed at once: wait with [`AgentConnection::closed`], or use [`Driver::run`](crate::Driver::run).
+//! Processes that the agent has started continue. Programs that users keep open, or that start untrusted agents, should
+//! use `AgentProcess` from the crate `acp-host`: it ends everything that the agent has started, stores the agent's
+//! stderr output, and can confine the agent. [`Transport::child`] is for processes that are ended elsewhere.
 //!
 //! # Handling the agent's requests
 //!
-//! A client's capabilities follow from its methods, like those of an [agent](super::agents):
+//! A client's capabilities are derived from its methods, like those of an [agent](super::agents):
 //!
 //! | method | protocol method or feature | if it is not implemented |
 //! |---|---|---|
@@ -79,7 +79,7 @@
 //! }
 //! ```
 //!
-//! Requests are handled concurrently, so each may take as long as the user needs. If the turn is cancelled before the
+//! Requests are handled concurrently, so each can take as long as the user needs. If the turn is cancelled before the
 //! response, the future is dropped and the agent is notified ([`cancellation`](super::cancellation)).
 //!
 //! The crate `acp-host` lends files and terminals, with an editor's unsaved buffers in place of files on disk. The
@@ -87,13 +87,13 @@
 //!
 //! # Showing a session
 //!
-//! There are two ways to follow a session. A front end nearly always wants the first:
+//! There are two ways to follow a session. Front ends nearly always need the first:
 //!
-//! - [`ClientSession::thread`]: everything that the user sees. Messages are whole, tool calls are current, and both
-//!   protocol versions look the same. [`ThreadHandle::changed`] waits for the next change. A slow front end misses
+//! - [`ClientSession::thread`]: everything that the user sees. Messages are complete, tool calls are up to date, and
+//!   both protocol versions look the same. [`ThreadHandle::changed`] waits for the next change. A slow front end misses
 //!   intermediate states, never content, and slows nobody down.
-//! - [`Client::update`]: each update once, in order, as received; for a log, a proxy or a stream of text. The agent
-//!   waits for the handler ([`ordering`](super::ordering)).
+//! - [`Client::update`]: each update once, in order, as received. Use it for a log, a proxy or a stream of text. The
+//!   agent waits for the handler ([`ordering`](super::ordering)).
 //!
 //! ```
 //! use acp::thread::ItemKind;

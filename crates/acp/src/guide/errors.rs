@@ -1,6 +1,6 @@
 //! Errors: the cause of each variant, and what to do about it.
 //!
-//! There is one error type, [`Error`]. Its message is for users; programs match on the variant, or use these methods:
+//! There is one error type, [`Error`]. Its message is for users. Programs match on the variant, or use these methods:
 //!
 //! | question | method |
 //! |---|---|
@@ -63,11 +63,11 @@
 //!
 //! # A handler's own errors
 //!
-//! The error that a handler of an [`Agent`](crate::Agent) or a [`Client`](crate::Client) returns becomes the
-//! response: [`Error::Rpc`] unchanged, [`Error::Cancelled`] with the code -32800, any other with -32603 and its text
-//! ([`Error::into_rpc`]). [`Error::internal`] and [`Error::invalid_params`] create the usual ones;
-//! [`jsonrpc::Error`](crate::jsonrpc::Error) has the others and carries `data`. If a handler panics, the response is
-//! an internal error, and the connection stays open.
+//! The error that a handler of an [`Agent`](crate::Agent) or a [`Client`](crate::Client) returns becomes the response:
+//! [`Error::Rpc`] unchanged, [`Error::Cancelled`] with the code -32800, any other with -32603 and its text
+//! ([`Error::into_rpc`]). [`Error::internal`] and [`Error::invalid_params`] create the most common ones.
+//! [`jsonrpc::Error`](crate::jsonrpc::Error) creates the others, and can have `data`. If a handler panics, the response
+//! is an internal error, and the connection stays open.
 //!
 //! An error from [`Agent::prompt`](crate::Agent::prompt) ends the turn with an error: in version 1 as the response to
 //! the prompt, in version 2 as the stop reason `error`. The client's
@@ -77,9 +77,9 @@
 //! # What is not an error
 //!
 //! Input that is not a message, or a response that matches no request, does not end the connection: it is counted
-//! ([`Connection::noise`](crate::Connection::noise)) and logged with `tracing`. Some agents print logs to stdout;
-//! [`Options::on_noise`](crate::Options::on_noise) passes such lines to the program. They are also the best hint at
-//! why an agent has exited: input is still read for up to 200 ms after writing has failed.
+//! ([`Connection::noise`](crate::Connection::noise)) and logged with `tracing`. Some agents print logs to stdout, and
+//! [`Options::on_noise`](crate::Options::on_noise) passes these lines to the program. They are also the best hint at
+//! why an agent has exited. Therefore, input is still read for up to 200 ms after writing has failed.
 
 #[cfg(doc)]
 use crate::{CloseReason, Error, Transport};

@@ -1,7 +1,7 @@
 //! Extensions: custom methods and custom data.
 //!
 //! The specification's page Extensibility defines methods whose names start with an underscore, and `_meta` on every
-//! message. The library supports both, on both sides.
+//! message. The library supports them in agents and clients.
 //!
 //! # Methods
 //!
@@ -63,17 +63,16 @@
 //! [`Connection::notify_raw`](crate::Connection::notify_raw) and
 //! [`ExtensionRequest::params`](crate::client::ExtensionRequest::params).
 //!
-//! An unknown method gets the error -32601, which is the default; an unknown notification is ignored. Start names
-//! with a domain (`_example.com/…`), so that no two methods share a name. An agent may get extension requests before
-//! `initialize`, because an extension may take part in the negotiation.
+//! By default, an unknown method gets the error -32601, and an unknown notification is ignored. Start names with a
+//! domain (`_example.com/…`), so that no two methods have the same name. An agent can get extension requests before
+//! `initialize`, because an extension can take part in the negotiation.
 //!
 //! # Data
 //!
-//! Every type of the protocol has a field `meta` (`_meta` on the wire), and so have
+//! Every type of the protocol has a field `meta` (`_meta` on the wire), and so do
 //! [`PromptContent`](crate::client::PromptContent), [`SessionSetup`](crate::client::SessionSetup) and
-//! [`OpenedSession`](crate::agent::OpenedSession). Custom capabilities go into the `_meta` of the
-//! capabilities, which both sides can see:
-//! [`ClientInfo::capabilities`](crate::agent::ClientInfo::capabilities),
+//! [`OpenedSession`](crate::agent::OpenedSession). Custom capabilities go into the `_meta` of the capabilities, which
+//! both sides can see: [`ClientInfo::capabilities`](crate::agent::ClientInfo::capabilities),
 //! [`AgentConnection::capabilities`](crate::client::AgentConnection::capabilities).
 //!
 //! # Unknown data

@@ -1,11 +1,11 @@
-//! A guide to this library, chapter by chapter. Each example is run as a test.
+//! A guide to this library, chapter by chapter. Each example runs as a test.
 //!
 //! | chapter | contents |
 //! |---|---|
 //! | [`agents`] | how to write an agent: the `Agent` trait, turns, session state, optional features |
 //! | [`clients`] | how to write a client: starting and connecting to an agent, handling its requests, showing a session |
 //! | [`sessions`] | opening, loading and resuming sessions, prompts, config options, modes, commands, the thread |
-//! | [`cancellation`] | which futures are dropped and which messages are sent, on either side |
+//! | [`cancellation`] | which futures are dropped and which messages are sent, on each side |
 //! | [`ordering`] | ordering guarantees, back-pressure and limits |
 //! | [`errors`] | the cause of each error, and what to do about it |
 //! | [`testing`] | how to test an agent or a client in ten lines |

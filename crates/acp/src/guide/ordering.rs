@@ -4,15 +4,15 @@
 //!
 //! 1. **Messages are handled in order.** The response to a prompt, or to loading a session, is never seen before the
 //!    updates that were sent before it.
-//! 2. **Every queue is bounded, in bytes.** When a peer stops reading, senders wait, and memory does not grow.
+//! 2. **The size of every queue is limited.** When a peer stops reading, senders wait, and memory does not grow.
 //! 3. **Two peers that use this library do not deadlock**, and neither does an update handler that sends requests to
 //!    the agent.
 //!
 //! # Updates are handled in order
 //!
 //! An update is first applied to the session's [`Thread`](crate::Thread), and then passed to
-//! [`Client::update`](crate::Client::update), which is awaited before the next message is handled. So when
-//! [`ClientSession::prompt`](crate::client::ClientSession::prompt) returns, every update of the turn has been
+//! [`Client::update`](crate::Client::update), which is awaited before the next message is handled. When
+//! [`ClientSession::prompt`](crate::client::ClientSession::prompt) returns, every update of the turn has therefore been
 //! handled:
 //!
 //! ```
@@ -65,13 +65,13 @@
 //!   slow front end that must not slow down others watches the thread instead
 //!   ([`ThreadHandle::changed`](crate::ThreadHandle::changed)).
 //! - **A handler may send requests to the agent and await them**, except for prompts and loads, whose responses come
-//!   after all of their updates. While it runs, responses are taken from unprocessed input, up to a limit. Beyond it,
-//!   pending requests fail with [`Error::Backlog`](crate::Error::Backlog) instead of waiting forever.
+//!   after all of their updates. While the handler runs, responses are read from unprocessed input, up to a limit.
+//!   Beyond the limit, pending requests fail with [`Error::Backlog`](crate::Error::Backlog) instead of waiting forever.
 //!
 //! # Limits
 //!
-//! [`Limits`](crate::Limits) has the limits. To change them, use [`connect_with`](crate::client::connect_with) or
-//! [`serve_with`](crate::agent::serve_with):
+//! The limits are fields of [`Limits`](crate::Limits). To change them, use
+//! [`connect_with`](crate::client::connect_with) or [`serve_with`](crate::agent::serve_with):
 //!
 //! | limit | default | beyond it |
 //! |---|---|---|

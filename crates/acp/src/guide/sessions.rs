@@ -1,7 +1,7 @@
 //! Sessions: opening, loading and resuming them, prompts, config options, modes, commands and the thread.
 //!
-//! A session is a conversation with a working directory. A connection may have many sessions, which run concurrently;
-//! each session runs one turn at a time.
+//! A session is a conversation with a working directory. A connection can have many sessions, which run concurrently.
+//! Each session runs one turn at a time.
 //!
 //! # Opening a session
 //!
@@ -17,9 +17,9 @@
 //! | [`fork_session`](AgentConnection::fork_session) | no | empty | `sessionCapabilities.fork`, unstable |
 //!
 //! On the agent's side, each of these passes an [`agent::Session`] and a setup to [`Agent::new_session`],
-//! [`LoadSession`], [`ResumeSession`] or [`ForkSession`]. If opening fails, no session is opened; a session that was
-//! already open under the same id is unchanged. [`Agent::session_opened`] is called when the client knows the session:
-//! announce commands there.
+//! [`LoadSession`], [`ResumeSession`] or [`ForkSession`]. If opening fails, no session is opened, and a session that
+//! was already open under the same id does not change. [`Agent::session_opened`] is called when the client knows the
+//! session: announce commands there.
 //!
 //! # Prompts
 //!
@@ -29,8 +29,8 @@
 //!
 //! # Sessions that outlive the agent
 //!
-//! An agent's [`Recorder`] gets each update before the client does: everything that a client was shown is stored,
-//! even if the agent is killed right afterwards. An update that cannot be stored is not sent. With
+//! An agent's [`Recorder`] gets each update before the client does. Everything that a client was shown is therefore
+//! stored, even if the agent is killed right afterwards. An update that cannot be stored is not sent. With
 //! [`LoadSession`], the history is shown again:
 //!
 //! ```
@@ -95,10 +95,10 @@
 //!
 //! # Config options and modes
 //!
-//! Config options supersede modes, and version 2 has no modes. So agents built with this library have only config
-//! options, and the option of category `mode` is the session's mode: clients that support only modes see it as a mode.
-//! In the other direction, the modes of an agent that has only modes appear in the client's thread as a config option.
-//! Neither side has to care:
+//! Config options supersede modes, and version 2 has no modes. Agents built with this library therefore have only
+//! config options. The option of category `mode` is the session's mode, and clients that support only modes see it as a
+//! mode. In the other direction, the modes of an agent that has only modes appear in the client's thread as a config
+//! option. Neither side has to know the difference:
 //!
 //! ```
 //! use acp::agent::{Agent, Prompt, Session, OpenedSession, SessionSetup, Turn};

@@ -125,7 +125,7 @@
 //!   -> {"id":3,"jsonrpc":"2.0","method":"session/prompt","params":{…}}
 //! ```
 //!
-//! Nothing waits forever: each wait ends after ten seconds, or after the peer's
-//! [patience](crate::testing::ScriptedPeer::set_timeout). With `#[tokio::test(start_paused = true)]`, which requires
-//! Tokio's feature `test-util`, the clock advances only when every task waits. So a test that hangs fails at once, and
-//! [`expect_nothing`](crate::testing::ScriptedPeer::expect_nothing) is reliable.
+//! No call waits forever: each wait ends after ten seconds, or after the peer's
+//! [timeout](crate::testing::ScriptedPeer::set_timeout). With `#[tokio::test(start_paused = true)]`, which requires
+//! Tokio's feature `test-util`, the clock advances only when every task waits. A test that hangs therefore fails at
+//! once, and [`expect_nothing`](crate::testing::ScriptedPeer::expect_nothing) is reliable.

@@ -1,7 +1,7 @@
 //! How to write one program for both protocol versions.
 //!
-//! Version 1 is in use. Version 2 is a draft: it may change, and this library with it. It is used when both sides
-//! enable it with [`Options::draft_version_2`]:
+//! Version 1 is in use. Version 2 is a draft: it can change, and this library changes with it. It is used when both
+//! sides enable it with [`Options::draft_version_2`]:
 //!
 //! ```
 //! use acp::Options;
@@ -33,17 +33,17 @@
 //!
 //! A client that supports both versions requests version 2, in a request that agents of either version can read. An
 //! agent responds with version 2 if it supports that version and the client requested it, and with version 1 otherwise.
-//! So either side may enable version 2 alone: the connection then uses version 1. If an agent responds with a version
-//! that the client does not support, the connection fails ([`Error::Version`](crate::Error::Version)).
+//! One side can therefore enable version 2 alone, and the connection then uses version 1. If an agent responds with a
+//! version that the client does not support, the connection fails ([`Error::Version`](crate::Error::Version)).
 //!
 //! # What is the same in both versions
 //!
 //! Nearly everything: [`Turn`](crate::agent::Turn) has methods instead of messages, [`Update`](crate::Update)
-//! represents the updates of both versions, [`Thread`](crate::Thread) shows both alike, and capabilities,
+//! represents the updates of both versions, [`Thread`](crate::Thread) shows both versions alike, and capabilities,
 //! permission requests, config options and MCP servers have the form of version 1 in both versions. In particular:
 //!
-//! - [`ClientSession::prompt`](crate::client::ClientSession::prompt) returns at the end of the turn. In version 1,
-//!   that is the response to the prompt; in version 2, the response only says that the prompt was accepted, and an
+//! - [`ClientSession::prompt`](crate::client::ClientSession::prompt) returns at the end of the turn. In version 1, that
+//!   is the response to the prompt; in version 2, the response only confirms that the prompt was accepted, and an
 //!   update reports the end.
 //! - [`load_session`](crate::client::AgentConnection::load_session) replays a session, though version 2 uses
 //!   `session/resume` for this.

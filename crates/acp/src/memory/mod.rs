@@ -1,12 +1,13 @@
-//! Estimates of how much memory messages take. There are two, because there are two questions:
+//! Estimates of how much memory messages take. There are two kinds of estimates, for two purposes:
 //!
-//! - [`parsed_memory`] is asked of the text of a message before it is parsed, to reject it if it would take too much. It
-//!   must not build anything, and does not know what types the message will be read into, so it assumes the largest.
-//! - [`weight`](mod@weight) is asked of a value that has been read, to limit how much is kept. It knows the types, so it counts what
-//!   each part takes. A thread counts its parts one by one, and most of them are not messages.
+//! - [`parsed_memory`] estimates from the text of a message, before it is parsed, so that a message that would take too
+//!   much can be rejected. It must not allocate, and does not know which types the message will be read into, so it
+//!   assumes the largest.
+//! - [`weight`](mod@weight) estimates from a value that has been read, to limit how much is kept. It knows the types,
+//!   so it adds up what each part takes. A thread counts its parts one by one, and most parts are not messages.
 //!
-//! Neither is ever much too low. Small JSON can be large in memory: parsed, `[{"":0},{"":0}]` takes a hundred times its
-//! size.
+//! Neither estimate is ever much too low. Small JSON can be large in memory: parsed, `[{"":0},{"":0}]` takes a hundred
+//! times its size.
 
 mod parsed;
 mod weight;
@@ -17,7 +18,7 @@ pub(crate) use weight::weight;
 // Both estimates count these in the same way.
 
 /// The memory of a node of a `BTreeMap` in bytes: an object whose fields are not known. It has capacity for eleven
-/// entries, so an object with one entry takes it all.
+/// entries, so an object with one entry takes a whole node.
 const MAP_BYTES: usize = 704;
 
 /// The memory of a string in addition to its text, in bytes: the pointer, and the allocator's rounding.

@@ -1,8 +1,8 @@
-//! Estimates how much memory a message takes once it is parsed, from its text.
+//! Estimates from the text of a message how much memory it takes once it is parsed.
 
 use super::{MAP_BYTES, STRING_BYTES};
 
-/// The memory per byte of text. Parts that may be malformed are copied once.
+/// The memory per byte of text, in bytes. Parts that can be malformed are copied once.
 const BYTES_PER_TEXT_BYTE: usize = 2;
 /// The memory of an object, in bytes. A protocol struct is smaller than a map.
 const OBJECT_BYTES: usize = MAP_BYTES;
@@ -12,7 +12,7 @@ const LIST_BYTES: usize = 192;
 /// half full.
 const ITEM_BYTES: usize = 192;
 
-/// Returns the estimated memory of a message, in bytes, if it is more than `limit`.
+/// Estimates the memory that a message takes, in bytes. Returns `None` if it is at most `limit`.
 pub(crate) fn excess_memory(text: &[u8], limit: usize) -> Option<usize> {
     // No byte counts for more than this.
     if text.len() <= limit / (BYTES_PER_TEXT_BYTE + OBJECT_BYTES)
@@ -45,7 +45,7 @@ fn memory_upper_bound(text: &[u8]) -> usize {
     sum
 }
 
-/// Returns the estimated memory of a message, in bytes. The message does not have to be valid JSON.
+/// Estimates the memory that a message takes once it is parsed, in bytes. The message does not have to be valid JSON.
 pub(crate) fn parsed_memory(text: &[u8]) -> usize {
     let mut sum = text.len().saturating_mul(BYTES_PER_TEXT_BYTE);
     let mut rest = text;
@@ -65,7 +65,7 @@ pub(crate) fn parsed_memory(text: &[u8]) -> usize {
     sum
 }
 
-/// Returns what follows after the end of a string.
+/// Returns the text after the end of a string.
 fn skip_string(mut text: &[u8]) -> &[u8] {
     while let Some(at) = memchr::memchr2(b'"', b'\\', text) {
         let escape = text.get(at) == Some(&b'\\');
@@ -105,7 +105,7 @@ mod tests {
             parsed_memory(br#"{"a":[]}"#),
             plain + LIST_BYTES - STRING_BYTES
         );
-        // A text truncated anywhere is counted as far as it goes.
+        // A truncated text is counted up to its end.
         assert!(parsed_memory(br#"{"a":"\"#) > 0);
         assert_eq!(parsed_memory(b""), 0);
     }

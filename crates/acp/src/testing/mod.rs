@@ -8,16 +8,16 @@
 //! ```
 //!
 //! - [`connect`] connects an agent and a client written with this library, as if the client had started the agent.
-//! - [`ScriptedPeer`] reads and writes the lines on the wire. Use it to do what a peer written with this library would
-//!   never do, and to check the exact text of a message.
+//! - [`ScriptedPeer`] reads and writes the lines on the wire. Use it to send what this library would never send, and to
+//!   check the exact text of a message.
 //! - [`NoopClient`] is the client for a test of an agent, [`PromptAgent`] the agent for a test of a client.
 //!
-//! A failed expectation **panics**, and shows what was expected, what was received instead, and the messages before it.
-//! So use this module only in tests.
+//! A failed expectation **panics**. The panic message shows what was expected, what was received instead, and the
+//! earlier messages. Use this module only in tests.
 //!
-//! Nothing waits forever: each wait has a timeout, the peer's [patience](ScriptedPeer::set_timeout). With Tokio's
-//! paused time (`#[tokio::test(start_paused = true)]`), the timeout elapses as soon as every task waits, so a failing
-//! test fails at once.
+//! No call waits forever: each wait has a [timeout](ScriptedPeer::set_timeout). With Tokio's paused time
+//! (`#[tokio::test(start_paused = true)]`), the timeout elapses as soon as every task is waiting, so a failing test
+//! fails at once.
 //!
 //! The chapter [`guide::testing`](crate::guide::testing) shows how to use this module.
 
@@ -46,9 +46,9 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Connects an agent and a client in memory, using protocol version 1.
 ///
-/// Returns the client's connection to the agent, and the agent's end of the connection. Use the latter to close or
-/// inspect the connection, or drop it. The connection ends when the [`AgentConnection`] and all its sessions are
-/// dropped.
+/// Returns the client's connection to the agent, and the agent's end of the connection. You can close or inspect the
+/// connection with the agent's end, or drop that end. The connection ends when the [`AgentConnection`] and all its
+/// sessions are dropped.
 ///
 /// # Panics
 /// The handshake fails, which would be a bug in this library.
@@ -60,7 +60,7 @@ pub fn connect(
     connect_with(agent, client, Options::default())
 }
 
-/// Connects an agent and a client like [`connect`], with options for each. To use protocol version 2, set
+/// Connects an agent and a client like [`connect`], with options for each side. To use protocol version 2, set
 /// [`Options::draft_version_2`].
 ///
 /// # Panics
@@ -116,7 +116,7 @@ pub fn start_client(
 /// Waits until `found` returns `true` for a session's thread.
 ///
 /// # Panics
-/// That does not happen within [`DEFAULT_TIMEOUT`].
+/// `found` does not return `true` within [`DEFAULT_TIMEOUT`].
 #[track_caller]
 pub fn wait_for_thread(
     thread: &ThreadHandle,
@@ -150,7 +150,7 @@ impl Client for NoopClient {
     type State = ();
 }
 
-/// An agent that is defined by a single function, which handles its prompts.
+/// An agent that is defined by a single function, which works on its prompts.
 ///
 /// ```
 /// use acp::testing::{NoopClient, PromptAgent, connect};

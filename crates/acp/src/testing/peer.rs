@@ -11,7 +11,7 @@ use super::{DEFAULT_TIMEOUT, start_agent, start_client};
 use crate::client::AgentConnection;
 use crate::{Agent, Client, Connection, Options, Transport};
 
-/// The capacity of the pipe in each direction, in bytes. It is the same as for a pipe on Linux.
+/// The capacity of the pipe in each direction, in bytes. Pipes on Linux have the same capacity.
 const PIPE_CAPACITY: usize = 64 * 1024;
 
 /// A peer that a test controls message by message. It never responds by itself, and reads a message only when the test
@@ -19,7 +19,7 @@ const PIPE_CAPACITY: usize = 64 * 1024;
 ///
 /// Methods that start with `expect_` read the next message, and panic if it is not the expected one.
 ///
-/// Each direction is a separate pipe, so that either can be closed alone.
+/// Each direction is a separate pipe, so a test can close only one of them.
 #[derive(Debug)]
 pub struct ScriptedPeer {
     pub(super) input: Option<DuplexStream>,
@@ -33,13 +33,13 @@ pub struct ScriptedPeer {
 
 /// Methods that create a peer.
 impl ScriptedPeer {
-    /// Creates a peer, and the transport for the other side.
+    /// Creates a peer, and the transport for the program under test.
     #[must_use]
     pub fn pair() -> (Transport, Self) {
         Self::pair_with(PIPE_CAPACITY)
     }
 
-    /// Creates a peer like [`pair`](Self::pair), with this capacity of each pipe in bytes.
+    /// Creates a peer like [`pair`](Self::pair), with a capacity of `bytes` bytes for each pipe.
     #[must_use]
     pub fn pair_with(bytes: usize) -> (Transport, Self) {
         let (their_output, our_input) = tokio::io::duplex(bytes);
@@ -55,8 +55,8 @@ impl ScriptedPeer {
         (Transport::new(their_input, their_output), peer)
     }
 
-    /// Connects `agent` to a new peer that plays its client and has sent nothing yet. Returns the agent's end of the
-    /// connection and the peer. Must be called in a tokio runtime.
+    /// Connects `agent` to a new peer, which acts as the client and has sent nothing yet. Returns the agent's end of
+    /// the connection and the peer. Must be called in a tokio runtime.
     #[must_use]
     pub fn connect_agent(agent: impl Agent) -> (Connection, Self) {
         Self::connect_agent_with(agent, Options::default())
@@ -72,7 +72,7 @@ impl ScriptedPeer {
         (start_agent(transport, agent, options), peer)
     }
 
-    /// Connects `client` to a new peer that plays an agent of version 1 without capabilities.
+    /// Connects `client` to a new peer, which acts as an agent of version 1 without capabilities.
     ///
     /// # Panics
     /// The client fails to connect.
@@ -81,8 +81,8 @@ impl ScriptedPeer {
         Self::connect_client_with(client, Options::default(), json!({"protocolVersion": 1}))
     }
 
-    /// Connects `client` like [`connect_client`](Self::connect_client), with options for the client and with the result
-    /// that the peer sends in response to `initialize`.
+    /// Connects `client` like [`connect_client`](Self::connect_client), with options for the client, and with the
+    /// peer's response to `initialize`.
     ///
     /// # Panics
     /// Under the same conditions as [`connect_client`](Self::connect_client).
@@ -108,14 +108,14 @@ impl ScriptedPeer {
         }
     }
 
-    /// Sets how long the peer waits for a message to arrive, or to be read by the other side. The default is
+    /// Sets how long the peer waits for a message to arrive, or for the other side to read one. The default is
     /// [`DEFAULT_TIMEOUT`].
     pub fn set_timeout(&mut self, patience: Duration) {
         self.patience = patience;
     }
 }
 
-/// Methods that affect the pipes of a peer.
+/// Methods that close, split and join the pipes of a peer.
 impl ScriptedPeer {
     /// Closes the pipe to the other side, which reads the end of its input.
     pub fn stop_writing(&mut self) {
@@ -127,14 +127,14 @@ impl ScriptedPeer {
         self.input = None;
     }
 
-    /// Returns the pipe to the other side, for example to see how much the other side reads. Returns `None` after
+    /// Returns the pipe to the other side, for example to find out how much the other side reads. Returns `None` after
     /// [`stop_writing`](Self::stop_writing).
     pub fn output(&mut self) -> Option<&mut DuplexStream> {
         self.output.as_mut()
     }
 
-    /// Returns the pipe from the other side, without input that was read along with earlier lines. Returns `None` after
-    /// [`stop_reading`](Self::stop_reading).
+    /// Returns the pipe from the other side, without input that has already been read into the peer's buffer. Returns
+    /// `None` after [`stop_reading`](Self::stop_reading).
     pub fn input(&mut self) -> Option<&mut DuplexStream> {
         self.input.as_mut()
     }

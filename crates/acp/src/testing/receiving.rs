@@ -13,7 +13,7 @@ use super::record::truncate_line;
 /// The maximum length of a line, in bytes.
 const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
 
-/// A request that the peer received.
+/// A request that the peer received and must respond to.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ReceivedRequest {
@@ -25,8 +25,8 @@ pub struct ReceivedRequest {
 
 /// Methods that receive messages.
 impl ScriptedPeer {
-    /// Returns the next line without its line ending, or `None` if the other side has closed the connection. Has no
-    /// timeout, unlike [`next_message`](Self::next_message) and the `expect_…` methods.
+    /// Returns the next line without its line ending, or `None` if the other side has closed the connection. There is
+    /// no timeout, unlike in [`next_message`](Self::next_message) and the `expect_…` methods.
     ///
     /// # Panics
     /// The other side closes the connection within a line, or a line is longer than 64 MiB.
@@ -76,8 +76,8 @@ impl ScriptedPeer {
         }
     }
 
-    /// Passes the next message to `look` and returns the result. Panics if `look` returns `None`, because it expected
-    /// another message.
+    /// Passes the next message to `look` and returns the result. Panics if `look` returns `None`, which means that
+    /// another message was expected.
     async fn expect_match<T>(
         &mut self,
         caller: &Location<'_>,
@@ -114,10 +114,10 @@ impl ScriptedPeer {
         }
     }
 
-    /// Expects exactly this message.
+    /// Expects that the next message is equal to `message`.
     ///
     /// # Panics
-    /// The next message is another one, or no message arrives.
+    /// The next message is a different one, or no message arrives.
     #[track_caller]
     pub fn expect(&mut self, message: Value) -> impl Future<Output = ()> {
         let caller = Location::caller();
@@ -128,10 +128,10 @@ impl ScriptedPeer {
         }
     }
 
-    /// Expects a request with this method, and returns it.
+    /// Expects that the next message is a request of `method`, and returns it.
     ///
     /// # Panics
-    /// The next message is another one, or no message arrives.
+    /// The next message is a different one, or no message arrives.
     #[track_caller]
     pub fn expect_request(&mut self, method: &str) -> impl Future<Output = ReceivedRequest> {
         self.expect_request_at(Location::caller(), method)
@@ -152,10 +152,10 @@ impl ScriptedPeer {
         .await
     }
 
-    /// Expects a notification with this method, and returns its params.
+    /// Expects that the next message is a notification of `method`, and returns its params.
     ///
     /// # Panics
-    /// The next message is another one, or no message arrives.
+    /// The next message is a different one, or no message arrives.
     #[track_caller]
     pub fn expect_notification(&mut self, method: &str) -> impl Future<Output = Value> {
         let caller = Location::caller();
@@ -168,10 +168,10 @@ impl ScriptedPeer {
         }
     }
 
-    /// Expects an update of this type, such as `agent_message_chunk`, and returns it.
+    /// Expects that the next message is an update of a type such as `agent_message_chunk`, and returns the update.
     ///
     /// # Panics
-    /// The next message is another one, or no message arrives.
+    /// The next message is a different one, or no message arrives.
     #[track_caller]
     pub fn expect_update(&mut self, kind: &str) -> impl Future<Output = Value> {
         let caller = Location::caller();
@@ -184,10 +184,10 @@ impl ScriptedPeer {
         }
     }
 
-    /// Expects the response to this request, and returns its result.
+    /// Expects that the next message is the response to a request, and returns its result.
     ///
     /// # Panics
-    /// The next message is another one, for example an error response, or no message arrives.
+    /// The next message is a different one, for example an error response, or no message arrives.
     #[track_caller]
     pub fn expect_answer(&mut self, id: impl Into<Value>) -> impl Future<Output = Value> {
         self.expect_answer_at(Location::caller(), id.into())
@@ -205,10 +205,10 @@ impl ScriptedPeer {
         .await
     }
 
-    /// Expects an error response to this request, and returns the error.
+    /// Expects that the next message is an error response to a request, and returns the error.
     ///
     /// # Panics
-    /// The next message is another one, for example a response with a result, or no message arrives.
+    /// The next message is a different one, for example a response with a result, or no message arrives.
     #[track_caller]
     pub fn expect_error(&mut self, id: impl Into<Value>) -> impl Future<Output = jsonrpc::Error> {
         let caller = Location::caller();
@@ -228,8 +228,8 @@ impl ScriptedPeer {
         }
     }
 
-    /// Reads notifications until the response to this request arrives. Returns the params of the notifications, in
-    /// order, and the result.
+    /// Reads notifications until the response to a request arrives. Returns the params of the notifications, in order,
+    /// and the result.
     ///
     /// # Panics
     /// Any other message arrives, for example a request, or no message arrives.
@@ -261,7 +261,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// Expects that nothing arrives for this long. Waits that long, unless tokio's time is paused.
+    /// Expects that nothing arrives for a while. Waits for the whole time, unless tokio's time is paused.
     ///
     /// # Panics
     /// A message or the end of the input arrives.

@@ -6,7 +6,7 @@ use std::fmt;
 /// The maximum number of stored lines.
 const MAX_KEPT_LINES: usize = 20;
 
-/// The maximum stored length of a line, in bytes.
+/// The maximum length that is stored of each line, in bytes.
 const MAX_LINE_BYTES: usize = 400;
 
 /// The most recent lines that were sent and received.
@@ -51,7 +51,7 @@ impl fmt::Display for LineHistory {
     }
 }
 
-/// Returns a line as text, truncated for display.
+/// Converts a line to text, truncated for display.
 pub(super) fn truncate_line(line: &[u8]) -> String {
     let mut text = String::from_utf8_lossy(line.get(..MAX_LINE_BYTES).unwrap_or(line)).into_owned();
     if line.len() > MAX_LINE_BYTES {

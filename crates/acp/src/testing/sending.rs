@@ -29,14 +29,14 @@ impl ScriptedPeer {
                     )
                 }
                 Err(_) => panic!(
-                    "{caller}: the other side did not read this within {:?}; {}",
+                    "{caller}: the other side did not read the message within {:?}; {}",
                     self.patience, self.history
                 ),
             }
         }
     }
 
-    /// Sends a line, with a line ending.
+    /// Sends a line, and appends a line ending.
     #[track_caller]
     pub fn send_line(&mut self, line: impl AsRef<[u8]>) -> impl Future<Output = ()> {
         let mut bytes = line.as_ref().to_vec();
@@ -50,7 +50,7 @@ impl ScriptedPeer {
         self.send_line(message.to_string())
     }
 
-    /// Sends a request with a new id, which is returned.
+    /// Sends a request with a new id, and returns the id.
     #[track_caller]
     pub fn request(&mut self, method: &str, params: Value) -> impl Future<Output = i64> {
         self.last_id += 1;
@@ -63,19 +63,19 @@ impl ScriptedPeer {
         }
     }
 
-    /// Sends a notification.
+    /// Sends a notification with any method and params.
     #[track_caller]
     pub fn notify(&mut self, method: &str, params: Value) -> impl Future<Output = ()> {
         self.send(json!({"jsonrpc": "2.0", "method": method, "params": params}))
     }
 
-    /// Sends the response to a request.
+    /// Responds to a request with a result.
     #[track_caller]
     pub fn answer(&mut self, id: &Value, result: Value) -> impl Future<Output = ()> {
         self.send(json!({"jsonrpc": "2.0", "id": id, "result": result}))
     }
 
-    /// Sends an error response to a request.
+    /// Responds to a request with an error.
     #[track_caller]
     pub fn answer_error(&mut self, id: &Value, error: &jsonrpc::Error) -> impl Future<Output = ()> {
         self.send(json!({"jsonrpc": "2.0", "id": id, "error": error}))
@@ -106,7 +106,7 @@ impl ScriptedPeer {
         self.initialize_with(json!({"protocolVersion": 1, "clientCapabilities": {}}))
     }
 
-    /// Sends `initialize` with these params, as a client. Returns the agent's response.
+    /// Sends `initialize` with any params, as a client. Returns the agent's response.
     #[track_caller]
     pub fn initialize_with(&mut self, params: Value) -> impl Future<Output = Value> {
         let caller = Location::caller();
@@ -116,7 +116,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// Opens a session in `/`, as a client. Returns its id.
+    /// Opens a session in `/`, as a client. Returns the session's id.
     #[track_caller]
     pub fn open_session(&mut self) -> impl Future<Output = String> {
         let caller = Location::caller();
@@ -141,7 +141,7 @@ impl ScriptedPeer {
         )
     }
 
-    /// Expects `session/new` and responds with this session id, as an agent.
+    /// Expects `session/new` and responds with a session id, as an agent.
     #[track_caller]
     pub fn answer_new_session(&mut self, id: &str) -> impl Future<Output = ()> {
         let caller = Location::caller();

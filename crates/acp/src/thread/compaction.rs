@@ -1,4 +1,4 @@
-//! How compaction updates change a thread.
+//! Applies updates of compactions to a thread.
 
 use acp_wire::v2::{
     CompactionId, CompactionStatus, CompactionSummaryChunk, CompactionUpdate, ContentBlock,
@@ -7,7 +7,7 @@ use acp_wire::v2::{
 use super::{ItemKind, Thread};
 use crate::memory::weight;
 
-/// A compaction of the conversation.
+/// A compaction as shown to the user, with its status and summary.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ThreadCompaction {
@@ -54,8 +54,8 @@ impl Thread {
         }
     }
 
-    /// Returns the item number of a compaction, after adding the item if it is new. There are few compactions, so a
-    /// linear search from the end is fast enough.
+    /// Returns the item number of a compaction, and adds the item if it is new. There are few compactions, so a linear
+    /// search from the end is fast enough.
     fn find_or_add_compaction(&mut self, id: &CompactionId) -> usize {
         let is_it = |kind: &ItemKind| matches!(kind, ItemKind::Compaction(c) if c.id == *id);
         match self.items.iter().rposition(|item| is_it(&item.kind)) {

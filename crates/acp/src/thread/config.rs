@@ -1,4 +1,4 @@
-//! The config options of a thread, which also stand for the modes and models of agents without options for them.
+//! The config options of a thread. For agents that have modes or models without an option, the thread adds options.
 
 use acp_wire::v1::{
     ModelId, SessionConfigId, SessionConfigKind, SessionConfigOption, SessionConfigOptionCategory,
@@ -21,7 +21,7 @@ fn has_category(option: &SessionConfigOption, category: &SessionConfigOptionCate
 impl Thread {
     /// Applies the modes, models and config options that the agent reports when a session is opened.
     ///
-    /// Agents may send all three while config options are superseding modes and models. The config options take
+    /// An agent can send all three, because config options supersede modes and models. The config options take
     /// precedence.
     pub fn apply_session_setup(
         &mut self,
@@ -44,8 +44,8 @@ impl Thread {
         self.config_options.extend(options.iter().cloned());
     }
 
-    /// Replaces the agent's config options with those in the response to setting an option. If the agent omits the list
-    /// from its response, the options stay unchanged.
+    /// Replaces the agent's config options with those in the response to `session/set_config_option`. If the response
+    /// has no options, they stay unchanged.
     pub fn set_config_options(&mut self, options: &[SessionConfigOption]) {
         if !options.is_empty() {
             self.revision += 1;
@@ -53,7 +53,7 @@ impl Thread {
         }
     }
 
-    /// Replaces the agent's config options, but keeps options that stand for modes and models.
+    /// Replaces the agent's config options, but keeps the options that stand for modes and models.
     pub(super) fn replace_config_options(&mut self, options: &[SessionConfigOption]) {
         use SessionConfigOptionCategory::{Mode, Model};
         if !self.fits_within(options) {
@@ -80,12 +80,12 @@ impl Thread {
         self.uses_set_model
     }
 
-    /// Sets the current mode.
+    /// Sets the session's current mode.
     pub fn set_mode(&mut self, mode: &SessionModeId) {
         self.set_current_value(&SessionConfigOptionCategory::Mode, mode.as_str());
     }
 
-    /// Sets the current model.
+    /// Sets the session's current model.
     pub fn set_model(&mut self, model: &ModelId) {
         self.set_current_value(&SessionConfigOptionCategory::Model, model.as_str());
     }
@@ -113,7 +113,7 @@ fn new_select_value(
     value
 }
 
-/// Converts modes to a config option.
+/// Creates a config option that stands for the agent's modes.
 fn to_mode_option(modes: &SessionModeState) -> SessionConfigOption {
     let values = modes.available_modes.iter();
     let values = values.map(|m| new_select_value(m.id.as_str(), &m.name, m.description.as_ref()));
@@ -122,7 +122,7 @@ fn to_mode_option(modes: &SessionModeState) -> SessionConfigOption {
         .category(SessionConfigOptionCategory::Mode)
 }
 
-/// Converts models to a config option.
+/// Creates a config option that stands for the agent's models.
 fn to_model_option(models: &SessionModelState) -> SessionConfigOption {
     let values = models.available_models.iter();
     let values =

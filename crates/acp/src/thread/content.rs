@@ -1,4 +1,4 @@
-//! The content of tool calls, the same for both protocol versions.
+//! The content of tool calls, in one form for both protocol versions.
 
 use acp_wire::RawObject;
 use acp_wire::v1::{self, ContentBlock, TerminalId};
@@ -6,13 +6,13 @@ use acp_wire::v2::{self, DiffChange, DiffFileType, DiffPatch};
 
 use crate::update;
 
-/// A part of a tool call's content.
+/// A part of what a tool call shows: a content block, a diff or a terminal.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 // Most items are content blocks. Boxing them would cost an allocation for nearly every one.
 #[allow(clippy::large_enum_variant)]
 pub enum ThreadToolCallContent {
-    /// A content block.
+    /// Text, an image or other content.
     Content(ContentBlock),
     /// Changes to one or more files.
     Diff(ThreadDiff),
@@ -23,11 +23,11 @@ pub enum ThreadToolCallContent {
 }
 
 /// Changes to one or more files. A version 1 agent sends the text of one file before and after the change. A version 2
-/// agent sends the list of changed files, and may send a patch.
+/// agent sends the list of changed files, and possibly a patch.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ThreadDiff {
-    /// The changed files.
+    /// One entry for each changed file.
     pub changes: Vec<FileChange>,
     /// The patch, if the agent sends one.
     pub patch: Option<DiffPatch>,
@@ -44,7 +44,7 @@ impl ThreadDiff {
     }
 }
 
-/// A change to a file.
+/// A change to one file of a diff.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct FileChange {
@@ -70,7 +70,7 @@ pub enum FileOperation {
     Delete,
     /// The content of the file was changed.
     Modify,
-    /// The file was moved, and its content may have changed, too.
+    /// The file was moved, and its content may also have changed.
     Move,
     /// The file was copied.
     Copy,
@@ -79,7 +79,7 @@ pub enum FileOperation {
 }
 
 impl FileOperation {
-    /// Returns the name of the operation in version 2 of the protocol.
+    /// Returns the operation as version 2 of the protocol writes it.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {

@@ -1,4 +1,4 @@
-//! Applying updates to a thread.
+//! Applies updates to a thread.
 
 use acp_wire::v1::{
     self, AvailableCommand, TerminalExitStatus, TerminalId, UnstructuredCommandInput,
@@ -10,12 +10,12 @@ use super::{Activity, ItemKind, Thread, ThreadTerminal};
 use crate::update::Update;
 
 impl Thread {
-    /// Applies an update to the thread.
+    /// Applies a session update, so that the thread shows the change.
     pub fn apply(&mut self, update: &Update) {
         self.receive(update);
     }
 
-    /// Applies everything of an update but what it means for the turn.
+    /// Applies an update, except for its effect on the turn.
     pub(super) fn apply_to_items(&mut self, update: &Update) {
         self.revision += 1;
         match update {
@@ -75,7 +75,7 @@ impl Thread {
         self.replace_commands(announced);
     }
 
-    /// Replaces the slash commands. Their size is checked before they are copied.
+    /// Replaces the slash commands. Checks their size before copying them.
     fn replace_commands(&mut self, announced: &[v2::AvailableCommand]) {
         if self.fits_within(announced) {
             self.commands = announced.iter().filter_map(command_to_v1).collect();
@@ -139,7 +139,7 @@ impl Thread {
     }
 
     /// Starts a replay: clears the thread, except for the session's settings and the current activity. Returns the
-    /// thread as it was before.
+    /// thread from before the replay.
     pub(crate) fn begin_replay(&mut self) -> Self {
         let mut replayed = Self::with_limit(self.limit());
         replayed.revision = self.revision + 1;
@@ -148,11 +148,12 @@ impl Thread {
         before
     }
 
-    /// Undoes a failed replay: restores the items of `before`, but keeps settings and activity that have changed since.
+    /// Undoes a failed replay: restores the items of `before`, but keeps settings and activity that have changed in the
+    /// meantime.
     pub(crate) fn end_replay(&mut self, before: Self) {
         let failed = std::mem::replace(self, before);
         self.copy_current_state(&failed);
-        // Any item may differ from what was last rendered.
+        // Any item can differ from what was last rendered.
         self.revision = self.revision.max(failed.revision) + 1;
         for item in &mut self.items {
             item.revision = self.revision;
@@ -194,7 +195,7 @@ impl Thread {
         }
     }
 
-    /// Adds a terminal to the session.
+    /// Adds a client terminal, with its command and working directory.
     pub fn start_terminal(&mut self, id: &TerminalId, command: &str, cwd: Option<&str>) {
         self.change_terminal(id, |terminal| {
             terminal.command = Some(command.to_owned());
@@ -203,13 +204,13 @@ impl Thread {
         self.enforce_limit();
     }
 
-    /// Appends output to a terminal.
+    /// Appends output to a client terminal.
     pub fn append_terminal_output(&mut self, id: &TerminalId, text: &str) {
         self.change_terminal(id, |terminal| terminal.print(text));
         self.enforce_limit();
     }
 
-    /// Sets a terminal's output to what the client reports of it: all of it, or its end.
+    /// Sets a terminal's output to all the output that the client reports, or to the end of it.
     pub(crate) fn report_terminal_output(&mut self, id: &TerminalId, output: &str) {
         self.change_terminal(id, |terminal| {
             let more = output.strip_prefix(&*terminal.output());
@@ -221,7 +222,7 @@ impl Thread {
         self.enforce_limit();
     }
 
-    /// Sets the exit status of a terminal.
+    /// Sets the exit status of the command in a terminal.
     pub fn set_terminal_exit_status(&mut self, id: &TerminalId, status: &TerminalExitStatus) {
         self.change_terminal(id, |terminal| {
             terminal.exit_status = Some(status.clone().into());
@@ -236,7 +237,7 @@ impl Thread {
         self.enforce_limit();
     }
 
-    /// Applies `change` to a terminal, after adding the terminal if it is new.
+    /// Applies `change` to a terminal. Adds the terminal first if it is new.
     pub(super) fn change_terminal(
         &mut self,
         id: &TerminalId,

@@ -1,4 +1,4 @@
-//! Handles to a thread that the connection and front ends share.
+//! Handles to a thread, which a connection and its front ends share.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use super::Thread;
 
-/// A shared [`Thread`], which the connection updates, and which front ends read and wait for. Clones are cheap and
+/// A shared [`Thread`]. The connection updates it, and front ends read it and wait for changes. Clones are cheap and
 /// refer to the same thread.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadHandle(Arc<SharedThread>);
@@ -21,7 +21,7 @@ struct SharedThread {
     parent: OnceLock<ThreadParent>,
 }
 
-/// The parent of a subagent's thread, with the ids of both sessions.
+/// The parent of a subagent's thread, with the ids of the parent's and the subagent's sessions.
 #[derive(Debug)]
 struct ThreadParent {
     thread: Weak<SharedThread>,
@@ -31,7 +31,7 @@ struct ThreadParent {
     subagent_id: SessionId,
 }
 
-/// Which session a subagent works for, and its name.
+/// The root session that a subagent works for, and the subagent's name.
 pub(crate) struct SubagentOrigin {
     /// The id of the session that the user opened.
     pub(crate) root_session_id: SessionId,
@@ -40,13 +40,13 @@ pub(crate) struct SubagentOrigin {
 }
 
 impl ThreadHandle {
-    /// Creates an empty thread.
+    /// Creates a handle to a new, empty thread.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns `true` if both handles refer to the same thread.
+    /// Returns `true` if `self` and `other` refer to the same thread.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -62,7 +62,7 @@ impl ThreadHandle {
         look(&self.lock())
     }
 
-    /// Locks the thread, changes it with `change`, and wakes the readers that wait for a change.
+    /// Locks the thread, changes it with `change`, and wakes everything that waits for a change.
     pub fn change<T>(&self, change: impl FnOnce(&mut Thread) -> T) -> T {
         let changed = change(&mut self.lock());
         self.0.changed.notify_waiters();
@@ -71,14 +71,14 @@ impl ThreadHandle {
     }
 
     /// Marks a subagent as changed, in this thread and in all threads above it. Never waits for a lock while holding
-    /// that of a thread below.
+    /// the lock of a thread below.
     fn touch_subagent(&self, subagent: &SessionId) {
         self.lock().touch_subagent(subagent);
         self.0.changed.notify_waiters();
         self.touch_parent();
     }
 
-    /// Tells the thread of the parent, if there is one, that this thread has changed.
+    /// Notifies the parent's thread, if there is one, that this thread has changed.
     fn touch_parent(&self) {
         if let Some(parent) = self.0.parent.get()
             && let Some(above) = parent.thread.upgrade()
@@ -87,10 +87,10 @@ impl ThreadHandle {
         }
     }
 
-    /// Sets the parent to `above`, the thread of `session`, which has announced the session of this thread as a
-    /// subagent. The parent is notified when this thread changes. Does nothing if the thread already has a parent.
+    /// Sets the parent of this thread to `above`, the thread of `session`, which has announced `subagent`. The parent
+    /// is notified when this thread changes. Does nothing if the thread already has a parent.
     pub(crate) fn set_parent(&self, above: &Self, session: &SessionId, subagent: &SessionId) {
-        // Fails if the thread already has a parent, which then stays the parent.
+        // This fails if the thread already has a parent, which then remains the parent.
         let _ = self.0.parent.set(ThreadParent {
             thread: Arc::downgrade(&above.0),
             session_id: session.clone(),
@@ -98,7 +98,7 @@ impl ThreadHandle {
         });
     }
 
-    /// Returns the root session and the name of the subagent, if this is the thread of one. Reads the threads above, so
+    /// Returns the root session and the subagent's name, if this is a subagent's thread. Reads the threads above, so
     /// the caller must not hold the lock of any thread.
     pub(crate) fn subagent_origin(&self) -> Option<SubagentOrigin> {
         let parent = self.0.parent.get()?;
@@ -117,13 +117,13 @@ impl ThreadHandle {
         }
         Some(SubagentOrigin {
             root_session_id,
-            // The subagent's item may have been dropped.
+            // The subagent's item may have been dropped from the thread.
             name: name.unwrap_or_else(|| id.to_string()),
         })
     }
 
-    /// Waits until the revision of the thread is greater than `seen`, and returns it. Several changes may cause a
-    /// single wake-up: a slow reader misses intermediate states, but never content.
+    /// Waits until the revision of the thread is greater than `seen`, and returns the revision. Several changes can
+    /// cause a single wake-up: a slow reader misses intermediate states, but never content.
     pub async fn changed(&self, seen: u64) -> u64 {
         loop {
             let mut changed = pin!(self.0.changed.notified());

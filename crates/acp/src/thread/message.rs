@@ -1,4 +1,4 @@
-//! How messages and their chunks change a thread.
+//! Applies messages and chunks to a thread.
 
 use acp_wire::v1::{ContentBlock, MessageId};
 use acp_wire::v2;
@@ -7,13 +7,13 @@ use super::{ItemKind, Thread};
 use crate::memory::weight;
 use crate::update::MessageChunk;
 
-/// A message, built from its chunks.
+/// A message as shown to the user, built from its chunks.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ThreadMessage {
     /// The id of the message, if the agent sent one.
     pub id: Option<MessageId>,
-    /// The content of the message. Text that was received in chunks is one block.
+    /// The content of the message. Consecutive chunks of text form one block.
     pub content: Vec<ContentBlock>,
     /// Whether the start of the message was dropped because the thread exceeded its limit. See
     /// [`Thread::truncation`](super::Thread::truncation).
@@ -48,8 +48,8 @@ impl ThreadSpeaker {
     }
 }
 
-/// The user's message, which is shown before the agent echoes it. Version 2 agents echo messages, and so do some
-/// version 1 agents.
+/// The user's message, which the thread shows before the agent echoes it. All version 2 agents and some version 1
+/// agents echo messages.
 #[derive(Debug, Clone)]
 pub(super) struct PromptEcho {
     /// The item number of the message.
@@ -61,7 +61,7 @@ pub(super) struct PromptEcho {
 }
 
 impl ItemKind {
-    /// Returns the message, if the item is a message from this speaker.
+    /// Returns the item's message, if it is a message from `speaker`.
     fn message_mut(&mut self, speaker: ThreadSpeaker) -> Option<&mut ThreadMessage> {
         match (self, speaker) {
             (Self::User(m), ThreadSpeaker::User)
@@ -73,7 +73,7 @@ impl ItemKind {
 }
 
 impl Thread {
-    /// Adds the user's message, to show it at once.
+    /// Adds the user's message, so that it is shown before the agent echoes it.
     pub(super) fn add_prompt_echo(&mut self, content: &[ContentBlock]) {
         let item = self.push(ItemKind::User(ThreadMessage {
             id: None,
@@ -87,7 +87,7 @@ impl Thread {
         });
     }
 
-    /// Sets the id with which the agent has accepted the user's message.
+    /// Stores the id that the agent has given the user's message.
     pub(super) fn confirm_prompt_echo(&mut self, id: &MessageId) {
         if id.as_str().is_empty() || self.messages.contains_key(id) {
             return;
@@ -145,8 +145,8 @@ impl Thread {
         }));
     }
 
-    /// Applies a chunk to the user's message if it is an echo of that message, and nothing else has happened in the
-    /// turn. Returns `true` if so.
+    /// Applies a chunk that echoes the user's message, if nothing else has happened in the turn. Returns `true` if the
+    /// chunk was applied.
     fn apply_echo(&mut self, chunk: &MessageChunk) -> bool {
         let last = self.next_item().checked_sub(1);
         let Some(echo) = self
@@ -172,7 +172,7 @@ impl Thread {
         true
     }
 
-    /// Applies a chunk to the message with this id, wherever that message is.
+    /// Applies a chunk to the message with the given id, wherever that message is.
     fn apply_chunk_by_id(
         &mut self,
         id: &MessageId,
@@ -194,7 +194,7 @@ impl Thread {
         }
     }
 
-    /// Applies a whole message, which replaces the content of the message with its id.
+    /// Applies a whole message, which replaces the content of the message with the same id.
     pub(super) fn apply_message(&mut self, whole: &v2::Message, speaker: ThreadSpeaker) {
         let (at, _) = self.find_or_add_message(&whole.message_id, speaker);
         if let (Some(content), Some(message)) = (&whole.content, self.message_at(at, speaker)) {
@@ -204,8 +204,8 @@ impl Thread {
         }
     }
 
-    /// Returns the item number of the message with this id, after adding the message if it is new. The flag is `true`
-    /// if this starts the agent's echo of the prompt.
+    /// Returns the item number of a message, and adds the message if it is new. The flag is `true` if the message is
+    /// the start of the agent's echo of the prompt.
     fn find_or_add_message(&mut self, id: &MessageId, speaker: ThreadSpeaker) -> (usize, bool) {
         let mut at = self.messages.get(id).copied();
         let mut begins = false;
@@ -222,7 +222,8 @@ impl Thread {
                 begins = !std::mem::replace(&mut echo.has_started, true);
             }
         }
-        // Another speaker's message has this id: some agents use one id for a thought and for the message after it.
+        // Ignore another speaker's message with this id: some agents use one id for a thought and for the message after
+        // it.
         let at = at.filter(|at| self.message_at(*at, speaker).is_some());
         let at = at.unwrap_or_else(|| {
             let at = self.push(speaker.to_item_kind(ThreadMessage::default()));
@@ -239,7 +240,7 @@ impl Thread {
     }
 }
 
-/// Appends a chunk to the content of a message, and joins text to text. Returns the added size in bytes.
+/// Appends a chunk to the content of a message. Consecutive text is joined. Returns the added size in bytes.
 pub(super) fn append_chunk(content: &mut Vec<ContentBlock>, chunk: &ContentBlock) -> usize {
     if let (Some(ContentBlock::Text(last)), ContentBlock::Text(next)) = (content.last_mut(), chunk)
         && last.annotations == next.annotations

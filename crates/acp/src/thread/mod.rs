@@ -1,8 +1,8 @@
 //! The thread: what the user sees of a session, built from the session's updates.
 //!
-//! Every front end renders a [`Thread`], and none has to process updates itself. Live updates, replays and both
-//! protocol versions use the same code. A thread's memory depends on what the user can see, not on the number of
-//! updates, and is limited: [`Thread::truncation`].
+//! Front ends render a [`Thread`], and none has to process updates itself. Live updates, replays and both protocol
+//! versions use the same code. A thread's memory depends on what the user can see, not on the number of updates, and is
+//! limited: [`Thread::truncation`].
 
 mod compaction;
 mod config;
@@ -43,26 +43,26 @@ pub use turn::TurnResult;
 /// The plan entries and statuses of version 2, which threads use for both protocol versions.
 pub use acp_wire::v2::{PlanEntry, PlanEntryStatus, ToolCallStatus};
 
-/// Everything that the user sees of a session.
+/// Everything that the user sees of a session: its items, plans, terminals and settings.
 #[derive(Debug, Clone, Default)]
 pub struct Thread {
     items: Vec<Item>,
     tool_calls: HashMap<ToolCallId, usize>,
     messages: HashMap<MessageId, usize>,
-    /// The last message of the user, until something else is received.
+    /// The user's last message, until something else is received.
     echo: Option<message::PromptEcho>,
     plans: Vec<ThreadPlan>,
     terminals: HashMap<TerminalId, ThreadTerminal>,
     config_options: Vec<SessionConfigOption>,
-    /// Whether the agent has modes, but no config option for them, so that one created here stands for them.
+    /// Whether the agent has modes but no config option for them, so that the thread has added one.
     uses_set_mode: bool,
-    /// Whether the agent has models, but no config option for them, so that one created here stands for them.
+    /// Whether the agent has models but no config option for them, so that the thread has added one.
     uses_set_model: bool,
     commands: Vec<AvailableCommand>,
     title: Option<String>,
     updated_at: Option<String>,
     usage: Option<UsageUpdate>,
-    /// The turn of this client that is running.
+    /// The running turn that this client has started, if any.
     turn: Option<turn::TurnProgress>,
     activity: Activity,
     background: Option<Vec<BackgroundWork>>,
@@ -72,7 +72,7 @@ pub struct Thread {
     truncation: Truncation,
 }
 
-/// What an agent reports that it is doing. Version 1 agents report nothing.
+/// What an agent is doing, as it reports itself. Version 1 agents do not report this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Activity {
@@ -83,24 +83,24 @@ pub enum Activity {
     Running,
     /// The agent is waiting for the user.
     RequiresAction,
-    /// It is not known what the agent is doing. It may be busy.
+    /// It is not known what the agent is doing. The agent may be busy.
     Unknown,
 }
 
-/// An item of a thread. Its position never changes, but its content may. The earliest items are dropped when a thread
-/// becomes too large ([`Thread::truncation`]).
+/// An entry of a thread, such as a message or a tool call. Its position never changes, but its content can. The
+/// earliest items are dropped when a thread becomes too large ([`Thread::truncation`]).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Item {
     /// The revision of the thread when this item last changed.
     pub revision: u64,
-    /// The content of the item.
+    /// What the item is, with its content.
     pub kind: ItemKind,
-    /// The size of the item in bytes.
+    /// The estimated size of the item, in bytes.
     weight: usize,
 }
 
-/// The content of an item.
+/// What an item of a thread is, with its content.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum ItemKind {
@@ -138,13 +138,13 @@ impl Thread {
     }
 
     /// Returns the items, in the order in which they started. Items that were dropped
-    /// ([`truncation`](Self::truncation)) came before these.
+    /// ([`truncation`](Self::truncation)) are not included.
     #[must_use]
     pub fn items(&self) -> &[Item] {
         &self.items
     }
 
-    /// Returns the tool call with this id.
+    /// Returns the tool call with the given id, if the thread has it.
     #[must_use]
     pub fn tool_call(&self, id: &ToolCallId) -> Option<&ThreadToolCall> {
         match &self.item(*self.tool_calls.get(id)?)?.kind {
@@ -159,15 +159,15 @@ impl Thread {
         &self.plans
     }
 
-    /// Returns the terminal with this id. It stays after the agent has released it, unless it was dropped
-    /// ([`truncation`](Self::truncation)).
+    /// Returns the terminal with the given id, if the thread has it. A terminal remains after the agent has released
+    /// it, unless it was dropped ([`truncation`](Self::truncation)).
     #[must_use]
     pub fn terminal(&self, id: &TerminalId) -> Option<&ThreadTerminal> {
         self.terminals.get(id)
     }
 
-    /// Returns the config options, in the order of the agent. They include options for modes and models that the agent
-    /// has no options for.
+    /// Returns the config options, in the agent's order. If the agent has modes or models without an option, the thread
+    /// adds options for them.
     #[must_use]
     pub fn config_options(&self) -> &[SessionConfigOption] {
         &self.config_options
@@ -179,13 +179,13 @@ impl Thread {
         &self.commands
     }
 
-    /// Returns the title of the session.
+    /// Returns the title of the session, if the agent has sent one.
     #[must_use]
     pub fn title(&self) -> Option<&str> {
         self.title.as_deref()
     }
 
-    /// Returns the time of the last change of the session, as the agent reported it (ISO 8601).
+    /// Returns when the session last changed, as the agent reported it (ISO 8601).
     #[must_use]
     pub fn updated_at(&self) -> Option<&str> {
         self.updated_at.as_deref()
@@ -197,13 +197,13 @@ impl Thread {
         self.usage.as_ref()
     }
 
-    /// Returns `true` if a turn is running, or the agent reports that it is working.
+    /// Returns `true` if a turn is running or the agent reports that it is working.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.is_turn_running() || self.activity != Activity::Idle
     }
 
-    /// Returns what the agent reports that it is doing.
+    /// Returns what the agent is doing, as it reports itself.
     #[must_use]
     pub fn activity(&self) -> Activity {
         self.activity

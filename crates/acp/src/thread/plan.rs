@@ -1,4 +1,4 @@
-//! How plan updates change a thread.
+//! Applies updates of plans to a thread.
 
 use acp_wire::RawObject;
 use acp_wire::v1::PlanId;
@@ -6,10 +6,10 @@ use acp_wire::v2::{PlanEntry, PlanUpdateContent};
 
 use super::Thread;
 
-/// The id of the plan of an agent that has only one, such as a version 1 agent.
+/// The plan id that stands for the plan of an agent with only one plan, such as a version 1 agent.
 pub const ONLY_PLAN_ID: &str = "plan";
 
-/// A plan in a thread.
+/// An agent's plan as shown to the user.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ThreadPlan {
@@ -17,13 +17,13 @@ pub struct ThreadPlan {
     pub id: PlanId,
     /// The content of the plan.
     pub content: PlanContent,
-    /// The revision of the thread when this plan last changed.
+    /// The thread's revision when this plan last changed.
     pub revision: u64,
-    /// The size of the plan in bytes.
+    /// The estimated size of the plan, in bytes.
     pub(super) weight: usize,
 }
 
-/// The content of a plan.
+/// The content of a plan: steps, a file or Markdown.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum PlanContent {
@@ -31,14 +31,14 @@ pub enum PlanContent {
     Entries(Vec<PlanEntry>),
     /// A file that contains the plan, by its URI.
     File(String),
-    /// Markdown text.
+    /// The text of the plan, in Markdown.
     Markdown(String),
     /// An unknown content type, as received.
     Unknown(RawObject),
 }
 
 impl ThreadPlan {
-    /// Returns the steps of the plan, or no steps if it has other content.
+    /// Returns the steps of the plan, or an empty list if its content is not steps.
     #[must_use]
     pub fn entries(&self) -> &[PlanEntry] {
         match &self.content {
@@ -67,7 +67,7 @@ impl Thread {
         }
     }
 
-    /// Stores a plan of an unknown type. A plan without an id is the agent's only plan.
+    /// Stores a plan of an unknown type. A plan without an id is stored as the agent's only plan.
     fn set_unknown_plan(&mut self, object: &RawObject) {
         let id = object.field("planId").or_else(|| object.field("id"));
         let content = PlanContent::Unknown(object.clone());

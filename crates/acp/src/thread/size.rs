@@ -1,7 +1,7 @@
-//! The size of a thread, and the limit on it.
+//! The size of a thread, and its limit.
 //!
-//! An agent may send any amount of data, but a thread stores a limited amount. Beyond the limit, the earliest parts are
-//! dropped first, and [`Thread::truncation`] counts them.
+//! An agent can send any amount of data, but a thread stores a limited amount. Beyond the limit, the thread drops
+//! parts, the earliest first, and [`Thread::truncation`] counts them.
 //!
 //! Sizes are estimates ([`weight`]). Each part stores its own size, so that the cost of a change depends only on the
 //! changed part.
@@ -18,16 +18,16 @@ pub(crate) const DEFAULT_LIMIT_BYTES: usize = 64 * 1024 * 1024;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Truncation {
-    /// The number of dropped items, which were the first ones of the thread.
+    /// The number of dropped items. The thread's first items are dropped first.
     pub items: usize,
-    /// The number of dropped terminals, which were those that had not been updated for longest. A terminal that prints
-    /// more output appears again, without its earlier output.
+    /// The number of dropped terminals. The terminals that were least recently updated are dropped first. A terminal
+    /// that prints more output appears again, without its earlier output.
     pub terminals: u64,
-    /// The number of dropped plans, which were those that had not changed for longest.
+    /// The number of dropped plans. The plans that were least recently changed are dropped first.
     pub plans: u64,
-    /// The number of parts that were dropped from items and settings that stay: the start of a message or the content
-    /// of a tool call, both of which are marked as truncated, and values that were too large, such as lists of commands
-    /// or options.
+    /// The number of parts that were dropped from items and settings that remain. These are the start of a message and
+    /// the content of a tool call, which are marked as truncated, and values that were too large, such as lists of
+    /// commands or options.
     pub parts: u64,
 }
 
@@ -59,7 +59,7 @@ impl Default for ThreadSize {
     }
 }
 
-/// Replaces the term `before` of a sum with `after`.
+/// Replaces the term `before` in a sum with `after`.
 fn replace_term(sum: &mut usize, before: usize, after: usize) {
     *sum = sum.saturating_sub(before).saturating_add(after);
 }
@@ -95,7 +95,7 @@ impl ThreadMessage {
         self.id.as_ref().map_or(0, |id| id.as_str().len()) + weight(&self.content)
     }
 
-    /// Drops the start of the message, until about `room` bytes are left.
+    /// Drops the start of the message, so that about `room` bytes are left.
     fn drop_start(&mut self, room: usize) {
         self.is_truncated = true;
         let mut left = self.weight();
@@ -115,7 +115,7 @@ impl ThreadMessage {
         if left <= room {
             return;
         }
-        // A single block is too large. If it is text, its end is kept.
+        // A single block is too large. If it is text, keep its end.
         match self.content.first_mut() {
             Some(ContentBlock::Text(block)) if weight(&block.annotations) < room / 4 => {
                 let mut from = block.text.len().saturating_sub(room / 2);
@@ -131,7 +131,7 @@ impl ThreadMessage {
 }
 
 impl Thread {
-    /// Creates an empty thread that is limited to about this size in bytes. See [`truncation`](Self::truncation).
+    /// Creates an empty thread with a size limit of about `bytes` bytes. See [`truncation`](Self::truncation).
     #[must_use]
     pub fn with_limit(bytes: usize) -> Self {
         let mut thread = Self::default();
@@ -149,13 +149,13 @@ impl Thread {
     }
 
     /// Returns how much was dropped because the thread would have exceeded its limit
-    /// ([`Limits::thread`](crate::Limits::thread)). Programs that show a thread should show this, too.
+    /// ([`Limits::thread`](crate::Limits::thread)). Programs that show a thread should also show this.
     #[must_use]
     pub fn truncation(&self) -> Truncation {
         self.truncation
     }
 
-    /// Returns the number of the next item. Dropping items does not change the numbers of others.
+    /// Returns the number of the next item. Dropping items does not change the numbers of other items.
     pub(super) fn next_item(&self) -> usize {
         self.truncation.items + self.items.len()
     }
@@ -164,7 +164,7 @@ impl Thread {
         self.items.get(number.checked_sub(self.truncation.items)?)
     }
 
-    /// Returns an item to change, and sets its revision to that of the thread.
+    /// Returns an item for a change, and sets its revision to the thread's revision.
     pub(super) fn item_mut(&mut self, number: usize) -> Option<&mut Item> {
         let item = self
             .items
@@ -173,7 +173,7 @@ impl Thread {
         Some(item)
     }
 
-    /// Appends a new item and returns its number.
+    /// Appends a new item, and returns the item's number.
     pub(super) fn push(&mut self, kind: ItemKind) -> usize {
         let number = self.next_item();
         let weight = kind.weight();
@@ -186,7 +186,7 @@ impl Thread {
         number
     }
 
-    /// Records that an item has grown by this many bytes.
+    /// Records that an item has grown by `by` bytes.
     pub(super) fn grow_item(&mut self, number: usize, by: usize) {
         if let Some(item) = self.item_mut(number) {
             item.weight = item.weight.saturating_add(by);
@@ -211,7 +211,7 @@ impl Thread {
         }
     }
 
-    /// Records the size of a plan that replaces one of the size `before`, and returns the size.
+    /// Records the size of a plan, and returns it. `before` is the size of the plan that it replaces.
     pub(super) fn update_plan_weight<T: Serialize + ?Sized>(
         &mut self,
         id: &acp_wire::v1::PlanId,
@@ -237,8 +237,8 @@ impl Thread {
         fits
     }
 
-    /// Drops the earliest parts if the thread exceeds its limit. Somewhat more is dropped than necessary, so that the
-    /// next change does not have to drop anything.
+    /// Drops the earliest parts if the thread exceeds its limit. Drops somewhat more than necessary, so that the next
+    /// change does not have to drop anything.
     pub(super) fn enforce_limit(&mut self) {
         let ThreadSize {
             limit,
@@ -295,7 +295,7 @@ impl Thread {
             .shrink_to(self.terminals.len().saturating_mul(2));
     }
 
-    /// Drops items from the start. The last item is only truncated or dropped if it is too large by itself.
+    /// Drops items from the start. The last item is truncated or dropped only if it is too large by itself.
     fn drop_items(&mut self, room: usize) {
         let mut gone = 0;
         for item in self.items.iter().take(self.items.len().saturating_sub(1)) {
@@ -324,7 +324,7 @@ impl Thread {
             self.update_item_weight(last);
         }
         if self.size.items > room {
-            // For example, a name that alone exceeds the limit.
+            // For example, a single name exceeds the limit.
             self.size.items = 0;
             self.remove_from_indexes(self.items.len());
         }
@@ -364,7 +364,7 @@ impl ThreadTerminal {
     }
 }
 
-/// The sizes of those parts of a tool call that may be large, in bytes.
+/// The sizes of the parts of a tool call that can be large, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ToolCallSize {
     pub(super) content: usize,
@@ -375,7 +375,7 @@ pub(super) struct ToolCallSize {
 }
 
 impl ThreadToolCall {
-    /// Returns the size of the call, in bytes.
+    /// Returns the estimated size of the tool call, in bytes.
     pub(crate) fn weight(&self) -> usize {
         let ToolCallSize {
             content,
@@ -384,7 +384,7 @@ impl ThreadToolCall {
             raw_output,
             capabilities,
         } = self.part_sizes;
-        // The names of the tool and of its kind are stored along with the title.
+        // The names of the tool and its kind are counted with the title.
         let names = self.name.as_ref().map_or(0, String::len) + self.kind.as_str().len();
         let texts = self.id.as_str().len() + self.title.len() + names;
         let large = content + locations + raw_input + raw_output + capabilities;

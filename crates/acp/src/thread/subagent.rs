@@ -1,4 +1,4 @@
-//! How updates of subagents, and messages between sessions, change a thread.
+//! Applies updates of subagents, and messages between sessions, to a thread.
 
 use acp_wire::v1::{
     ContentBlock, MessageId, SessionId, SessionMessageChunk, SubagentSessionCapabilities,
@@ -9,7 +9,7 @@ use acp_wire::v2::StateUpdate;
 use super::{ItemKind, Thread, ThreadHandle};
 use crate::memory::weight;
 
-/// The limit of a subagent's thread is that of its parent's thread divided by this number.
+/// The ratio between the size limit of a parent's thread and the limit of a subagent's thread.
 const SUBAGENT_LIMIT_DIVISOR: usize = 64;
 
 /// A subagent in a thread, with its own thread.
@@ -20,17 +20,17 @@ pub struct ThreadSubagent {
     pub session_id: SessionId,
     /// A short description of the subagent's task, to show to the user.
     pub title: Option<String>,
-    /// A longer description of the subagent's task.
+    /// A detailed description of the subagent's task.
     pub description: Option<String>,
     /// What a client may do with the subagent. `None` means nothing.
     pub capabilities: Option<SubagentSessionCapabilities>,
-    /// The state of the subagent, if the agent reports it.
+    /// Whether the subagent is working, if the agent reports it.
     pub state: Option<StateUpdate>,
-    /// The working directory, if it is not that of the parent.
+    /// The working directory, if it differs from the parent's.
     pub cwd: Option<String>,
-    /// The additional roots, if they are not those of the parent.
+    /// The additional roots, if they differ from the parent's.
     pub additional_directories: Option<Vec<String>>,
-    /// The thread of the subagent. When it changes, this item gets a new revision in the parent's thread.
+    /// The subagent's own thread. When it changes, the subagent's item in the parent's thread gets a new revision.
     pub thread: ThreadHandle,
 }
 
@@ -86,7 +86,7 @@ impl ThreadSubagent {
     }
 }
 
-/// A message from one session to another.
+/// A message from one session to another, as shown to the user.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ThreadSessionMessage {
@@ -108,7 +108,7 @@ impl ThreadSessionMessage {
 }
 
 impl Thread {
-    /// Returns the subagent with this session id, unless its item was dropped.
+    /// Returns the subagent with the given session id, unless its item was dropped.
     #[must_use]
     pub fn subagent(&self, id: &SessionId) -> Option<&ThreadSubagent> {
         self.subagents().find(|subagent| subagent.session_id == *id)
@@ -153,7 +153,7 @@ impl Thread {
         }
     }
 
-    /// Returns the item number of a subagent. There are few subagents, so a linear search from the end is fast enough.
+    /// Finds the item number of a subagent. There are few subagents, so a linear search from the end is fast enough.
     fn find_subagent(&self, id: &SessionId) -> Option<usize> {
         let is_it =
             |kind: &ItemKind| matches!(kind, ItemKind::Subagent(known) if known.session_id == *id);
@@ -193,7 +193,7 @@ impl Thread {
         }
     }
 
-    /// Returns the item number of a message between sessions, after adding the item if it is new.
+    /// Returns the item number of a message between sessions, and adds the item if it is new.
     fn find_or_add_session_message(&mut self, id: &MessageId) -> usize {
         let known = self.messages.get(id).copied();
         let is_one = |item: &super::Item| matches!(item.kind, ItemKind::SessionMessage(_));

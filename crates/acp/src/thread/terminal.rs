@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::utf8::Utf8Pieces;
 
-/// The maximum size of the stored output of a terminal, in bytes.
+/// The maximum size of the output that is stored for a terminal, in bytes.
 pub(super) const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
 
 /// A terminal as the user sees it, with the end of its output and its exit status.
@@ -21,7 +21,7 @@ pub struct ThreadTerminal {
     pub cwd: Option<String>,
     /// The exit status of the command, or `None` while the command is running.
     pub exit_status: Option<TerminalExitStatus>,
-    /// Whether the agent has released the terminal, whose output stays visible.
+    /// Whether the agent has released the terminal. The output stays visible.
     pub is_released: bool,
     /// The size of the terminal in characters, if the agent reports it.
     pub size: Option<TerminalSize>,
@@ -32,16 +32,16 @@ pub struct ThreadTerminal {
     kept_bytes: usize,
     total_bytes: u64,
     cleared_at: u64,
-    /// The revision of the thread when this terminal was last updated.
+    /// The thread's revision when this terminal was last updated.
     pub(super) last_revision: u64,
-    /// The size of the terminal in bytes.
+    /// The estimated size of the terminal in memory, in bytes.
     pub(super) weight: usize,
-    /// The size of the exit status, the size in characters and the capabilities, in bytes.
+    /// The memory that the terminal's exit status, dimensions and capabilities take, in bytes.
     pub(super) state_weight: usize,
 }
 
 impl ThreadTerminal {
-    /// Returns the stored output, which is up to the last MiB.
+    /// Returns the stored output, at most the last MiB.
     #[must_use]
     pub fn output(&self) -> String {
         self.chunks.iter().map(String::as_str).collect()
@@ -58,8 +58,8 @@ impl ThreadTerminal {
         self.total_bytes
     }
 
-    /// Returns what [`total_bytes`](Self::total_bytes) was when the output was last cleared, which is where the shown
-    /// output starts. A version 2 agent clears the output when it replaces it.
+    /// Returns the value of [`total_bytes`](Self::total_bytes) when the output was last cleared. The shown output
+    /// starts there. A version 2 agent clears the output by replacing it.
     #[must_use]
     pub fn cleared_at(&self) -> u64 {
         self.cleared_at
@@ -75,8 +75,8 @@ impl ThreadTerminal {
             if at >= seen {
                 out.push_str(chunk);
             } else if end > seen {
-                // At an earlier read, `seen` was the end of the output, and so the end of a chunk. It can be inside a
-                // chunk now because chunks are joined, but chunks are never split, so it is a character boundary.
+                // At an earlier read, `seen` was the end of the output, and thus the end of a chunk. It can be inside a
+                // chunk now, because chunks are joined. Chunks are never split, so it is still a character boundary.
                 let within = usize::try_from(seen - at).unwrap_or(0);
                 out.push_str(chunk.get(within..).unwrap_or_default());
             }
@@ -85,7 +85,7 @@ impl ThreadTerminal {
         out
     }
 
-    /// Applies an update to the terminal.
+    /// Applies a version 2 update to the terminal.
     pub(super) fn apply(&mut self, update: &TerminalUpdate) {
         if let Some(command) = &update.command {
             self.command.clone_from(command);
@@ -113,7 +113,7 @@ impl ThreadTerminal {
         }
     }
 
-    /// Clears the output, because other output replaces it.
+    /// Clears the output, because new output replaces it.
     pub(super) fn clear(&mut self) {
         self.pieces.clear();
         self.chunks.clear();
@@ -122,7 +122,7 @@ impl ThreadTerminal {
         self.cleared_at = self.total_bytes;
     }
 
-    /// Prints bytes that are encoded as base64, and which may end within a character.
+    /// Appends output that is encoded as base64 and can end in the middle of a character.
     pub(super) fn print_base64(&mut self, data: &str) {
         let Ok(bytes) = STANDARD.decode(data.trim()) else {
             tracing::warn!("ignoring terminal output that is not valid base64");
@@ -149,7 +149,7 @@ impl ThreadTerminal {
             };
             self.kept_bytes -= first.len();
             if self.chunks.is_empty() {
-                // A single chunk exceeds the limit. Its end is kept.
+                // A single chunk exceeds the limit. Keep its end.
                 let mut cut = first.len().saturating_sub(MAX_OUTPUT_BYTES);
                 while !first.is_char_boundary(cut) {
                     cut += 1;

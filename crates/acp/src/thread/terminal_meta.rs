@@ -1,8 +1,8 @@
 //! Display terminals that an agent reports in `_meta` of its tool calls.
 //!
-//! This is not part of the specification of version 1, but the most used agents do it, and clients show it: a
-//! `terminal_info`, any number of `terminal_output` or `terminal_output_delta`, and a `terminal_exit`, each an object
-//! with `terminal_id`. Version 2 has display terminals in the protocol.
+//! This is not part of the specification of version 1, but the most widely used agents do it, and clients show the
+//! terminals. The fields are a `terminal_info`, any number of `terminal_output` or `terminal_output_delta`, and a
+//! `terminal_exit`. Each is an object with a `terminal_id`. In version 2, display terminals are part of the protocol.
 
 use acp_wire::Meta;
 use acp_wire::v1::{TerminalExitStatus, TerminalId, ToolCallId};

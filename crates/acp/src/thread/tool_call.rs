@@ -1,4 +1,4 @@
-//! How updates of tool calls change a thread.
+//! Applies updates of tool calls to a thread.
 
 use acp_wire::v1::{ToolCallId, ToolCallLocation, ToolKind};
 use acp_wire::v2::{self, ToolCallCapabilities, ToolCallStatus};
@@ -10,19 +10,19 @@ use super::{ItemKind, Thread};
 use crate::memory::weight;
 use crate::update::ToolCallPatch;
 
-/// A tool call, built from its updates.
+/// A tool call as shown to the user, built from its updates.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ThreadToolCall {
-    /// The id of the call.
+    /// The id of the tool call.
     pub id: ToolCallId,
     /// The name of the tool, for programs, if the agent reports it.
     pub name: Option<String>,
     /// The title to show to the user. Empty if the agent has not sent one.
     pub title: String,
-    /// What kind of tool it is.
+    /// What the tool does, such as reading or editing.
     pub kind: ToolKind,
-    /// The status that the agent has reported last.
+    /// The status that the agent reported last.
     pub status: ToolCallStatus,
     /// Whether the call was unfinished when its turn was cancelled.
     pub is_cancelled: bool,
@@ -30,9 +30,9 @@ pub struct ThreadToolCall {
     pub content: Vec<ThreadToolCallContent>,
     /// The files that the call works on.
     pub locations: Vec<ToolCallLocation>,
-    /// The input that was passed to the tool.
+    /// The input to the tool, in any JSON form.
     pub raw_input: Option<Value>,
-    /// The output that the tool returned.
+    /// The output of the tool, in any JSON form.
     pub raw_output: Option<Value>,
     /// What a client may do with the call.
     pub capabilities: Option<ToolCallCapabilities>,
@@ -43,7 +43,7 @@ pub struct ThreadToolCall {
 }
 
 impl ThreadToolCall {
-    /// Creates a call that has only an id.
+    /// Creates a tool call that has only an id.
     pub fn new(id: impl Into<ToolCallId>) -> Self {
         Self {
             id: id.into(),
@@ -74,7 +74,7 @@ impl ThreadToolCall {
         matches!(self.status, Completed | Failed | Cancelled)
     }
 
-    /// Applies an update to the call.
+    /// Applies an update to the tool call. Absent fields are unchanged.
     pub fn apply(&mut self, update: &ToolCallPatch) {
         if update.is_new {
             *self = Self {
@@ -138,7 +138,7 @@ impl ThreadToolCall {
         self.status = status;
     }
 
-    /// Appends a chunk of content.
+    /// Appends a chunk to the call's content.
     pub(super) fn apply_chunk(&mut self, content: &v2::ToolCallContent) {
         self.content.push(content.clone().into());
         self.part_sizes.content = self.part_sizes.content.saturating_add(weight(content));
@@ -146,9 +146,9 @@ impl ThreadToolCall {
 }
 
 impl Thread {
-    /// Applies an update of a tool call, new or known. A new call with the id of an unfinished one changes that one,
-    /// because the agent may have reported the call before, in an update or a permission request, or reuses ids. If the
-    /// earlier call has finished, a new one is added.
+    /// Applies an update of a new or known tool call. A new call with the id of an unfinished call changes that call:
+    /// the agent may have reported it earlier, in an update or a permission request, or it reuses ids. If the earlier
+    /// call has finished, a new call is added.
     pub(super) fn update_tool_call(&mut self, update: &ToolCallPatch) {
         let id = &update.tool_call_id;
         if update.is_new && self.tool_call(id).is_some_and(ThreadToolCall::is_finished) {
@@ -157,8 +157,8 @@ impl Thread {
         self.change_tool_call(id, |call| call.apply(update));
     }
 
-    /// Applies `change` to the tool call with this id, after adding the call if it is new. Some agents send only
-    /// updates, or a permission request first.
+    /// Applies `change` to a tool call. Adds the call first if it is new, because some agents send only updates, or a
+    /// permission request first.
     pub(super) fn change_tool_call(
         &mut self,
         id: &ToolCallId,
@@ -178,7 +178,7 @@ impl Thread {
         }
     }
 
-    /// Applies the tool call in a permission request, and returns the call with it.
+    /// Applies the tool call in a permission request, and returns the complete call.
     pub fn apply_permission_request(&mut self, update: &ToolCallPatch) -> ThreadToolCall {
         let id = &update.tool_call_id;
         self.revision += 1;

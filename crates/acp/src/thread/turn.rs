@@ -1,15 +1,15 @@
 //! The turn of a thread, from the prompt to the end of the work.
 //!
-//! In version 1, the response to `session/prompt` ends the turn. In version 2, it only says that the message was
-//! accepted, and `state_update` reports the end of the work:
+//! In version 1, the response to `session/prompt` ends the turn. In version 2, the response only confirms that the
+//! message was accepted, and `state_update` reports the end of the work:
 //!
 //! ```text
 //!   sent ──response──▶ accepted ──running──▶ working ──idle──▶ finished
 //!     └───running──▶ working, not accepted ──idle──▶ done, not accepted ──response──▶ finished
 //! ```
 //!
-//! An earlier `idle`, still on its way when the prompt was sent, does not end the turn: it arrives before any work
-//! was reported and has no stop reason, or it arrives before the response.
+//! An earlier `idle` that was still on its way when the prompt was sent does not end the turn. It arrives before the
+//! response, or it arrives before any work was reported and has no stop reason.
 
 use acp_wire::jsonrpc;
 use acp_wire::v1::{ContentBlock, MessageId, StopReason};
@@ -34,7 +34,7 @@ impl TurnProgress {
     /// Applies a state that the agent reported. Returns the result if the state ends the turn.
     fn apply_state(&mut self, state: &StateUpdate) -> Option<TurnResult> {
         let StateUpdate::Idle(idle) = state else {
-            // An unknown state may be a busy one.
+            // In an unknown state, the agent may be busy.
             self.is_working = true;
             self.early_result = None;
             return None;
@@ -53,7 +53,7 @@ impl TurnProgress {
     }
 }
 
-/// Returns the result of the turn that an idle state ends.
+/// Reads the turn's result from the idle state that ends the turn.
 fn turn_result(idle: &v2::IdleStateUpdate) -> TurnResult {
     match &idle.stop_reason {
         Some(v2::StopReason::Error) => Err(idle.error.clone().unwrap_or_else(|| {
@@ -79,8 +79,8 @@ impl Thread {
         self.enforce_limit();
     }
 
-    /// Applies the response of a version 2 agent, which has accepted the prompt as the message with this id. Returns
-    /// the turn's result if the turn has already ended.
+    /// Records that a version 2 agent has accepted the prompt, and the id of its message. Returns the turn's result if
+    /// the turn has already ended.
     pub(crate) fn accept_prompt(&mut self, message: &MessageId) -> Option<TurnResult> {
         self.confirm_prompt_echo(message);
         let turn = self.turn.as_mut()?;
@@ -89,7 +89,7 @@ impl Thread {
         self.end_turn_with(result)
     }
 
-    /// Applies an update to the thread. Returns the turn's result if the update ended the turn.
+    /// Applies an update to the thread and its turn. Returns the turn's result if the update ended the turn.
     pub(crate) fn receive(&mut self, update: &Update) -> Option<TurnResult> {
         self.apply_to_items(update);
         let Update::StateUpdate(state) = update else {
@@ -105,7 +105,7 @@ impl Thread {
         Some(result)
     }
 
-    /// Ends a turn. `stop_reason` is `None` if the turn failed.
+    /// Ends the running turn. `stop_reason` is `None` if the turn failed.
     pub fn end_turn(&mut self, stop_reason: Option<&StopReason>) {
         self.revision += 1;
         self.turn = None;

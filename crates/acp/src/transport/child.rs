@@ -14,13 +14,13 @@ use tokio_util::sync::CancellationToken;
 use super::Transport;
 use crate::connection::timeout;
 
-/// How long a process may take to exit after its stdin was closed. An agent that uses [`serve`](crate::agent::serve)
+/// The time that a process has to exit after its stdin was closed. An agent that uses [`serve`](crate::agent::serve)
 /// continues for up to two seconds (its [`Limits::linger`](crate::Limits::linger)), and writes its remaining output for
 /// up to two more. With a shorter limit, agents that behave correctly would be killed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a closing connection waits for its process to exit, including the time to kill it. The extra second is for
-/// a system under load.
+/// systems under load.
 const CLOSE_TIMEOUT: Duration = EXIT_TIMEOUT.saturating_add(Duration::from_secs(1));
 
 /// How long to wait for the exit status of a process that has closed its pipes.
@@ -42,7 +42,7 @@ pub(super) fn spawn(command: &mut Command) -> io::Result<Transport> {
     })?;
     let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (Some(stdin), Some(stdout), None) = pipes else {
-        // Returning drops and so kills the process. It would block forever once the pipe is full.
+        // Returning drops the process, which kills it. Otherwise, it would block forever once the pipe is full.
         let message = "stderr must not be `Stdio::piped()`, because nothing would read it; use `std::io::pipe` or a file";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     };
@@ -110,20 +110,20 @@ impl ChildProcess {
     }
 }
 
-/// Whether the end of one of a process's pipes has been reported.
+/// Whether a process's failure has been reported at the end of one of its pipes.
 #[derive(Default)]
 enum FailureReport {
     /// The pipe is still open.
     #[default]
     Pending,
-    /// The pipe was closed, and the exit status of the process is awaited.
+    /// The pipe was closed, and the reader is waiting for the exit status of the process.
     Checking(BoxFuture<'static, Option<io::Error>>),
-    /// The exit status was reported.
+    /// The exit status has been reported.
     Reported,
 }
 
 impl FailureReport {
-    /// Waits for the exit status, and returns an error if the process failed. Returns that error only once.
+    /// Waits for the exit status, and returns an error if the process failed. Returns the error only once.
     fn poll_failure(
         &mut self,
         process: &ChildProcess,
@@ -141,7 +141,7 @@ impl FailureReport {
     }
 }
 
-/// The stdout of a process, which reports the failure of the process at its end.
+/// The stdout of a process. At its end, it reports whether the process failed.
 struct ProcessOutput {
     stdout: ChildStdout,
     process: ChildProcess,
@@ -176,10 +176,10 @@ struct ProcessInput {
     end: FailureReport,
 }
 
-/// The stage of ending a process.
+/// How far the end of a process has got.
 enum ProcessStage {
     Running(Stdin),
-    /// The stdin was closed, and the process has not exited yet.
+    /// The process's stdin was closed, and the process has not exited yet.
     Exiting(BoxFuture<'static, ()>),
     Exited,
 }

@@ -1,4 +1,4 @@
-//! A reader that shows each incoming line to a callback.
+//! A reader that passes each incoming line to a callback.
 
 use std::io;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use crate::connection::frame::{Frame, Framer};
 /// The maximum length of an inspected line, in bytes. Longer lines are skipped.
 const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
 
-/// A reader that passes each line to a callback, and then on to its own reader.
+/// A reader that passes each line to a callback before it returns the line.
 pub(super) struct InspectingReader<F> {
     inner: TransportReader,
     framer: Framer,

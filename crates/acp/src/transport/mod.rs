@@ -1,9 +1,9 @@
 //! Transports: pairs of byte streams that carry messages.
 //!
-//! A connection does not care where its bytes come from. This module has transports for stdin and stdout
-//! ([`stdio()`]), for two sides in one process ([`memory`]), and for a child process that exits when its connection
-//! ends ([`Transport::spawn`]). [`Transport::new`] and [`Transport::from_futures`] are for anything else, such as a
-//! socket.
+//! A connection does not care where its bytes come from. This module has transports for stdin and stdout ([`stdio()`]),
+//! for two sides in one process ([`memory`]), and for a child process that exits when its connection ends
+//! ([`Transport::spawn`]). [`Transport::new`] and [`Transport::from_futures`] are for all other streams, such as
+//! sockets.
 
 #[cfg(feature = "process")]
 mod child;
@@ -33,14 +33,15 @@ pub(crate) type TransportWriter = Pin<Box<dyn AsyncWrite + Send>>;
 pub struct Transport {
     pub(crate) reader: TransportReader,
     pub(crate) writer: TransportWriter,
-    /// How long closing the writer may take when the connection ends, after all messages were written. If this is not
+    /// The maximum time to close the writer when the connection ends, after all messages were written. If this is not
     /// zero, closing the writer ends a process. In that case, the writer is closed even if a write failed, and the
     /// output of the process is read and dropped in the meantime.
     pub(crate) close_timeout: Duration,
 }
 
 impl Transport {
-    /// Creates a transport that reads from `reader` and writes to `writer`. Both are dropped when the connection ends.
+    /// Creates a transport that reads from `reader` and writes to `writer`. The streams are dropped when the connection
+    /// ends.
     pub fn new(
         reader: impl AsyncRead + Send + 'static,
         writer: impl AsyncWrite + Send + 'static,
@@ -56,8 +57,8 @@ impl Transport {
         }
     }
 
-    /// Creates a transport like [`new`](Self::new), from the stream traits of the crate `futures`, which executors
-    /// other than tokio use.
+    /// Creates a transport like [`new`](Self::new), but from streams that implement the traits of the crate `futures`,
+    /// which executors other than tokio use.
     pub fn from_futures(
         reader: impl futures_io::AsyncRead + Send + 'static,
         writer: impl futures_io::AsyncWrite + Send + 'static,
@@ -65,11 +66,11 @@ impl Transport {
         Self::new(reader.compat(), writer.compat_write())
     }
 
-    /// Starts a child process, talks to it on its stdin and stdout, and ends it with the connection.
+    /// Starts a child process as a transport over its stdin and stdout. The process ends with the connection.
     ///
     /// When the connection ends, the process's stdin is closed. The process then has five seconds to exit, in which an
-    /// agent can save its state, and is killed after that. The connection's [`Driver`](crate::Driver) waits for the
-    /// process to exit; no task is spawned for this. Meanwhile, the process's output is read and dropped, so that a
+    /// agent can save its state. After that, it is killed. The connection's [`Driver`](crate::Driver) waits for the
+    /// process to exit, without spawning a task. In the meantime, the process's output is read and dropped, so that a
     /// full pipe does not keep it from exiting. If tokio's clock is paused, the process is killed at once.
     ///
     /// The process is killed at once, and reaped later by tokio's runtime, if
@@ -78,17 +79,16 @@ impl Transport {
     /// - the process does not read the remaining messages within two seconds after the end of the connection;
     /// - both halves of [`into_split`](Self::into_split) are dropped and the writing half was not closed.
     ///
-    /// Processes that the child has started keep running. The `AgentProcess` of the crate `acp-host` ends those, too,
-    /// explains clearly why a program cannot be started, keeps what agents print to stderr, and has a sandbox. Use it
-    /// for untrusted agents, and in programs that users keep open. Use this method for tests, scripts and your own
-    /// agents.
+    /// Processes that the child has started keep running. The `AgentProcess` of the crate `acp-host` also ends those.
+    /// It explains why a program cannot be started, stores what agents print to stderr, and has a sandbox. Use it for
+    /// untrusted agents, and in programs that users keep open. Use this method for tests, scripts and your own agents.
     ///
     /// If the process fails, its status is reported as [`CloseReason::Transport`](crate::CloseReason::Transport):
     /// `the process exited (exit status: 1)`.
     ///
-    /// The command's stderr is unchanged: by default, it is that of this process. To read it, give the command the
-    /// writing end of [`std::io::pipe`], read the other end on a thread, and drop the command, which holds its end
-    /// open.
+    /// The command's stderr is unchanged: by default, it is the stderr of this process. To read it, give the command
+    /// the writing end of [`std::io::pipe`], read the other end on a thread, and drop the command, which holds the
+    /// writing end open.
     ///
     /// ```no_run
     /// use acp::Transport;
@@ -118,8 +118,8 @@ impl Transport {
         child::spawn(command.borrow_mut())
     }
 
-    /// Creates a transport from the stdin and stdout of a child process, or returns `None` if one of them is not piped.
-    /// Unlike with [`spawn`](Self::spawn), the caller has to end the process.
+    /// Creates a transport from the stdin and stdout of a child process. Returns `None` if either is not piped. Unlike
+    /// with [`spawn`](Self::spawn), the caller has to end the process.
     #[cfg(feature = "process")]
     pub fn child(child: &mut tokio::process::Child) -> Option<Self> {
         Some(Self::pipes(child.stdout.take()?, child.stdin.take()?))
@@ -134,10 +134,10 @@ impl Transport {
         Self::new(stdout, stdin)
     }
 
-    /// Splits the transport into its two streams, for programs that pass bytes on without speaking the protocol.
+    /// Splits the transport into its two streams, for programs that only pass bytes on.
     ///
-    /// Shutting down the writing half ends a process started by [`spawn`](Self::spawn) and waits for it to exit. Read
-    /// or drop the reading half meanwhile: a process whose stdout is full cannot exit.
+    /// Shutting down the writing half ends a process started by [`spawn`](Self::spawn) and waits for it to exit. In the
+    /// meantime, read or drop the reading half: a process whose stdout is full cannot exit.
     #[must_use]
     pub fn into_split(
         self,

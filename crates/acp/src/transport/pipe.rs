@@ -8,10 +8,10 @@ use std::task::{Context, Poll};
 use tokio::io::AsyncWrite;
 
 /// The capacity of an enlarged pipe, in bytes. The default is 64 KiB. The maximum is larger, but all pipes of a user
-/// together may have only 64 MiB (`/proc/sys/fs/pipe-user-pages-soft`).
+/// together can have only 64 MiB (`/proc/sys/fs/pipe-user-pages-soft`).
 const ENLARGED_CAPACITY: usize = 256 * 1024;
 
-/// How large a write must be to enlarge the pipe, in bytes.
+/// The minimum size, in bytes, of a write that enlarges the pipe.
 const ENLARGING_WRITE_BYTES: usize = 128 * 1024;
 
 /// A writer that enlarges its pipe before the first large write. It also works with writers that are not pipes.
@@ -31,8 +31,8 @@ impl<W> GrowingPipe<W> {
 }
 
 impl<W: AsFd> GrowingPipe<W> {
-    /// Enlarges the pipe, so that it is full or empty less often. Each time it is, one process has to wait for the
-    /// other.
+    /// Enlarges the pipe, so that it is less often full or empty. Each time this happens, one process has to wait for
+    /// the other.
     fn grow(&mut self) {
         self.has_tried_to_grow = true;
         // If this is not allowed, or `inner` is not a pipe, the size stays the same.

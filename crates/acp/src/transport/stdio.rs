@@ -1,4 +1,4 @@
-//! A transport on stdin and stdout, which are then reserved for the protocol.
+//! A transport over stdin and stdout, which are then reserved for the protocol.
 
 use std::io;
 
@@ -7,13 +7,13 @@ use super::Transport;
 /// Takes over this process's stdin and stdout for the protocol.
 ///
 /// On Unix, nothing else can use them from now on: what this process or its children print to stdout goes to stderr,
-/// and stdin reads as empty. Pipes and sockets are read and written without blocking; anything else, such as a terminal
-/// or a file, is read and written on separate threads.
+/// and stdin is empty. Pipes and sockets are read and written without blocking. Terminals, files and everything else
+/// are read and written on separate threads.
 ///
 /// Call this in a tokio runtime, and only once: a second call would get the replacements.
 ///
 /// # Errors
-/// Cannot take over stdin or stdout, for example because it is closed.
+/// stdin or stdout cannot be taken over, for example because it is closed.
 pub fn stdio() -> io::Result<Transport> {
     #[cfg(unix)]
     return unix::claim_stdio();

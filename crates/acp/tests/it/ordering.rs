@@ -281,7 +281,7 @@ async fn requests_beyond_the_backlog_fail_and_no_update_is_lost() {
     peer.check_alive().await;
     let log = log_lines(&log);
     assert!(
-        log[0].starts_with("the response is queued behind "),
+        log[0].starts_with("the response has to wait behind "),
         "{}",
         log[0]
     );
@@ -309,7 +309,7 @@ async fn a_backlog_of_tiny_messages_is_bounded() {
     peer.send_bytes(&tiny).await;
     peer.check_alive().await;
     assert!(
-        log_lines(&log)[0].starts_with("the response is queued behind "),
+        log_lines(&log)[0].starts_with("the response has to wait behind "),
         "{:?}",
         log_lines(&log)
     );

@@ -260,7 +260,7 @@ async fn closed_and_full_pipes_are_reported() {
     let (transport, mut peer) = ScriptedPeer::pair_with(16);
     let message = panic_message(peer.send_line("longer than sixteen bytes")).await;
     assert!(
-        message.contains("the other side did not read this within 10s"),
+        message.contains("the other side did not read the message within 10s"),
         "{message}"
     );
     drop(transport);

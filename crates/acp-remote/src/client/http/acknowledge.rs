@@ -1,4 +1,4 @@
-//! Tells the server how much of each stream was received, so that it may send more, and forget what it sent.
+//! Tells the server how much of each stream has arrived. The server can then send more, and drop what it has sent.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -11,10 +11,10 @@ use tokio::sync::Notify;
 use super::HttpClient;
 use crate::header;
 
-/// How long to wait before an acknowledgement is sent again.
+/// How long to wait before sending a failed acknowledgement again.
 const RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// What is to be acknowledged.
+/// The position of each stream that must still be acknowledged.
 #[derive(Debug, Default)]
 pub(super) struct Acknowledgements {
     due: Mutex<HashMap<String, u64>>,
@@ -22,7 +22,7 @@ pub(super) struct Acknowledgements {
 }
 
 impl Acknowledgements {
-    /// Notes how much of a stream was received. It is told to the server soon.
+    /// Records how much of a stream has arrived, to acknowledge it soon.
     pub(super) fn add(&self, name: &str, position: u64) {
         let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
         due.insert(name.to_owned(), position);
@@ -30,7 +30,7 @@ impl Acknowledgements {
         self.changed.notify_one();
     }
 
-    /// Notes what could not be told, unless there is something newer.
+    /// Records a position whose acknowledgement failed, unless there is a newer position.
     fn add_again(&self, name: String, position: u64) {
         let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
         due.entry(name).or_insert(position);
@@ -44,14 +44,14 @@ impl Acknowledgements {
 }
 
 impl HttpClient {
-    /// Acknowledges what is due. Never returns.
+    /// Sends acknowledgements as they become due. Never returns.
     pub(super) async fn acknowledge_all(&self) {
         loop {
             self.acknowledgements.changed.notified().await;
             let mut has_failed = false;
             for (name, position) in self.acknowledgements.take() {
                 if !self.acknowledge(&name, position).await {
-                    // The server may be waiting for it.
+                    // The server may be waiting for this acknowledgement.
                     self.acknowledgements.add_again(name, position);
                     has_failed = true;
                 }
@@ -62,7 +62,7 @@ impl HttpClient {
         }
     }
 
-    /// Tells the server how much of a stream was received. Returns `false` if the server could not be reached.
+    /// Acknowledges a position of a stream. Returns `false` if the server could not be reached.
     pub(super) async fn acknowledge(&self, name: &str, position: u64) -> bool {
         let Some(mut headers) = self.headers(Some(name)) else {
             return true;
@@ -73,10 +73,10 @@ impl HttpClient {
             .send(Method::POST, headers, Bytes::new())
             .await
         {
-            // A server that rejects it has ended the connection, which the streams find out.
+            // A server that rejects an acknowledgement has ended the connection. The streams will notice that.
             Ok(_) => true,
             Err(failed) => {
-                tracing::debug!(error = %failed.error, "an acknowledgement was not sent");
+                tracing::debug!(error = %failed.error, "cannot send an acknowledgement");
                 false
             }
         }

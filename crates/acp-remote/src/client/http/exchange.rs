@@ -1,4 +1,4 @@
-//! Requests and responses, over HTTP/2 or HTTP/1.1.
+//! Exchanges requests and responses, over HTTP/2 or HTTP/1.1.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -21,27 +21,27 @@ use crate::client::target::Target;
 
 type Pool = Client<Dialer, Full<Bytes>>;
 
-/// Sends requests, over as few sockets as possible.
+/// A client that sends HTTP requests over as few sockets as possible.
 pub(super) struct HttpExchange {
     target: Arc<Target>,
-    /// For servers that speak HTTP/2, and are known to.
+    /// The connection pool for servers that are known to speak HTTP/2 without TLS.
     h2: Pool,
-    /// For all others: HTTP/1.1, or what TLS negotiates.
+    /// The connection pool for all other servers: HTTP/1.1, or the version that TLS negotiates.
     other: Pool,
-    /// Which of the two: one of the constants.
+    /// Which pool to use: one of the constants below.
     choice: AtomicU8,
 }
 
-/// Whether the server speaks HTTP/2 without TLS is not known yet.
+/// It is not known yet whether the server speaks HTTP/2 without TLS.
 const HTTP_UNKNOWN: u8 = 0;
 const HTTP_ONLY_H2: u8 = 1;
 const HTTP_OTHER: u8 = 2;
 
-/// Why there is no response.
+/// The error when a request has no response.
 #[derive(Debug)]
 pub(super) struct NoResponse {
     pub(super) error: ConnectError,
-    /// Whether the server cannot have received the request.
+    /// Whether it is certain that the server did not receive the request.
     pub(super) was_not_sent: bool,
 }
 
@@ -61,7 +61,7 @@ impl HttpExchange {
         }
     }
 
-    /// Sends a request, and returns the response when its headers have arrived.
+    /// Sends a request, and returns the response once its headers have arrived.
     pub(super) async fn send(
         &self,
         method: Method,
@@ -90,9 +90,9 @@ impl HttpExchange {
         if choice == HTTP_UNKNOWN {
             let speaks_h2 = match &sent {
                 Ok(_) => true,
-                // Nobody listens there; that says nothing.
+                // No server is listening, which says nothing about HTTP/2.
                 Err(error) if find_dial_error(error).is_some() => false,
-                // The server did not understand the first bytes of HTTP/2, so it has executed nothing.
+                // The server did not understand the first bytes of HTTP/2, so it has not handled the request.
                 Err(_) => {
                     sent = self.other.request(request()).await;
                     if sent.is_ok() {
@@ -138,7 +138,7 @@ impl HttpExchange {
     }
 }
 
-/// Returns why no socket could be opened, if that is the error.
+/// Returns the error socket the socket if `error` means that no socket is the error.
 fn find_dial_error(error: &Error) -> Option<&ConnectError> {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {
@@ -167,7 +167,7 @@ fn build_pool(target: &Arc<Target>, alpn: &'static [&'static [u8]], only_h2: boo
         })
 }
 
-/// Opens sockets for a pool.
+/// Opens sockets for a connection pool.
 #[derive(Clone)]
 struct Dialer {
     target: Arc<Target>,

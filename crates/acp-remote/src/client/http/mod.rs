@@ -1,4 +1,4 @@
-//! Streamable HTTP of a client: POSTs for what the transport above writes, streams for what it reads.
+//! A client over streamable HTTP. It sends messages with POST, and receives them from streams.
 
 mod acknowledge;
 mod exchange;
@@ -29,34 +29,34 @@ use crate::CloseStatus;
 use crate::header::{self, ResumeTerms};
 use crate::pipe::{DroppedHalves, IncomingPipe, OutgoingPipe, pipe_transport};
 
-/// How long the end of a connection waits for streams to end, and for the answer to DELETE.
+/// How long to wait, at the end of a connection, for streams to end and for the response to DELETE.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long a request that was not sent is tried again, if the server does not support the extension.
+/// How long to retry a request that was not sent, if the server does not support the extension.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The streams by the name of their session. The connection's own has the empty name.
+/// The streams, by session id. The key of the connection's own stream is empty.
 type StreamHandles = HashMap<String, StreamHandle>;
 
-/// A stream that is open, or being opened.
+/// A handle to a stream that is open or being opened.
 #[derive(Clone)]
 struct StreamHandle {
     state: watch::Receiver<StreamState>,
-    /// Cancelled to close the stream.
+    /// The token that is cancelled to close the stream.
     closed: CancellationToken,
 }
 
-/// The state of a stream.
+/// Whether a stream is open, as far as the senders of messages need to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StreamState {
     Opening,
     Open,
-    /// The server does not know the session yet.
+    /// The server refused to open the stream, because it does not know the session yet.
     Refused,
     Ended,
 }
 
-/// A connection over HTTP.
+/// A client's connection over HTTP.
 struct HttpClient {
     target: Arc<Target>,
     exchange: HttpExchange,
@@ -64,31 +64,31 @@ struct HttpClient {
     outgoing: Arc<OutgoingPipe>,
     gone: Arc<DroppedHalves>,
     work: Arc<Notify>,
-    /// One stream at a time passes a message on.
+    /// A lock that lets one stream at a time pass on a message.
     turn: tokio::sync::Mutex<()>,
     routes: Mutex<Routes>,
     streams: Mutex<StreamHandles>,
     acknowledgements: Acknowledgements,
-    /// The connection's id and the terms of the extension, once the server has answered `initialize`.
+    /// The connection's id and the terms of the extension, once the server has responded to `initialize`.
     established: OnceLock<EstablishedConnection>,
-    /// Cancelled when the connection has ended.
+    /// The token that is cancelled when the connection has ended.
     ended: CancellationToken,
-    /// The first failure, which is what the transport above is told.
+    /// The first failure, which the transport reports to its reader.
     failure: Mutex<Option<ConnectError>>,
-    /// Notifies who waits for the responses to all requests.
+    /// Wakes the task that waits for the responses to all requests.
     answered: Notify,
-    /// Whether the server could not be reached the last time.
+    /// Whether the last attempt to reach the server failed.
     is_cut: AtomicBool,
     tasks: TaskTracker,
 }
 
-/// What is known of a connection after `initialize`.
+/// The connection's id and the terms of the extension, known after `initialize`.
 struct EstablishedConnection {
     id: HeaderValue,
     terms: Option<ResumeTerms>,
 }
 
-/// Returns the transport of a connection. Its first message opens the connection.
+/// Creates the transport of a new connection. Its first message opens the connection.
 pub(super) fn connect(target: Target) -> Transport {
     let target = Arc::new(target);
     let work = Arc::new(Notify::new());
@@ -144,13 +144,13 @@ impl HttpClient {
             .and_then(|established| established.terms)
     }
 
-    /// Returns how long the client tries to restore what was cut. `None` if that would lose messages.
+    /// Returns how long to try to restore what was cut, or `None` if restoring it would lose messages.
     fn reconnect_timeout(&self) -> Option<Duration> {
         let terms = self.resume_terms()?;
         Some(self.target.options.reconnect_for.unwrap_or(terms.grace))
     }
 
-    /// Ends the connection with a failure, or without one if the server has closed it normally.
+    /// Ends the connection, with a failure unless the server has closed it normally.
     fn end_connection(&self, failure: Option<ConnectError>) {
         if !self.ended.is_cancelled() {
             *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
@@ -166,7 +166,7 @@ impl HttpClient {
         self.end_connection((!status.is_normal()).then_some(ConnectError::Closed(status)));
     }
 
-    /// Reports that the server cannot be reached.
+    /// Reports once that the server cannot be reached.
     fn report_cut(&self, reason: &str) {
         if !self.is_cut.swap(true, Ordering::Relaxed) {
             let reason = reason.to_owned();
@@ -176,7 +176,7 @@ impl HttpClient {
         }
     }
 
-    /// Reports that the server can be reached again.
+    /// Reports once that the server can be reached again.
     fn report_restored(&self) {
         if self.is_cut.swap(false, Ordering::Relaxed) {
             self.target.options.report(&ConnectionStatus::Restored);
@@ -201,12 +201,12 @@ impl HttpClient {
             () = abandoned => true,
         };
         if is_local {
-            // The server ends the connection by itself if it does not hear of this.
+            // If this fails, the server ends the connection by itself later.
             let _ = timeout(CLOSE_TIMEOUT, self.send_delete()).await;
         }
         self.ended.cancel();
         self.outgoing.close();
-        // Messages that arrived are read before the failure.
+        // Messages that have already arrived are read before the failure.
         let failure = self
             .failure
             .lock()
@@ -219,7 +219,7 @@ impl HttpClient {
     /// Tells the server that the connection has ended.
     async fn send_delete(&self) {
         if let Some(headers) = self.headers(None) {
-            // The answer makes no difference.
+            // The response makes no difference.
             let _ = self
                 .exchange
                 .send(Method::DELETE, headers, Bytes::new())
@@ -227,8 +227,8 @@ impl HttpClient {
         }
     }
 
-    /// Returns the headers of a request about the connection, and about a session. `None` before the connection is
-    /// established, or if the session has a name that cannot be sent.
+    /// Returns the headers that identify the connection and, if given, the session. Returns `None` before the
+    /// connection is established, or if the session id cannot be sent in a header.
     fn headers(&self, session: Option<&str>) -> Option<HeaderMap> {
         let mut headers = HeaderMap::new();
         headers.insert(header::CONNECTION_ID, self.established.get()?.id.clone());

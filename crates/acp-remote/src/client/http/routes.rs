@@ -1,23 +1,24 @@
-//! What a client remembers of messages, to know which session others belong to.
+//! Remembers requests, to find the session that later messages belong to.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::message::{MessageHead, MessageHeadKind, opens_session};
 
-/// How many messages are remembered in each direction. What is beyond is sent without a session.
+/// The maximum number of requests that are remembered in each direction. Responses to others are sent without a
+/// session.
 const MAX_PENDING_REQUESTS: usize = 64 * 1024;
 
-/// What a client remembers of messages.
+/// The pending requests of client and agent, with their sessions.
 #[derive(Debug, Default)]
 pub(super) struct Routes {
-    /// The client's requests that were not answered yet.
+    /// The client's pending requests, by id.
     sent: HashMap<String, SentRequest>,
-    /// The sessions of the agent's requests that were not answered yet.
+    /// The sessions of the agent's pending requests, by request id.
     asked: HashMap<String, String>,
 }
 
-/// A request of the client.
+/// A pending request that the client has sent.
 #[derive(Debug)]
 struct SentRequest {
     session: Option<String>,
@@ -25,30 +26,30 @@ struct SentRequest {
     closes: bool,
 }
 
-/// What the client does before it sends a message.
+/// What the client needs to know about a message before sending it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct OutboundRoute {
-    /// The session that the message is about.
+    /// The id of the session that the message is about.
     pub(super) session: Option<String>,
-    /// The id, if the message is a request.
+    /// The message's id, if it is a request.
     pub(super) request: Option<String>,
-    /// Whether the session is being opened, so that its stream may be refused.
+    /// Whether the message opens the session. If so, the server can refuse to open the session's stream.
     pub(super) opens: bool,
     pub(super) is_initialize: bool,
 }
 
-/// What an incoming message says about sessions.
+/// What an incoming message changes about sessions.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum InboundChange {
     Nothing,
-    /// This session is open now.
+    /// The session with this id was opened.
     Opened(String),
-    /// This session was closed.
+    /// The session with this id was closed.
     Closed(String),
 }
 
 impl Routes {
-    /// Remembers a message that is sent.
+    /// Records a message that is about to be sent, and returns what to know about it.
     pub(super) fn record_outbound(&mut self, head: &MessageHead<'_>) -> OutboundRoute {
         let session = head.session.as_deref().map(str::to_owned);
         match &head.kind {
@@ -87,7 +88,7 @@ impl Routes {
         }
     }
 
-    /// Remembers a message that has arrived.
+    /// Records a message that has arrived, and returns what it changes.
     pub(super) fn record_inbound(&mut self, head: &MessageHead<'_>) -> InboundChange {
         match &head.kind {
             MessageHeadKind::Request { id, .. } => {
@@ -122,7 +123,7 @@ impl Routes {
         }
     }
 
-    /// Returns `true` if responses are expected.
+    /// Returns `true` if a request of the client is pending.
     pub(super) fn has_pending_requests(&self) -> bool {
         !self.sent.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Sends what the transport above writes: one POST after the other, so that everything arrives in order.
+//! Sends the messages that the library writes: one POST after another, so that everything arrives in order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,25 +20,25 @@ use crate::client::reconnect::ReconnectBackoff;
 use crate::header::{self, ResumeTerms};
 use crate::message::{MessageHeadKind, is_about_stored_session, opens_session, parse_head};
 
-/// How many bytes are taken from the transport at a time, unless one message is longer.
+/// The maximum number of bytes to send in one POST, unless one message is longer.
 const MAX_BATCH_BYTES: usize = 64 * 1024;
 
-/// A message that is sent.
+/// A message to send in a POST, with its headers.
 struct OutgoingMessage<'a> {
     line: &'a [u8],
     outbound: OutboundRoute,
-    /// The id, if the message is a response.
+    /// The id of the agent's request, if the message is a response.
     answers: Option<String>,
 }
 
-/// How the server has answered a POST.
+/// How the server responded to a POST.
 enum PostOutcome {
     Accepted,
     Rejected(ConnectError),
 }
 
 impl HttpClient {
-    /// Sends everything, until the transport above is done.
+    /// Sends all messages until the library closes the transport.
     pub(super) async fn send_all(self: &Arc<Self>) -> Result<(), ConnectError> {
         let mut bytes = Vec::new();
         let mut position = 0;
@@ -62,7 +62,8 @@ impl HttpClient {
         Ok(())
     }
 
-    /// Takes what was written: at least a whole message, if there is one. Returns `true` if nothing more will come.
+    /// Moves written messages into `bytes`: at least one, if there is one. Returns `true` if nothing more will be
+    /// written.
     fn take_lines(&self, bytes: &mut Vec<u8>) -> Result<bool, ConnectError> {
         if memchr::memchr(b'\n', bytes).is_some() {
             return Ok(false);
@@ -71,7 +72,7 @@ impl HttpClient {
             if bytes.len() > self.target.options.message {
                 let most = self.target.options.message;
                 return Err(ConnectError::Protocol(format!(
-                    "a message to the server is longer than {most} bytes"
+                    "a message is too long to send: the limit is {most} bytes"
                 )));
             }
             let before = bytes.len();
@@ -94,7 +95,7 @@ impl HttpClient {
         }
     }
 
-    /// Waits for the responses to requests that were sent, for a while: the transport above may still read them.
+    /// Waits a while for the responses to pending requests, which the library may still read.
     async fn wait_for_responses(&self) {
         let waiting = async {
             while self.lock_routes().has_pending_requests() && !self.gone.are_both_dropped() {
@@ -107,7 +108,7 @@ impl HttpClient {
         }
     }
 
-    /// Sends messages, one per line.
+    /// Sends the messages in `bytes`, one per line.
     async fn send_lines(
         self: &Arc<Self>,
         lines: &[u8],
@@ -119,7 +120,7 @@ impl HttpClient {
                 continue;
             }
             let Ok(head) = parse_head(line) else {
-                tracing::warn!("a line that is not a message was not sent");
+                tracing::warn!("not sending a line that is not a message");
                 continue;
             };
             let answers = match &head.kind {
@@ -169,7 +170,8 @@ impl HttpClient {
                 *position += length;
                 return Ok(());
             }
-            // Which of them is wrong turns out when each is sent alone. Those that were accepted are dropped.
+            // To find out which message is wrong, send each one alone. The server drops those that it has already
+            // accepted.
         }
         for message in &together {
             self.send_message(message, position).await?;
@@ -177,7 +179,7 @@ impl HttpClient {
         Ok(())
     }
 
-    /// Waits until the stream of a session is open, so that the server has somewhere to answer.
+    /// Waits until the stream of a session is open, on which the server can send its response.
     async fn wait_for_stream(self: &Arc<Self>, session: &str, opens: bool) {
         let mut stream = self.start_stream(session);
         let state = stream
@@ -188,7 +190,7 @@ impl HttpClient {
         if state == StreamState::Refused && !opens {
             tracing::debug!(
                 session,
-                "the server does not open the stream of this session"
+                "the server does not open a stream for this session"
             );
         }
     }
@@ -220,7 +222,7 @@ impl HttpClient {
             attempts += 1;
             match sent {
                 Ok(response) => break response,
-                // It does no harm to open a connection twice: nothing has happened on the first one.
+                // It does no harm to open a second connection: nothing has happened on the first one.
                 Err(none) if !none.was_not_sent && attempts < 3 => {}
                 Err(none) => return Err(none.error),
             }
@@ -239,9 +241,9 @@ impl HttpClient {
             connection_id: id.to_str().ok().map(str::to_owned),
             resumes_within: terms.map(|terms| terms.grace),
         });
-        // Set once: this is called while it is not set, by one task.
+        // This is set only once, because one task calls this function while it is not set.
         let _ = self.established.set(EstablishedConnection { id, terms });
-        // The server has nowhere to send anything until this is open.
+        // The server cannot send anything until this stream is open.
         let mut stream = self.start_stream("");
         let _ = stream
             .state
@@ -261,7 +263,7 @@ impl HttpClient {
         Ok(body.to_bytes())
     }
 
-    /// Sends one message. If the server rejects it, whoever waits for it is told.
+    /// Sends one message. If the server rejects it, responds to the side that waits for an answer.
     async fn send_message(
         self: &Arc<Self>,
         message: &OutgoingMessage<'_>,
@@ -281,7 +283,7 @@ impl HttpClient {
             let answer = error_response(id, &error);
             self.deliver(&answer).await;
         } else if let Some(id) = &message.answers {
-            // The agent waits for an answer. If this one is rejected, too, it never gets one.
+            // The agent waits for a response. If the server also rejects this one, the agent never gets one.
             let answer = error_response(id, &error);
             let length = answer.len() as u64 + 1;
             match self
@@ -295,7 +297,7 @@ impl HttpClient {
         Ok(())
     }
 
-    /// Sends a POST, and repeats it when that is safe.
+    /// Sends a POST, and repeats it if that is safe.
     async fn send_post(
         &self,
         body: Bytes,
@@ -348,7 +350,7 @@ impl HttpClient {
                 Err(none) => (none.error, none.was_not_sent || patience.is_some()),
             };
             if !may_repeat {
-                let why = "it is not known whether the server received the last one".to_owned();
+                let why = "the server may have received the last one".to_owned();
                 return Err(ConnectError::Lost {
                     reason: error.to_string(),
                     why,
@@ -368,7 +370,7 @@ impl HttpClient {
     }
 }
 
-/// Returns the response that tells that the server has rejected a message.
+/// Creates the error response to a request that the server has rejected.
 fn error_response(id: &str, error: &ConnectError) -> Vec<u8> {
     let error = json!({"code": -32603, "message": format!("not delivered: {error}")});
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}").into_bytes()

@@ -1,4 +1,4 @@
-//! Streams: opened, read, and opened again when they were cut.
+//! Opens and reads streams, and opens them again after they were cut.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,32 +21,32 @@ use crate::header;
 use crate::message::parse_head;
 use crate::sse::{EventReader, StreamEvent};
 
-/// How long a server that ends streams properly is asked for new ones.
+/// How long to keep opening new streams at a server that keeps ending them.
 const REOPEN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How a stream ended.
 enum StreamEnding {
-    /// The server has closed the connection.
+    /// The server has closed the connection, with this status.
     Closed(CloseStatus),
-    /// The stream ended properly. The server keeps what comes next for another one.
+    /// The stream ended properly. The server stores what follows for the next stream.
     Clean,
-    /// The stream was cut.
+    /// The stream was cut, for this reason.
     Cut(String),
-    /// The server sends what it must not.
+    /// The server violated the protocol in this way.
     Violation(String),
 }
 
-/// A stream that is read.
+/// How far a stream has been read.
 struct StreamReader {
     name: String,
-    /// The position after the last message that was passed on, if the server numbers messages.
+    /// The position after the last message that was passed on, if the server sends positions.
     received: Option<u64>,
     /// The position that was acknowledged last.
     acknowledged: u64,
 }
 
 impl HttpClient {
-    /// Returns the stream of a session, or of the connection if the name is empty. It is opened if there is none.
+    /// Returns the stream of a session, or of the connection if the name is empty. Opens the stream if it is not open.
     pub(super) fn start_stream(self: &Arc<Self>, name: &str) -> StreamHandle {
         let mut streams = self.lock_streams();
         if let Some(stream) = streams.get(name) {
@@ -109,7 +109,7 @@ impl HttpClient {
                     let end = tokio::select! {
                         end = self.read_stream(&mut reader, response.into_body()) => end,
                         () = closed.cancelled() => {
-                            // The session was closed. The server may forget it.
+                            // The session was closed, so the server can forget it.
                             if let Some(position) = reader.received {
                                 let _ = self.acknowledge(&reader.name, position).await;
                             }
@@ -139,7 +139,8 @@ impl HttpClient {
                         }
                         StreamEnding::Cut(reason) => {
                             if reader.received.is_none() && patience.is_none() {
-                                let reason = "the server cannot resume streams".to_owned();
+                                let reason =
+                                    "the server does not support resuming streams".to_owned();
                                 return self.end_connection(Some(lost_error(
                                     &cut_description(&reader.name),
                                     reason,
@@ -176,7 +177,7 @@ impl HttpClient {
                         }
                     );
                     if is_gone && was_open && self.resume_terms().is_none() {
-                        // The connection, or the session, has ended properly.
+                        // The connection or the session has ended properly.
                         if is_connection {
                             self.end_connection(None);
                         }
@@ -197,7 +198,7 @@ impl HttpClient {
         }
     }
 
-    /// Waits until all streams of sessions have ended, for a while.
+    /// Waits a while for the streams of all sessions to end.
     async fn wait_for_streams(&self) {
         let others: Vec<StreamHandle> = {
             let streams = self.lock_streams();
@@ -209,7 +210,7 @@ impl HttpClient {
         };
         let ended = async {
             for mut stream in others {
-                // Fails if the stream's task is gone.
+                // This fails if the stream's task has ended.
                 let _ = stream
                     .state
                     .wait_for(|state| *state == StreamState::Ended)
@@ -219,7 +220,7 @@ impl HttpClient {
         let _ = timeout(CLOSE_TIMEOUT, ended).await;
     }
 
-    /// Sends GET for a stream.
+    /// Opens a stream with GET.
     async fn open_stream(
         &self,
         reader: &mut StreamReader,
@@ -256,7 +257,7 @@ impl HttpClient {
             .starts_with("text/event-stream")
         {
             return Err(ConnectError::Protocol(
-                "a stream has another type than text/event-stream".to_owned(),
+                "the content type of a stream is not text/event-stream".to_owned(),
             ));
         }
         if reader.received.is_none() && self.resume_terms().is_some() {
@@ -278,18 +279,18 @@ impl HttpClient {
         let terms = self.resume_terms();
         let step = terms.map(|terms| terms.window.min(options.window) as u64 / 4);
         loop {
-            // Servers without the extension may send nothing for hours.
+            // Servers without the extension can be silent for hours.
             let frame = match terms {
                 Some(_) => match timeout(options.heartbeat, body.frame()).await {
                     Ok(frame) => frame,
                     Err(_) => {
-                        // Whatever was received is acknowledged while there is nothing else to do.
+                        // Acknowledge everything that has arrived while there is nothing else to do.
                         self.record_received(reader, 1);
                         let left = options.dead_after.saturating_sub(options.heartbeat);
                         match timeout(left, body.frame()).await {
                             Ok(frame) => frame,
                             Err(_) => {
-                                let reason = "the server is silent".to_owned();
+                                let reason = "the server has stopped sending".to_owned();
                                 return StreamEnding::Cut(reason);
                             }
                         }
@@ -332,7 +333,7 @@ impl HttpClient {
         }
     }
 
-    /// Acknowledges what was received, if that is at least `step` bytes.
+    /// Acknowledges messages that have arrived, if they are at least `step` bytes.
     fn record_received(&self, reader: &mut StreamReader, step: u64) {
         if let Some(position) = reader.received
             && position >= reader.acknowledged + step
@@ -342,7 +343,7 @@ impl HttpClient {
         }
     }
 
-    /// Passes a message to the transport above, when there is room.
+    /// Passes a message to the library, once there is room.
     pub(super) async fn deliver(self: &Arc<Self>, message: &[u8]) {
         let _turn = self.turn.lock().await;
         self.incoming.wait_for_room().await;
@@ -367,7 +368,7 @@ impl HttpClient {
                     }
                 }
             }
-            // Not a message, but somebody may want to see it.
+            // This is not a message, but the library may report it.
             Err(_) if message.first() == Some(&b'{') => {}
             Err(_) => return,
         }
@@ -388,7 +389,7 @@ fn cut_description(name: &str) -> String {
     }
 }
 
-/// Reads the start of the body of an error.
+/// Reads the start of the body of an error response.
 pub(super) async fn read_error_body(response: Response<Incoming>) -> Bytes {
     let body = Limited::new(response.into_body(), 4096);
     let body = timeout(Duration::from_secs(2), body.collect()).await;

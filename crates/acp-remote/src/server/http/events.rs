@@ -1,4 +1,4 @@
-//! The body of a stream: its events, and comments while there are none.
+//! The body of a stream: events, and comments while there are no events.
 
 use std::fmt;
 use std::pin::Pin;
@@ -13,16 +13,16 @@ use super::HttpConnection;
 use super::streams::StreamBatch;
 use crate::sse;
 
-/// The events of one stream, for one response.
+/// The events of one stream, as the body of one response.
 pub(crate) struct EventStream {
     connection: Arc<HttpConnection>,
     name: String,
     generation: u64,
     heartbeat: Duration,
     silence: Pin<Box<Sleep>>,
-    /// Whether everything was sent.
+    /// Whether everything has been sent.
     is_over: bool,
-    /// Sent first, so that clients behind buffering proxies see that the stream is open.
+    /// Whether the first comment must still be sent. It shows clients behind buffering proxies that the stream is open.
     is_new: bool,
 }
 
@@ -69,7 +69,7 @@ impl EventStream {
                     return Poll::Pending;
                 }
                 self.silence.set(sleep(self.heartbeat));
-                // A comment within an event would end its line.
+                // A comment within an event would break the event's line.
                 if !streams.is_between_events(&self.name) {
                     cx.waker().wake_by_ref();
                     return Poll::Pending;

@@ -1,4 +1,4 @@
-//! GET: opens a stream.
+//! Handles GET, which opens a stream.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::server::body::ResponseBody;
 use crate::server::config::ServerConfig;
 use crate::server::registry::{Registry, increment};
 
-/// Tells nginx not to buffer the stream.
+/// The header that tells nginx not to buffer the stream.
 const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// Answers GET without an upgrade.
+/// Responds to a GET that is not a WebSocket upgrade.
 pub(in crate::server) fn get(
     config: &ServerConfig,
     registry: &Arc<Registry>,
@@ -58,12 +58,12 @@ fn open_stream(
     let received = match headers.get(header::SSE_LAST_EVENT_ID) {
         None => None,
         Some(value) => match value.to_str().unwrap_or_default() {
-            // What an `EventSource` sends that has seen no id.
+            // An `EventSource` that has not seen an id sends this.
             "" => None,
             value => Some(value.parse().map_err(|_| {
                 Refusal::new(
                     StatusCode::BAD_REQUEST,
-                    "Last-Event-ID is not an id of this server",
+                    "this server did not send the id in Last-Event-ID",
                 )
             })?),
         },
@@ -82,7 +82,7 @@ fn open_stream(
                 }
                 OpenStreamError::OutOfWindow(OutOfWindow::Dropped) => Refusal::new(
                     StatusCode::GONE,
-                    "the messages after this id are no longer kept",
+                    "the messages after this id are no longer stored",
                 ),
                 OpenStreamError::OutOfWindow(OutOfWindow::Future) => {
                     Refusal::new(StatusCode::BAD_REQUEST, "this id was never sent")

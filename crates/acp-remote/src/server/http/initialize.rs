@@ -1,4 +1,4 @@
-//! `initialize` over HTTP: creates a connection, and says so in its response.
+//! Handles `initialize` over HTTP, which creates a connection.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::server::handler::{ConnectionHandler, ConnectionInfo};
 use crate::server::registry::{Registry, ServedConnection};
 use crate::server::responses::text_response;
 
-/// Answers the POST of `initialize`, whose JSON-RPC id is `id`.
+/// Responds to the POST of an `initialize` request, whose JSON-RPC id is `id`.
 pub(super) async fn initialize<H: ConnectionHandler>(
     config: &ServerConfig,
     registry: &Arc<Registry>,
@@ -47,12 +47,12 @@ pub(super) async fn initialize<H: ConnectionHandler>(
         Arc::clone(&connection),
         config.grace,
     ));
-    // Positions count what follows.
+    // Positions start after this message.
     connection.incoming.push_message(body, true);
     let Ok(line) = response.await else {
         return text_response(
             StatusCode::BAD_GATEWAY,
-            "the agent ended the connection without a response to initialize",
+            "the agent closed the connection without responding to initialize",
         );
     };
     let terms = terms.map(|(terms, _)| terms);
@@ -69,7 +69,8 @@ pub(super) async fn initialize<H: ConnectionHandler>(
     response
 }
 
-/// Adds to the response what the server has to say. A response that is not an object of objects stays as it is.
+/// Adds the connection's id and the terms of the extension to the response. Does not change a response of an unexpected
+/// form.
 fn add_connection_id(line: &[u8], id: &str, terms: Option<ResumeTerms>) -> Vec<u8> {
     let line = line.trim_ascii_end();
     try_add_connection_id(line, id, terms).unwrap_or_else(|| line.to_owned())

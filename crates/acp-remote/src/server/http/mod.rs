@@ -1,4 +1,4 @@
-//! Streamable HTTP: POST, GET and DELETE, and the life of a connection.
+//! Serves streamable HTTP: POST, GET and DELETE, and the life of a connection.
 
 mod events;
 mod get;
@@ -30,26 +30,27 @@ use crate::pipe::{DroppedHalves, IncomingPipe, pipe_transport};
 pub(super) use self::get::get;
 pub(super) use self::post::{PERMIT_BYTES, handle_post};
 
-/// How long a handler may take to return after its client is gone.
+/// How long a handler has to return after its client is gone.
 const LINGER_TIME: Duration = Duration::from_secs(30);
 
-/// A connection over HTTP.
+/// A server's connection over HTTP.
 pub(super) struct HttpConnection {
     pub(super) incoming: Arc<IncomingPipe>,
     pub(super) streams: Arc<Streams>,
-    /// One POST after the other puts its messages into `incoming`. The value is the position after the last one.
+    /// A lock that lets one POST at a time put its messages into `incoming`. Its value is the position after the last
+    /// message.
     pub(super) inbox: Mutex<u64>,
     rate: std::sync::Mutex<RateLimiter>,
-    /// How many POSTs are being received.
+    /// The number of POSTs that are being received.
     posts: AtomicUsize,
-    /// Cancelled when the client ends the connection.
+    /// The token that is cancelled when the client ends the connection.
     ended: CancellationToken,
 }
 
 impl HttpConnection {
     fn new(config: &ServerConfig, resumes: Option<usize>) -> Self {
         let limits = &config.limits;
-        // Acknowledgements of what was read are the answers to POSTs.
+        // Responses to POSTs acknowledge what was read.
         let work = Arc::new(Notify::new());
         let gone = Arc::new(DroppedHalves::default());
         Self {
@@ -68,12 +69,12 @@ impl HttpConnection {
         PostInProgress(Arc::clone(self))
     }
 
-    /// Returns `true` if the client has no stream open, and sends nothing.
+    /// Returns `true` if the client has no open stream and is not sending anything.
     fn is_client_away(&self) -> bool {
         self.posts.load(Ordering::Relaxed) == 0 && !self.streams.is_any_open()
     }
 
-    /// Counts a request against the limit of requests per second.
+    /// Counts a request. Returns `false` if it exceeds the limit of requests per second.
     fn is_within_rate(&self) -> bool {
         let limiter = self.rate.lock();
         limiter
@@ -92,7 +93,7 @@ impl Drop for PostInProgress {
     }
 }
 
-/// Counts requests per second: a bucket that is refilled steadily.
+/// Limits the number of requests per second, as a token bucket.
 #[derive(Debug)]
 struct RateLimiter {
     per_second: f64,
@@ -101,7 +102,7 @@ struct RateLimiter {
 }
 
 impl RateLimiter {
-    /// How many seconds' worth of requests may come at once.
+    /// The number of seconds whose requests can arrive all at once.
     const BURST_SIZE: f64 = 10.0;
 
     fn new(per_second: u32) -> Self {
@@ -142,7 +143,7 @@ pub(super) fn find_connection(
         Some(ServedConnection::Http(connection)) => Ok((id.to_owned(), connection)),
         _ => Err(Refusal::new(
             StatusCode::NOT_FOUND,
-            "unknown connection: it has ended, or the server was restarted",
+            "unknown connection: it has ended, or the server has restarted",
         )),
     }
 }
@@ -161,7 +162,7 @@ fn parse_session_header(headers: &HeaderMap) -> Result<Option<String>, Refusal> 
     }
 }
 
-/// Answers DELETE: ends a connection.
+/// Responds to DELETE, which ends a connection.
 pub(super) fn delete_connection(
     registry: &Registry,
     headers: &HeaderMap,
@@ -176,7 +177,7 @@ pub(super) fn delete_connection(
     }
 }
 
-/// Runs the handler of a connection until it has ended and the client knows.
+/// Runs the handler of a connection until it has ended and the client has been notified.
 async fn run_connection<H: ConnectionHandler>(
     handler: Arc<H>,
     registry: Arc<Registry>,
@@ -220,7 +221,7 @@ async fn run_connection<H: ConnectionHandler>(
             let is_draining = registry.draining.is_cancelled() && status.is_normal();
             streams.close(if is_draining { going_away() } else { status });
             tokio::select! {
-                // The client reads the rest, and may come back for it.
+                // The client reads the rest, and can come back for it.
                 () = streams.wait_until_drained() => {}
                 () = connection.ended.cancelled() => {}
                 () = &mut watching => {}
@@ -230,7 +231,7 @@ async fn run_connection<H: ConnectionHandler>(
             }
         }
         None => {
-            // Nobody reads any more, so writing must not wait for anyone.
+            // Nobody reads any more, so writing must not wait for a reader.
             streams.close(CloseStatus::normal());
             streams.discard();
             tokio::select! {
@@ -244,7 +245,7 @@ async fn run_connection<H: ConnectionHandler>(
     tracing::debug!(id = info.id, "connection ended");
 }
 
-/// Returns when the client has been away for too long.
+/// Waits until the client has been away for too long.
 async fn watch_client(connection: &HttpConnection, grace: Duration) {
     // With the extension off, a client still needs time between `initialize` and its first stream.
     let grace = grace.max(Duration::from_secs(5));

@@ -1,4 +1,4 @@
-//! POST: takes messages.
+//! Handles POST, which sends messages to the agent.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,12 +26,12 @@ use crate::server::registry::{Registry, increment};
 use crate::server::responses::text_response;
 use crate::websocket::replace_line_feeds;
 
-/// How many bytes a unit of the limit for all bodies has.
+/// The size of a unit of the limit for all bodies, in bytes.
 pub(in crate::server) const PERMIT_BYTES: usize = 4096;
 
 type HttpResponse = Response<ResponseBody>;
 
-/// Answers POST.
+/// Responds to a POST that contains messages or an acknowledgement.
 pub(in crate::server) async fn handle_post<H: ConnectionHandler, B>(
     config: &ServerConfig,
     registry: &Arc<Registry>,
@@ -74,7 +74,7 @@ where
     B: Body<Data = Bytes> + Send,
     B::Error: fmt::Display + Send,
 {
-    // Reject what is known to be wrong before the body arrives.
+    // Reject everything that is known to be wrong before the body arrives.
     let known = headers
         .contains_key(header::CONNECTION_ID)
         .then(|| find_connection(registry, headers))
@@ -151,7 +151,7 @@ where
     .await
 }
 
-/// Checks the type of the body. Returns whether it is a list of messages.
+/// Checks the type of the body. Returns `true` if the body is a list of messages.
 fn check_content_type(headers: &HeaderMap, is_numbered: bool) -> Result<bool, Refusal> {
     let kind = headers
         .get(CONTENT_TYPE)
@@ -174,7 +174,7 @@ fn check_content_type(headers: &HeaderMap, is_numbered: bool) -> Result<bool, Re
     ))
 }
 
-/// Reads a body up to the limit of a message, and takes as much of the limit for all bodies.
+/// Reads a body up to the maximum length of a message, and reserves its size from the limit for all bodies.
 async fn read_body<'a, B>(
     config: &ServerConfig,
     registry: &Registry,
@@ -190,7 +190,7 @@ where
         increment(&registry.counters.limited);
         Refusal::new(
             StatusCode::PAYLOAD_TOO_LARGE,
-            format!("a message may have {most} bytes at most"),
+            format!("the message is too long: the limit is {most} bytes"),
         )
     };
     if body.size_hint().lower() > most as u64 {
@@ -204,7 +204,7 @@ where
             let frame = frame.map_err(|error| {
                 Refusal::new(
                     StatusCode::BAD_REQUEST,
-                    format!("the body did not arrive: {error}"),
+                    format!("cannot read the body: {error}"),
                 )
             })?;
             let Ok(mut data) = frame.into_data() else {
@@ -219,7 +219,7 @@ where
                 .div_ceil(PERMIT_BYTES);
             if needed > 0 {
                 let needed = u32::try_from(needed).unwrap_or(u32::MAX);
-                // Never closed.
+                // The semaphore is never closed.
                 if let Ok(more) = bodies.acquire_many(needed).await {
                     match &mut permits {
                         Some(permits) => permits.merge(more),
@@ -255,12 +255,12 @@ fn parse_message(line: &[u8]) -> Result<MessageHead<'_>, Refusal> {
         }
         MessageHeadError::Invalid => Refusal::new(
             StatusCode::BAD_REQUEST,
-            "the body is not a message of JSON-RPC 2.0",
+            "the body is not a JSON-RPC 2.0 message",
         ),
     })
 }
 
-/// Checks the session that a message names against the header.
+/// Checks that the session in a message is the session in the header.
 fn check_session(head: &MessageHead<'_>, header: Option<&str>) -> Result<(), Refusal> {
     let Some(session) = &head.session else {
         return Ok(());
@@ -286,7 +286,7 @@ fn check_session(head: &MessageHead<'_>, header: Option<&str>) -> Result<(), Ref
     }
 }
 
-/// Passes messages to the agent, once there is room.
+/// Passes messages to the agent once there is room.
 async fn deliver(
     registry: &Registry,
     connection: &HttpConnection,
@@ -306,14 +306,14 @@ async fn deliver(
     for (line, head) in messages {
         let length = line.len() as u64 + 1;
         if skip >= length {
-            // It was received before.
+            // The message was already received.
             skip -= length;
             continue;
         }
         if skip > 0 {
             return Err(Refusal::new(
                 StatusCode::CONFLICT,
-                "Acp-Position is within a message",
+                "Acp-Position is in the middle of a message",
             ));
         }
         connection.incoming.wait_for_room().await;
@@ -328,7 +328,7 @@ async fn deliver(
                 }
                 RegisterError::DuplicateId => Refusal::new(
                     StatusCode::BAD_REQUEST,
-                    "a request with this id is in flight",
+                    "a request with this id is already in flight",
                 ),
             })?;
         connection.incoming.push_message(line, true);
@@ -337,7 +337,7 @@ async fn deliver(
     Ok(text_response(StatusCode::ACCEPTED, ""))
 }
 
-/// Handles a POST that acknowledges what was received of a stream.
+/// Handles a POST that acknowledges a position of a stream.
 fn handle_acknowledgement(
     connection: &HttpConnection,
     headers: &HeaderMap,

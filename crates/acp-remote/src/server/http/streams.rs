@@ -1,4 +1,4 @@
-//! The streams of a connection: what the agent writes, routed to the connection's stream or that of a session.
+//! The streams of a connection. Each message of the agent is routed to the connection's stream or a session's stream.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,25 +14,25 @@ use crate::pipe::{LineFilter, MessageSink, OutOfWindow, Retention, SentLog};
 use crate::server::config::ServerLimits;
 use crate::sse;
 
-/// How many windows all streams of a connection may take together.
+/// The size limit of all streams of a connection together, in windows.
 const MAX_STREAM_WINDOWS: usize = 8;
 
-/// How many windows a session may take whose stream was never opened.
+/// The size limit of a session whose stream was never opened, in windows.
 const MAX_UNOPENED_SESSIONS: usize = 4;
 
-/// How many bytes of events are taken at a time.
+/// The number of bytes of events that are sent at a time.
 const MAX_BATCH_BYTES: usize = 32 * 1024;
 
-/// How many requests of the agent are remembered until they are answered.
+/// The maximum number of the agent's pending requests that are remembered.
 const MAX_PENDING_REQUESTS: usize = 4096;
 
-/// The name of a stream: that of its session, or empty for the connection's own.
+/// The name of a stream: the id of its session, or an empty string for the connection's own stream.
 type StreamName = String;
 
-/// The streams of a connection.
+/// All streams of a connection, and the routes of its messages.
 pub(crate) struct Streams {
     state: Mutex<StreamsState>,
-    /// Notifies who waits until everything was sent.
+    /// Wakes the task that waits until everything has been sent.
     progress: Notify,
     limits: StreamLimits,
 }
@@ -43,24 +43,24 @@ struct StreamLimits {
     message: usize,
     sessions: usize,
     requests: usize,
-    /// Whether the client acknowledges.
+    /// Whether the client acknowledges positions.
     resumes: bool,
 }
 
 struct StreamsState {
     streams: HashMap<StreamName, ServerStream>,
-    /// The line that the agent has started, or that waits for room.
+    /// The line that the agent has started to write, or that is waiting for room.
     line: Vec<u8>,
-    /// Where the line goes, if it is complete and waits for room.
+    /// Where the line goes, if it is complete and waiting for room.
     waiting: Option<MessageRoute>,
     filter: LineFilter,
-    /// How many bytes of all streams together count against the limit.
+    /// The number of bytes in all streams that count against the limit.
     pending: usize,
-    /// How many bytes the agent has written.
+    /// The number of bytes that the agent has written.
     written: u64,
-    /// The client's requests that were not answered yet, by their id.
+    /// The client's pending requests, by id.
     requests: HashMap<String, PendingRequestKind>,
-    /// The agent's requests that were not answered yet, and their sessions.
+    /// The sessions of the agent's pending requests, by request id.
     asked: HashMap<String, StreamName>,
     writer: Option<Waker>,
     is_finished: bool,
@@ -70,16 +70,16 @@ struct StreamsState {
     touched: Instant,
 }
 
-/// Where a line goes.
+/// Where a line of the agent goes.
 struct MessageRoute {
     name: StreamName,
-    /// Whether the session ends with it.
+    /// Whether the line is the last one of its session.
     closes: bool,
 }
 
-/// A request of the client.
+/// A pending request of the client, which determines where its response goes.
 enum PendingRequestKind {
-    /// `initialize`: the response is that to the POST.
+    /// An `initialize` request. Its response is sent as the response to the POST.
     Initialize(oneshot::Sender<Vec<u8>>),
     /// A request about a session.
     Session {
@@ -87,29 +87,29 @@ enum PendingRequestKind {
         opens: bool,
         closes: bool,
     },
-    /// Any other.
+    /// Any other request.
     Other,
 }
 
-/// What is sent on one stream.
+/// The events of one stream, sent and unsent.
 struct ServerStream {
     log: SentLog,
     was_opened: bool,
-    /// Which of the bodies of this stream is the current one, if there is one.
+    /// The generation of the stream's current body, if there is one.
     current: Option<u64>,
     reader: Option<Waker>,
-    /// The position of the event whose start was sent, and whose end was not.
+    /// The position of an event of which only the start was sent, if any.
     event: Option<u64>,
-    /// Whether the session was closed: the stream is forgotten once the client has closed it and has everything.
+    /// Whether the session was closed. The stream is removed once the client has closed it and has everything.
     is_over: bool,
 }
 
-/// Why a message of a client is not accepted.
+/// Why a client's message is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RegisterError {
     /// The client has too many requests in flight.
     TooManyRequests,
-    /// A request with this id is in flight.
+    /// A request with the same id is already in flight.
     DuplicateId,
 }
 
@@ -120,17 +120,17 @@ pub(super) enum OpenStreamError {
     OutOfWindow(OutOfWindow),
 }
 
-/// What a stream has to send.
+/// The next part of a stream for its body to send.
 pub(super) enum StreamBatch {
     Bytes(Vec<u8>),
-    /// Another body has taken over.
+    /// The body ends here, because another body has taken over the stream.
     End,
-    /// The connection is closed with this status.
+    /// The connection was closed with this status.
     Closed(CloseStatus),
 }
 
 impl Streams {
-    /// Creates the streams of a connection. `resumes` is the window of a client that acknowledges.
+    /// Creates the streams of a connection. `resumes` is the window of a client that acknowledges positions.
     pub(super) fn new(limits: &ServerLimits, resumes: Option<usize>) -> Self {
         Self {
             state: Mutex::new(StreamsState {
@@ -164,17 +164,17 @@ impl Streams {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that the client was there.
+    /// Records that the client is present.
     pub(super) fn touch(&self) {
         self.lock().touched = Instant::now();
     }
 
-    /// Returns how many bytes the agent has written.
+    /// Returns the number of bytes that the agent has written.
     pub(in crate::server) fn written(&self) -> u64 {
         self.lock().written
     }
 
-    /// Returns how long ago the client was there.
+    /// Returns how much time has passed since the client was last present.
     pub(super) fn idle_time(&self) -> std::time::Duration {
         self.lock().touched.elapsed()
     }
@@ -186,8 +186,7 @@ impl Streams {
             .any(|stream| stream.current.is_some())
     }
 
-    /// Registers a message of the client before the agent gets it: where the response goes, or which request it
-    /// answers.
+    /// Registers a client's message before the agent gets it: where its response goes, or which request it responds to.
     pub(super) fn register(
         &self,
         head: &MessageHead<'_>,
@@ -235,7 +234,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Returns `true` if no event of a stream is sent in part.
+    /// Returns `true` if the stream is not in the middle of an event.
     pub(super) fn is_between_events(&self, name: &str) -> bool {
         let state = self.lock();
         state
@@ -244,7 +243,7 @@ impl Streams {
             .is_none_or(|stream| stream.event.is_none())
     }
 
-    /// Opens a stream, or takes it over from the body that it has. `received` is how much of it the client has.
+    /// Opens a stream, or takes it over from its current body. `received` is how much of the stream the client has.
     /// Returns the generation of the new body, and the position at which it starts.
     pub(super) fn open(
         &self,
@@ -273,7 +272,7 @@ impl Streams {
             } else if self.limits.resumes {
                 stream.log.rewind_to_start();
             } else if let Some(start) = stream.event {
-                // The rest of an event would be no message.
+                // The rest of an event would not be a message.
                 if stream.log.rewind(start).is_err() {
                     stream.skip_line();
                 }
@@ -291,7 +290,7 @@ impl Streams {
         Ok((generation, start))
     }
 
-    /// Notes that a body was dropped.
+    /// Records that the body of a stream was dropped.
     pub(super) fn abandon(&self, name: &str, generation: u64) {
         let mut state = self.lock();
         state.touched = Instant::now();
@@ -304,7 +303,7 @@ impl Streams {
         self.handle_progress(state, name);
     }
 
-    /// Drops what the client has acknowledged. Returns `false` if that was never sent.
+    /// Drops bytes up to an acknowledged position. Returns `false` if the position was never sent.
     pub(super) fn acknowledge(&self, name: &str, position: u64) -> bool {
         let mut state = self.lock();
         if !state.streams.contains_key(name) {
@@ -316,7 +315,7 @@ impl Streams {
         is_valid
     }
 
-    /// Takes the next events of a stream.
+    /// Returns the next events of a stream, for its body to send.
     pub(super) fn poll_batch(
         &self,
         name: &str,
@@ -348,7 +347,7 @@ impl Streams {
         Poll::Pending
     }
 
-    /// Wakes who may go on after a stream has sent or dropped something.
+    /// Wakes the tasks that can continue after a stream has sent or dropped something.
     fn handle_progress(&self, mut state: MutexGuard<'_, StreamsState>, name: &str) {
         let is_over = |stream: &ServerStream| {
             stream.is_over && stream.current.is_none() && stream.log.pending_len() == 0
@@ -356,7 +355,7 @@ impl Streams {
         if state.streams.get(name).is_some_and(is_over) {
             state.streams.remove(name);
         }
-        // The agent may have nothing more to write that would move the line that waits.
+        // Place the waiting line now, because the agent may have nothing more to write.
         let writer = if self.route_lines(&mut state) {
             state.writer.take()
         } else {
@@ -369,7 +368,7 @@ impl Streams {
         self.progress.notify_waiters();
     }
 
-    /// Ends all streams, after everything that was written was sent.
+    /// Ends all streams, after everything that was written has been sent.
     pub(super) fn close(&self, status: CloseStatus) {
         let mut state = self.lock();
         state.closing.get_or_insert(status);
@@ -383,7 +382,7 @@ impl Streams {
         self.progress.notify_waiters();
     }
 
-    /// Drops everything, and what is written from now on.
+    /// Drops everything that was written, and everything that is written from now on.
     pub(super) fn discard(&self) {
         let mut state = self.lock();
         state.is_discarding = true;
@@ -402,7 +401,7 @@ impl Streams {
         self.progress.notify_waiters();
     }
 
-    /// Waits until everything was sent, and acknowledged by clients that do so.
+    /// Waits until everything has been sent and, if the client acknowledges positions, acknowledged.
     pub(super) async fn wait_until_drained(&self) {
         loop {
             let progress = self.progress.notified();
@@ -425,7 +424,7 @@ impl Streams {
 }
 
 impl Streams {
-    /// Changes a stream, which is created if need be, and keeps count of what waits in all of them.
+    /// Changes a stream, and updates the total size of all streams. Creates the stream if it does not exist.
     fn with_stream<T>(
         &self,
         state: &mut StreamsState,
@@ -439,7 +438,7 @@ impl Streams {
             streams.insert(name.to_owned(), ServerStream::new(self.limits));
         }
         let Some(stream) = streams.get_mut(name) else {
-            // Unreachable: it was inserted. A stream that nobody sees is changed instead.
+            // Unreachable, because the stream was inserted. Change a stream that nobody sees instead.
             return change(&mut ServerStream::new(self.limits));
         };
         let before = stream.log.pending_len();
@@ -448,7 +447,7 @@ impl Streams {
         changed
     }
 
-    /// Puts the complete line of the agent into its stream. Returns `false` if there is no room yet.
+    /// Moves the agent's complete line into its stream. Returns `false` if there is no room yet.
     fn route_lines(&self, state: &mut StreamsState) -> bool {
         let Some(route) = state.waiting.take() else {
             return true;
@@ -464,7 +463,7 @@ impl Streams {
                 };
                 (stream.log.pending_len(), window * windows)
             });
-            // A message that is larger than everything is sent alone.
+            // A message that is larger than the limit is sent alone.
             used < most && state.pending < window * MAX_STREAM_WINDOWS
         };
         if !has_room {
@@ -482,7 +481,7 @@ impl Streams {
                 reader.wake();
             }
         }
-        // The buffer is used again, unless it is large.
+        // Reuse the buffer, unless it is large.
         if line.capacity() <= MAX_BATCH_BYTES {
             state.line = line;
             state.line.clear();
@@ -490,7 +489,7 @@ impl Streams {
         true
     }
 
-    /// Takes the next part of what the agent writes: up to the end of a line. Returns how many bytes were taken.
+    /// Reads bytes that the agent writes, up to the end of a line. Returns the number of bytes read.
     fn take_line(&self, state: &mut StreamsState, bytes: &[u8]) -> Result<usize, io::Error> {
         let end = memchr::memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1);
         let part = bytes.get(..end).unwrap_or(bytes);
@@ -507,7 +506,7 @@ impl Streams {
             let line = std::mem::take(&mut state.line);
             let route = match parse_head(&line) {
                 Ok(head) => state.route(&line, &head),
-                // Not for the transport to judge. The client will say what is wrong.
+                // The transport does not judge messages. The client will report what is wrong.
                 Err(_) => Some(MessageRoute {
                     name: StreamName::new(),
                     closes: false,
@@ -579,7 +578,7 @@ impl ServerStream {
         }
     }
 
-    /// Writes what waits to be sent as events. A large message is written in pieces.
+    /// Formats unsent messages as events. Splits a large message into pieces.
     fn encode(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
         while out.len() < MAX_BATCH_BYTES && self.log.unsent_len() > 0 {
@@ -588,7 +587,7 @@ impl ServerStream {
                 out.extend_from_slice(sse::DATA_PREFIX);
             }
             let (first, second) = self.log.unsent();
-            // Only a large message is cut, so that most events are whole in one frame.
+            // Only a large message is split, so that most events are whole in one frame.
             let room = MAX_BATCH_BYTES;
             let (used, is_end) = match memchr::memchr(b'\n', first.get(..room).unwrap_or(first)) {
                 Some(end) => {
@@ -615,7 +614,7 @@ impl ServerStream {
         out
     }
 
-    /// Skips the rest of a line whose start was sent to a body that is gone.
+    /// Skips the rest of a line whose start was sent to a dropped body.
     fn skip_line(&mut self) {
         let (first, second) = self.log.unsent();
         let end = memchr::memchr(b'\n', first)
@@ -625,12 +624,12 @@ impl ServerStream {
 }
 
 impl StreamsState {
-    /// Returns the stream that a line goes to, or `None` if it was the response to `initialize`.
+    /// Returns the stream that a line goes to, or `None` if the line was the response to `initialize`.
     fn route(&mut self, line: &[u8], head: &MessageHead<'_>) -> Option<MessageRoute> {
         let (name, closes) = match &head.kind {
             MessageHeadKind::Response { id, is_error, .. } => match self.requests.remove(*id) {
                 Some(PendingRequestKind::Initialize(sender)) => {
-                    // Fails if the client has given up.
+                    // This fails if the client has given up.
                     let _ = sender.send(line.to_owned());
                     return None;
                 }

@@ -1,4 +1,4 @@
-//! `session/archive` and `session/unarchive`, which hide a session from lists and list it again.
+//! `session/archive` and `session/unarchive`, which hide a session from lists and show it again.
 
 use acp_wire::v1::{
     ArchiveSessionRequest, ArchiveSessionResponse, SessionId, UnarchiveSessionRequest,
@@ -12,11 +12,12 @@ use crate::agent::side::AgentSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler};
 
-/// A handler for `session/archive` and `session/unarchive`, which hide a session from lists and list it again.
+/// A handler for `session/archive` and `session/unarchive`, which hide a session from lists and show it again.
 /// Unstable.
 ///
-/// An agent that supports it also applies `archived` of [`ListSessionsRequest`](acp_wire::v1::ListSessionsRequest),
-/// and sets `archived` of every [`SessionInfo`](acp_wire::v1::SessionInfo) that it lists.
+/// An agent that has this handler also applies `archived` of
+/// [`ListSessionsRequest`](acp_wire::v1::ListSessionsRequest), and sets `archived` of every
+/// [`SessionInfo`](acp_wire::v1::SessionInfo) that it lists.
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait ArchiveSession<S = ()>: Send + Sync {
@@ -28,8 +29,8 @@ pub trait ArchiveSession<S = ()>: Send + Sync {
     /// ([`jsonrpc::Error::RESOURCE_NOT_FOUND`](acp_wire::jsonrpc::Error::RESOURCE_NOT_FOUND)).
     fn archive(&self, session: &SessionId) -> impl Future<Output = Result<()>> + Send;
 
-    /// Unarchives a session, so that it is listed again, without opening it. `state` is the session's state if it is
-    /// open. Does nothing if the session is not archived.
+    /// Unarchives a session, so that it is listed again. The session is not opened. `state` is the session's state if
+    /// it is open. Does nothing if the session is not archived.
     ///
     /// # Errors
     /// The session does not exist.
@@ -57,7 +58,7 @@ impl<A: Agent> MessageHandler<ArchiveSessionRequest, ()> for PendingRequest<Agen
         responder.spawn(async move {
             let offer = side.agent.archive_session();
             let archive = require_handler(offer, ArchiveSessionRequest::METHOD)?;
-            // A session that is not open can be archived, too.
+            // A session that is not open can also be archived.
             if side.session(&session_id).is_ok() {
                 side.close(&session_id).await?;
             }

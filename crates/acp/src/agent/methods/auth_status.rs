@@ -11,14 +11,14 @@ use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler}
 
 /// A handler for `auth/status`, which asks whether authentication is required. Unstable.
 ///
-/// The agent may report a change at any time, by sending
+/// The agent can report a change at any time by sending
 /// [`AuthStatusUpdateNotification`](acp_wire::v1::AuthStatusUpdateNotification) with
 /// [`Connection::notify`](crate::Connection::notify).
 pub trait AuthStatusHandler: Send + Sync {
     /// Returns the current authentication state, without changing anything.
     ///
     /// # Errors
-    /// The state cannot be determined. If authentication is required, that is not an error: return
+    /// The state cannot be determined. A need for authentication is not an error: return
     /// [`AuthState::Unauthenticated`].
     fn auth_state(&self) -> impl Future<Output = Result<AuthStatusResponse>> + Send;
 }

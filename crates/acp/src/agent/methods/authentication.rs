@@ -40,16 +40,16 @@ impl AuthContext {
         &self.client
     }
 
-    /// Returns the connection, to send messages for which this type has no method.
+    /// Returns the connection, with which to send messages for which this type has no method.
     #[must_use]
     pub fn connection(&self) -> &Connection {
         &self.conn
     }
 
-    /// Requests input from the user (`elicitation/create`), in the scope of this request.
+    /// Requests input from the user (`elicitation/create`) as part of this authentication.
     ///
     /// # Errors
-    /// The client does not support this mode ([`Error::Unsupported`]), the client returned an error, or the connection
+    /// The client does not support the mode ([`Error::Unsupported`]), the client returned an error, or the connection
     /// has ended.
     pub async fn elicit(
         &self,
@@ -78,8 +78,8 @@ impl AuthContext {
 /// A handler for `authenticate` and `logout` (in version 2, `auth/login` and `auth/logout`). See the specification's
 /// page "Initialization", "Authentication".
 pub trait Authentication: Send + Sync {
-    /// Returns the auth methods. Methods of type `terminal` are sent only to clients that can run the agent in a
-    /// terminal.
+    /// Returns the auth methods to offer to clients. Methods of type `terminal` are sent only to clients that can run
+    /// the agent in a terminal.
     fn methods(&self) -> Vec<AuthMethod>;
 
     /// Authenticates with one of the [`methods`](Self::methods) of type `agent`. The agent can request input from the
@@ -93,12 +93,12 @@ pub trait Authentication: Send + Sync {
         method: &AuthMethodId,
     ) -> impl Future<Output = Result<()>> + Send;
 
-    /// Returns `true` if the agent supports `logout`. In version 2, it must.
+    /// Returns `true` if the agent supports `logout`, which version 2 requires.
     fn can_logout(&self) -> bool {
         false
     }
 
-    /// Logs out.
+    /// Logs the client out.
     ///
     /// # Errors
     /// The logout failed.
@@ -182,10 +182,10 @@ impl<A: Agent> AgentSide<A> {
             .find(|known| known.id_and_name().is_some_and(|(id, _)| id == *method));
         match known {
             None => Err(Error::invalid_params(format!(
-                "authentication method not found: {method}"
+                "auth method not found: {method}"
             ))),
             Some(AuthMethod::Terminal(_)) => Err(Error::invalid_params(format!(
-                "authentication method {method} requires running the agent in a terminal"
+                "the auth method {method} works only if the client runs the agent in a terminal"
             ))),
             Some(_) => authentication.authenticate(cx, method).await,
         }

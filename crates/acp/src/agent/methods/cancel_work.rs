@@ -16,7 +16,7 @@ use crate::pending_request::{PendingRequest, UnsupportedMethod};
 /// continues. Only in version 2, in drafts newer than August 2026.
 ///
 /// The agent declares which tool calls and terminals can be cancelled in their `capabilities`, with
-/// [`Session::send_update`]. It reports a cancelled tool call or terminal with an update, too.
+/// [`Session::send_update`]. It also reports a cancelled tool call or terminal with an update.
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait CancelWork<S = ()>: Send + Sync {

@@ -12,9 +12,9 @@ use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler}
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait CloseSession<S = ()>: Send + Sync {
-    /// Frees the resources that are not freed when the state is dropped. The session's turn was cancelled and has
-    /// ended, and the library has removed the session; its state is dropped after this call. Also called before an open
-    /// session is archived or deleted.
+    /// Frees the resources that are not freed when the state is dropped. The session's turn has already been cancelled
+    /// and has ended, and the library has removed the session. Its state is dropped after this call. The method is also
+    /// called before an open session is archived or deleted.
     ///
     /// # Errors
     /// The resources cannot be freed. The session is closed anyway.
@@ -34,7 +34,7 @@ impl<A: Agent> MessageHandler<CloseSessionRequest, ()> for PendingRequest<AgentS
         let Self { side, responder } = self;
         responder.spawn(async move {
             if side.client_info().is_v2() {
-                // Every agent of version 2 supports this, and closing a closed session does nothing.
+                // Every agent of version 2 supports `session/close`. Closing a closed session does nothing.
                 if side.session(&session_id).is_err() {
                     return Ok(CloseSessionResponse::new());
                 }

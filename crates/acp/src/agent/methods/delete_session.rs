@@ -13,7 +13,7 @@ pub trait DeleteSession: Send + Sync {
     /// Deletes a session. An open session has already been closed: its turn was cancelled and has ended.
     ///
     /// # Errors
-    /// The session cannot be deleted. If the session does not exist, that is not an error.
+    /// The session cannot be deleted. A session that does not exist is not an error.
     fn delete(&self, session: &SessionId) -> impl Future<Output = Result<()>> + Send;
 }
 
@@ -31,7 +31,7 @@ impl<A: Agent> MessageHandler<DeleteSessionRequest, ()> for PendingRequest<Agent
         responder.spawn(async move {
             let delete =
                 require_handler(side.agent.delete_session(), DeleteSessionRequest::METHOD)?;
-            // A session that is not open can be deleted, too.
+            // A session that is not open can also be deleted.
             let _ = side.close(&session_id).await;
             delete.delete(&session_id).await?;
             Ok(DeleteSessionResponse::new())

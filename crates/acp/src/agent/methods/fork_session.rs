@@ -1,4 +1,4 @@
-//! `session/fork`, which opens a new session as a copy of another.
+//! `session/fork`, which opens a new session as a copy of an existing one.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod};
 use crate::session_setup::SessionSetup;
 
-/// A handler for `session/fork`, which opens a new session as a copy of another. Unstable.
+/// A handler for `session/fork`, which opens a new session as a copy of an existing one. Unstable.
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait ForkSession<S = ()>: Send + Sync {

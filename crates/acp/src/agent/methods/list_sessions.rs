@@ -40,7 +40,7 @@ impl<A: Agent> MessageHandler<ListSessionsRequest, ()> for PendingRequest<AgentS
                 )));
             }
             match side.agent.list_sessions() {
-                // Every agent of version 2 supports this, and lists at least its open sessions.
+                // Every agent of version 2 supports `session/list`, and lists at least its open sessions.
                 None if side.client_info().is_v2() => Ok(side.list_open_sessions(&request)),
                 offer => {
                     let offer = require_handler(offer, ListSessionsRequest::METHOD)?;

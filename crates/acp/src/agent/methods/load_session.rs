@@ -20,7 +20,8 @@ pub trait LoadSession<S = ()>: Send + Sync {
     /// Replays a session: sends every message and tool call of its history through `session` before it returns.
     ///
     /// # Errors
-    /// The session does not exist, or it cannot be opened. If the client already had it open, it stays open unchanged.
+    /// The session does not exist, or it cannot be opened. If the client already had the session open, it stays open
+    /// unchanged.
     fn load(
         &self,
         session: &Session,

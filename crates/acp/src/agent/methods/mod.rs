@@ -1,11 +1,11 @@
-//! The requests that a client sends, one file each, with the trait that an agent implements and the handling of the
-//! request.
+//! The requests that a client sends. Each has a file with the trait that an agent implements and the code that handles
+//! the request.
 //!
 //! Each version has a table of requests ([`acp_wire::v1::ClientRequest`], [`acp_wire::v2::ClientRequest`]), which reads
 //! a request and passes it to the [`MessageHandler`] for its type. The code does not compile if a handler is missing, or
 //! if a method requires a capability and is not `offered_by!` a part of the agent.
 
-/// States which part of the agent handles these requests: the agent offers their methods if it has this part.
+/// States which part of the agent handles some requests. The agent offers their methods if it has this part.
 macro_rules! offered_by {
     ($part:ident: $($request:ty),+ $(,)?) => { $(
         impl<A: crate::agent::Agent> acp_wire::MethodOffer<$request> for crate::agent::side::AgentSide<A> {

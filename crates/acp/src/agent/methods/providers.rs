@@ -23,14 +23,14 @@ pub trait Providers: Send + Sync {
     /// Replaces all settings of a provider. The next turn uses the new settings.
     ///
     /// # Errors
-    /// The provider does not exist or does not support this wire format, or the URL is invalid
+    /// The provider does not exist or does not support the wire format, or the URL is invalid
     /// ([`Error::invalid_params`](crate::Error::invalid_params)).
     fn set(&self, request: SetProviderRequest) -> impl Future<Output = Result<()>> + Send;
 
     /// Disables a provider. Does nothing if the provider is already disabled.
     ///
     /// # Errors
-    /// The agent requires this provider ([`Error::invalid_params`](crate::Error::invalid_params)).
+    /// The agent requires the provider ([`Error::invalid_params`](crate::Error::invalid_params)).
     fn disable(&self, provider: &ProviderId) -> impl Future<Output = Result<()>> + Send;
 }
 

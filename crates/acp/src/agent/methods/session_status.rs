@@ -1,4 +1,4 @@
-//! `session/status`, which asks whether a session is in memory.
+//! `session/status`, which asks whether the agent has a session in memory.
 
 use acp_wire::v1::{SessionId, SessionStatus, SessionStatusRequest, SessionStatusResponse};
 use acp_wire::{MessageHandler, Request, jsonrpc, v2};
@@ -9,10 +9,11 @@ use crate::agent::side::AgentSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler};
 
-/// A handler for `session/status`, which asks whether a session is in memory. Unstable.
+/// A handler for `session/status`, which asks whether the agent has a session in memory. Unstable.
 pub trait SessionStatusHandler: Send + Sync {
-    /// Returns the status of a session that is not open on this connection, without opening or changing it. The library
-    /// answers for sessions that are. Returns `None` if the session does not exist; the client then gets an error.
+    /// Returns the status of a session that is not open on this connection, without opening or changing it. For
+    /// sessions that are open, the library answers by itself. Returns `None` if the session does not exist, and the
+    /// client gets an error.
     ///
     /// # Errors
     /// The status cannot be determined.

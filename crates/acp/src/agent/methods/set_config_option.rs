@@ -81,8 +81,8 @@ impl<A: Agent> MessageHandler<SetSessionModelRequest, ()> for PendingRequest<Age
 }
 
 impl<A: Agent> AgentSide<A> {
-    /// Sets a config option, and returns the options that the client supports. Also reports the change in the form that
-    /// the client did not use: as a mode change if it set the option, and as config options if it set the mode.
+    /// Sets a config option, and returns the options that the client supports. Also reports the change in the other
+    /// form: as a mode change if the client set the option, and as config options if the client set the mode.
     async fn set_option(
         &self,
         session: &Session,
@@ -113,7 +113,7 @@ impl<A: Agent> AgentSide<A> {
         Ok(shown)
     }
 
-    /// Sets the first option of a category, for clients that use modes or models instead of config options.
+    /// Sets the first config option of a category, for clients that use modes or models instead of config options.
     async fn set_first_option_of_category(
         &self,
         session: &SessionId,

@@ -16,8 +16,8 @@ pub trait SteerTurn<S = ()>: Send + Sync {
     /// Adds a message to the running turn, for the model to read as soon as possible. Returns `false` if the turn
     /// accepts no more messages, in which case the client sends the message as a prompt.
     ///
-    /// Called only while [`Agent::prompt`] is running in this session and the turn is not cancelled. Do not send
-    /// updates of this session from here: they must follow the message, so they wait until this method returns. An
+    /// This is called only while [`Agent::prompt`] is running in the session and the turn is not cancelled. Do not send
+    /// updates of the session from here: updates must follow the message, so they wait until this method returns. An
     /// accepted message is part of the conversation and goes to the [`Recorder`](super::super::Recorder).
     ///
     /// # Errors
@@ -38,7 +38,7 @@ impl<S: Sync> SteerTurn<S> for UnsupportedMethod {
 
 offered_by! { steer_turn: SteerRequest }
 
-/// The reason in the response if there is no turn that accepts the message.
+/// The reason to send if there is no turn that accepts the message.
 const NO_RUNNING_TURN: &str = "noRunningTurn";
 
 impl<A: Agent> MessageHandler<SteerRequest, ()> for PendingRequest<AgentSide<A>> {
@@ -46,7 +46,7 @@ impl<A: Agent> MessageHandler<SteerRequest, ()> for PendingRequest<AgentSide<A>>
         let Self { side, responder } = self;
         let conn = responder.connection().clone();
         let aborted = conn.0.abort_token.clone();
-        // Not dropped when the client cancels the request: a message that the agent accepted must be recorded.
+        // Spawned so that it is not dropped when the client cancels the request: an accepted message must be recorded.
         conn.0.tasks.spawn(async move {
             tokio::select! {
                 biased;
@@ -62,7 +62,7 @@ impl<A: Agent> AgentSide<A> {
         let steer = require_handler(self.agent.steer_turn(), SteerRequest::METHOD)?;
         let session = self.session(&request.session_id)?;
         if request.prompt.is_empty() {
-            return Err(Error::invalid_params("the prompt is empty"));
+            return Err(Error::invalid_params("the prompt has no content blocks"));
         }
         self.check_content(&request.prompt)?;
         let message = Prompt {
@@ -77,7 +77,7 @@ impl<A: Agent> AgentSide<A> {
             None => false,
         };
         if !taken {
-            // Do not start a turn: it would have no request whose response could report its end.
+            // Do not start a turn, because there would be no request whose response could report its end.
             return Ok(SteerResponse::new(SteeringOutcome::PromptRequired).reason(NO_RUNNING_TURN));
         }
         let id = session.new_message_id();

@@ -1,4 +1,4 @@
-//! The translation of the agent's messages from version 1 to version 2.
+//! Translates the agent's messages from version 1 to version 2.
 
 use acp_wire::RawObject;
 use acp_wire::jsonrpc::{self, RequestId};
@@ -45,7 +45,7 @@ impl V1ToV2Bridge {
         out: &mut BridgeOutput,
     ) -> Result<(), jsonrpc::Error> {
         if method::is_v1_client_method(method_name) {
-            // Not offered: a version 2 client does not have these methods.
+            // A version 2 client does not have these methods, so the bridge does not offer them.
             return Err(jsonrpc::Error::method_not_found(method_name));
         }
         let permission = method_name == method::REQUEST_PERMISSION;
@@ -55,7 +55,7 @@ impl V1ToV2Bridge {
             line.write_unchanged(&mut out.client);
             return Ok(());
         };
-        // If the bridge has already answered a request with this id, this is a new question with a reused id.
+        // If the bridge has already answered a request with this id, the agent has reused the id for a new question.
         if let Some(V1ToV2Question::Answered) = self.agent_requests.get(id) {
             self.agent_requests.take(id);
         }
@@ -177,7 +177,7 @@ impl V1ToV2Bridge {
             }
             V1ToV2Request::Close { session: id } => {
                 if self.sessions.get(&id).is_some_and(|s| s.turn.is_some()) {
-                    // The agent still owes the end of its turn, but this response closes the session.
+                    // The agent has not ended its turn yet, but this response closes the session.
                     let mut idle = state_update("idle");
                     idle.push("stopReason".to_owned(), to_raw_value("cancelled"));
                     write_update(&mut out.client, &id, &idle);
@@ -219,7 +219,7 @@ impl V1ToV2Bridge {
             .and_then(|session| session.turn.as_ref())
             .filter(|turn| turn.id == *id);
         let Some(turn) = turn else {
-            // The session has been closed since.
+            // The session has been closed in the meantime.
             return;
         };
         let mut idle = state_update("idle");
@@ -264,7 +264,7 @@ impl super::V1ToV2Session {
             .or_else(|| self.titles.get(id.as_deref()?).cloned())
             .filter(|title| !title.is_empty())
             .or_else(|| call.field("kind"))
-            .unwrap_or_else(|| "The agent asks for your permission".to_owned());
+            .unwrap_or_else(|| "The agent requests your permission".to_owned());
         let mut call = call;
         content::content_to_v2(&mut call);
         if !params.has("title") {

@@ -1,4 +1,4 @@
-//! The translation of the client's messages from version 2 to version 1.
+//! Translates the client's messages from version 2 to version 1.
 
 use acp_wire::RawObject;
 use acp_wire::jsonrpc::{self, RequestId};
@@ -101,8 +101,8 @@ impl V1ToV2Bridge {
     ) {
         match method_name {
             method::CANCEL_TURN => {
-                // The cancel goes first. An agent that reads the outcome `cancelled` before it knows of the cancel may
-                // treat it as a plain rejection.
+                // Send the cancel first. An agent that reads the outcome `cancelled` before the cancel may treat the
+                // outcome as a plain rejection.
                 line.write_unchanged(&mut out.agent);
                 if let Some(session) = read_session_id(params) {
                     self.cancel(&session, out);
@@ -174,7 +174,8 @@ impl V1ToV2Bridge {
             return Err(jsonrpc::Error::internal(text));
         }
         if self.queued_bytes + queued.line.len() > MAX_QUEUED_BYTES {
-            let text = format!("queued prompts exceed the limit of {MAX_QUEUED_BYTES} bytes");
+            let text =
+                format!("too many queued prompts: the limit is {MAX_QUEUED_BYTES} bytes in total");
             return Err(jsonrpc::Error::internal(text));
         }
         self.queued_bytes += queued.line.len();
@@ -217,11 +218,11 @@ impl V1ToV2Bridge {
             None => {
                 return Err(unsupported_method_error(
                     method::RESUME_SESSION,
-                    "the agent supports neither resuming nor loading sessions",
+                    "the agent can neither resume nor load sessions",
                 ));
             }
             Some("start") => {
-                let text = "the agent does not support replaying sessions";
+                let text = "the agent cannot replay sessions";
                 return Err(unsupported_method_error(method::RESUME_SESSION, text));
             }
             Some(other) => {
@@ -248,7 +249,7 @@ impl V1ToV2Bridge {
         let archived: Option<String> = params.field("archived");
         match archived.as_deref() {
             None | Some("exclude" | "include") => {}
-            // Archived sessions are closed, and closed sessions are not known here.
+            // Archived sessions are closed, and the bridge does not know closed sessions.
             Some("only") => return Ok(object! { "sessions": Vec::<RawObject>::new() }),
             Some(_) => {
                 let text = "Invalid params: unknown archive filter";
@@ -355,7 +356,7 @@ impl V1ToV2Bridge {
     }
 }
 
-/// Returns the working directory and the additional roots in these params, in the form of an entry of `session/list`.
+/// Returns the working directory and the additional roots in `params`, in the form of an entry of `session/list`.
 fn session_directories(params: &RawObject) -> RawObject {
     let mut place = object! {};
     for key in ["cwd", "additionalDirectories"] {
@@ -366,7 +367,7 @@ fn session_directories(params: &RawObject) -> RawObject {
     place
 }
 
-/// Creates the error for a method that version 2 requires and this version 1 agent does not support.
+/// Creates the error for a method that version 2 requires but the version 1 agent does not support.
 fn unsupported_method_error(method: &str, why: &str) -> jsonrpc::Error {
     let text = format!("Method not found: {method}: {why}");
     jsonrpc::Error::new(jsonrpc::Error::METHOD_NOT_FOUND, text)

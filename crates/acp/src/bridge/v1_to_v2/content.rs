@@ -1,4 +1,4 @@
-//! The translation of tool call content from version 1 to version 2.
+//! Translates tool call content from version 1 to version 2.
 
 use acp_wire::RawObject;
 use acp_wire::v1::ContentBlock;
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::super::diff;
 use super::super::json::{list_items, to_object, to_raw_value};
 
-/// Removes all members that are `null`, which means nothing in version 1 and clears a field in version 2.
+/// Removes all members that are `null`. In version 1, `null` has no meaning. In version 2, it clears a field.
 pub(super) fn remove_nulls(mut object: RawObject) -> RawObject {
     object.retain(|_, value| value.get() != "null");
     object
@@ -24,7 +24,7 @@ pub(super) fn content_to_v2(call: &mut RawObject) {
             let read = to_object(Some(&item));
             match read.field::<String>("type").as_deref() {
                 Some("diff") => diff::diff_to_v2(read).map_or(item, |diff| to_raw_value(&diff)),
-                // A bare content block. One page of the specification shows it this way.
+                // A bare content block, as one page of the specification shows it.
                 Some(block) if ContentBlock::TAGS.contains(&block) => {
                     to_raw_value(&object! { "type": "content", "content": item })
                 }

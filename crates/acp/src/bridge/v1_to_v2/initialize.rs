@@ -1,5 +1,4 @@
-//! The translation of `initialize`: the request from version 2 to version 1, and the response from version 1 to version
-//! 2.
+//! Translates `initialize`: the request from version 2 to version 1, and the response from version 1 to version 2.
 
 use acp_wire::{RawObject, v1};
 

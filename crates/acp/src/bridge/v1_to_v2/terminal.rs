@@ -1,5 +1,5 @@
-//! The translation of display terminals. Version 1 agents report them in `_meta` of their tool calls; in version 2 they
-//! are part of the protocol.
+//! Translates display terminals. Version 1 agents report them in `_meta` of their tool calls. In version 2, they are
+//! part of the protocol.
 
 use acp_wire::RawObject;
 use base64::Engine;
@@ -79,14 +79,13 @@ impl V1ToV2Session {
     }
 }
 
-/// Returns the id of a terminal, or the id of its call if the agent omits the terminal's id because each call has only
-/// one.
+/// Returns the id of a terminal. Agents with one terminal per call may omit it, so the id of the call is the default.
 fn terminal_id(meta: &RawObject, call: &str) -> String {
     meta.field("terminal_id").unwrap_or_else(|| call.to_owned())
 }
 
 fn take_object(meta: &mut RawObject, key: &str, shown: &mut bool) -> Option<RawObject> {
-    // Anything but an object is not the bridge's data.
+    // A value that is not an object does not come from the bridge.
     let value: &RawValue = meta.get(key)?;
     if !value.get().starts_with('{') {
         return None;
@@ -95,7 +94,7 @@ fn take_object(meta: &mut RawObject, key: &str, shown: &mut bool) -> Option<RawO
     meta.take(key).map(|value| to_object(Some(&value)))
 }
 
-/// Returns `true` if a path is absolute on Unix or on Windows. The agent may run on another system than the bridge.
+/// Returns `true` if a path is absolute on Unix or on Windows. The agent and the bridge can run on different systems.
 fn is_absolute(path: &str) -> bool {
     let windows = path.get(1..3).is_some_and(|s| matches!(s, ":\\" | ":/"));
     path.starts_with('/') || path.starts_with("\\\\") || windows

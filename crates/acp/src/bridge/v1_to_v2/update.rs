@@ -1,4 +1,4 @@
-//! The translation of session updates from version 1 to version 2.
+//! Translates session updates from version 1 to version 2.
 
 use acp_wire::RawObject;
 
@@ -78,7 +78,7 @@ impl V1ToV2Session {
         }
     }
 
-    /// Adds a message id to a chunk, which version 2 requires.
+    /// Adds the message id that version 2 requires to a chunk.
     fn assign_message_id(&mut self, kind: String, mut update: RawObject) -> TranslatedUpdate {
         if update.has("messageId") {
             let id = update.field("messageId").unwrap_or_default();
@@ -103,12 +103,12 @@ impl V1ToV2Session {
         let title: Option<String> = update.field("title");
         let known = self.titles.get_or_insert(&id);
         if let Some(mut title) = title.filter(|title| !title.is_empty()) {
-            // The title is for permission requests, where nobody reads more than 1 KiB of it.
+            // The title is stored for permission requests, in which nobody reads more than 1 KiB of it.
             truncate_text(&mut title, 1024);
             *known = title;
         }
         if whole && is_known {
-            // A reused id is a new call, so the fields of the old call are cleared.
+            // A reused id means a new call, so clear the fields of the old call.
             for field in TOOL_CALL_FIELDS {
                 if !update.has(field) {
                     update.set(field, serde_json::value::RawValue::NULL.to_owned());
@@ -127,7 +127,7 @@ impl V1ToV2Session {
         emits
     }
 
-    /// Translates a mode change to version 2, where the mode is a config option.
+    /// Translates a mode change to version 2, in which the mode is a config option.
     fn update_mode(&mut self, update: &RawObject) -> Vec<TranslatedUpdate> {
         let mode = update.get("currentModeId").or_else(|| update.get("modeId"));
         match mode {

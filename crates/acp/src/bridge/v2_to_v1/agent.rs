@@ -1,4 +1,4 @@
-//! The translation of the agent's messages from version 2 to version 1.
+//! Translates the agent's messages from version 2 to version 1.
 
 use acp_wire::RawObject;
 use acp_wire::jsonrpc::{self, RequestId};
@@ -88,8 +88,9 @@ impl V2ToV1Bridge {
         }
     }
 
-    /// Returns the root session of a subagent, in whose name the subagent's requests are sent to a client that does not
-    /// support subagents. Returns `None` if the session is not a subagent, or if the client supports subagents.
+    /// Returns the root session of a subagent if the client does not support subagents. Requests of the subagent are
+    /// then sent as requests of the root session. Returns `None` if the session is not a subagent, or if the client
+    /// supports subagents.
     fn root_session(&self, session: &str) -> Option<String> {
         if self.client_features.subagents {
             return None;
@@ -146,15 +147,15 @@ impl V2ToV1Bridge {
         let booleans = self.client_features.boolean_options;
         match request {
             V2ToV1Request::Prompt { session: id_ } => {
-                // The agent has accepted the prompt. In version 1 the response comes at the end of the turn.
+                // The agent has accepted the prompt. In version 1, the response comes at the end of the turn.
                 let session = self.sessions.get_or_insert(&id_);
                 if let Some(turn) = session.turns.iter_mut().find(|turn| turn.id == *id) {
                     turn.is_accepted = true;
                     if turn.is_cancelled {
-                        // The cancel and this response crossed.
+                        // The client sent the cancel before this response arrived.
                         cancel_turn(&id_, out);
                     }
-                    // In the draft of August 2026 the response has no message id.
+                    // In the draft of August 2026, the response has no message id.
                     let message: Option<String> = result.field("messageId");
                     turn.message_id = message
                         .filter(|id| !id.is_empty())
@@ -243,7 +244,7 @@ impl V2ToV1Bridge {
         }
     }
 
-    /// Applies a `state_update` from the agent. When it reports idle, the accepted prompts get their responses.
+    /// Applies a `state_update` from the agent. If the agent is idle, responds to the prompts that it has accepted.
     fn apply_state(&mut self, session_id: &str, idle: RawObject, out: &mut BridgeOutput) {
         let session = self.sessions.get_or_insert(session_id);
         if idle.field::<String>("state").as_deref() != Some("idle") {
@@ -288,13 +289,13 @@ impl V2ToV1Session {
     }
 }
 
-/// Responds to a prompt with what the `idle` state that ended its turn reports.
+/// Responds to a prompt with the stop reason or error in the `idle` state that ended its turn.
 fn respond_to_prompt(buf: &mut Vec<u8>, id: &RequestId, idle: &RawObject) {
     let reason = get_non_null(idle, "stopReason");
     let word: Option<String> = idle.field("stopReason");
     if word.as_deref() == Some("error") {
         let error = idle.field("error").unwrap_or_else(|| {
-            jsonrpc::Error::internal("the agent stopped because of an unspecified error")
+            jsonrpc::Error::internal("the agent stopped with an error that it did not describe")
         });
         return write_error(buf, id, &error);
     }

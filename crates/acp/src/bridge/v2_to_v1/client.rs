@@ -1,4 +1,4 @@
-//! The translation of the client's messages from version 1 to version 2.
+//! Translates the client's messages from version 1 to version 2.
 
 use acp_wire::RawObject;
 use acp_wire::jsonrpc::{self, CancelRequestNotification, RequestId};
@@ -10,7 +10,7 @@ use super::super::json::{
 use super::super::{method, setup};
 use super::{V2ToV1Bridge, V2ToV1Request, V2ToV1Turn};
 
-/// Adds the type of an option's value, which version 2 requires.
+/// Adds the value type, which version 2 requires, to a request that sets an option.
 fn add_value_type(params: &mut RawObject) {
     if !params.has("type") {
         let boolean = params.field::<bool>("value").is_some();
@@ -130,7 +130,7 @@ impl V2ToV1Bridge {
         line.write_unchanged(&mut out.agent);
     }
 
-    /// Sets a mode or a model, which is a config option in version 2.
+    /// Translates a request that sets a mode or a model, which are config options in version 2.
     fn set_legacy_option(
         &mut self,
         session: &str,

@@ -1,5 +1,5 @@
-//! The translation of messages. In version 2, an agent can send a whole message repeatedly; version 1 has only chunks.
-//! So the bridge sends only the text that was added.
+//! Translates messages. In version 2, an agent can send a whole message repeatedly. Version 1 has only chunks, so the
+//! bridge sends only the text that was added.
 
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
@@ -12,15 +12,16 @@ use crate::lru_map::LruMap;
 #[derive(Default)]
 pub(super) struct SentMessages(LruMap<SentText, 1024>);
 
-/// The part of a message that the client has received, as a digest to check whether a longer message starts with it.
+/// The part of a message that the client has received, as a digest. With the digest, the bridge checks whether a longer
+/// message starts with that part.
 #[derive(Debug, Default, Clone)]
 struct SentText {
     digest: TextDigest,
-    /// The id by which the client knows the message, if it differs from the agent's.
+    /// The id by which the client knows the message, if it differs from the agent's id.
     renamed_id: Option<String>,
 }
 
-/// The length and the hash of all bytes added so far.
+/// The length and the hash of some bytes, to which more bytes can be added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TextDigest {
     length: usize,
@@ -45,7 +46,7 @@ impl TextDigest {
         }
     }
 
-    /// Returns what follows in `bytes` after the bytes added so far, or `None` if `bytes` does not start with them.
+    /// Returns the part of `bytes` after the bytes added so far, or `None` if `bytes` does not start with them.
     pub(super) fn strip_prefix<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         let (begin, rest) = bytes.split_at_checked(self.length)?;
         let mut sum = Self::default();
@@ -62,7 +63,7 @@ fn digest_bytes(block: &RawValue) -> (Vec<u8>, bool) {
     match text.filter(|_| read.field::<String>("type").as_deref() == Some("text")) {
         Some(text) => (text.into_bytes(), true),
         None => {
-            // This byte never occurs in text.
+            // The byte 0xff never occurs in text.
             let mut bytes = vec![0xff];
             bytes.extend_from_slice(block.get().as_bytes());
             bytes.push(0xff);
@@ -90,7 +91,7 @@ impl SentMessages {
         }
     }
 
-    /// Translates a whole message to chunks with the part that the client does not have yet.
+    /// Translates a whole message into chunks, which contain only the part that the client does not have yet.
     pub(super) fn translate_message(
         &mut self,
         kind: &str,

@@ -1,5 +1,5 @@
-//! The translation of permission requests. In version 2, a request has a title and an optional subject: a tool call or
-//! a command. In version 1, it always has a tool call.
+//! Translates permission requests. In version 2, a request has a title and an optional subject: a tool call or a
+//! command. In version 1, it always has a tool call.
 
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
@@ -33,7 +33,7 @@ impl V2ToV1Session {
         if call.has("content") {
             content_to_v1(&mut call);
         }
-        // In version 2 the request has its own title. In version 1 only the tool call has a title.
+        // In version 2, the request has its own title. In version 1, only the tool call has a title.
         let mut question: Option<String> = params.field("title");
         if !call.has("title") {
             let title = match self.calls.title(&id) {
@@ -80,7 +80,7 @@ impl V2ToV1Session {
     }
 }
 
-/// Converts the command that a permission request is about to a tool call.
+/// Creates the tool call that stands for the command in a permission request.
 fn command_to_tool_call(subject: &RawObject) -> RawObject {
     let text: String = subject.field("command").unwrap_or_default();
     let block = object! { "type": "text", "text": text };

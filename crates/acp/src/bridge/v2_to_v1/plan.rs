@@ -1,4 +1,4 @@
-//! The translation of plans. A session has any number of plans in version 2. In version 1 it has one, unless the client
+//! Translates plans. In version 2, a session has any number of plans. In version 1, it has one, unless the client
 //! supports several.
 
 use acp_wire::RawObject;
@@ -73,7 +73,7 @@ impl SentPlans {
         self.to_single_plan(update.clone().without(&["planId"]))
     }
 
-    /// Returns an update with the steps of all plans as one plan.
+    /// Returns an update with one plan that has the steps of all plans.
     fn to_single_plan(&self, mut update: RawObject) -> Vec<TranslatedUpdate> {
         let entries: Vec<&RawValue> = self
             .0
@@ -91,7 +91,7 @@ impl SentPlans {
     }
 }
 
-/// Converts the entries of a plan to version 1, which has no cancelled entries.
+/// Converts the entries of a plan to version 1, which does not have the status `cancelled`.
 fn entries_to_v1(plan: &RawObject) -> Vec<Box<RawValue>> {
     list_items(plan, "entries")
         .into_iter()

@@ -1,4 +1,4 @@
-//! The translation of display terminals. Version 1 has none, but many clients show terminal output that they find in
+//! Translates display terminals. Version 1 does not have them, but many clients show terminal output that they find in
 //! `_meta` of a tool call.
 
 use acp_wire::RawObject;
@@ -12,11 +12,11 @@ use super::message::TextDigest;
 use crate::lru_map::LruMap;
 use crate::utf8::Utf8Pieces;
 
-/// The maximum size of the output that is stored until a call shows the terminal, in bytes. When it is exceeded, the
-/// oldest output is dropped.
+/// The maximum size, in bytes, of the output that is stored until a call shows the terminal. The oldest output is
+/// dropped first.
 const MAX_PENDING_BYTES: usize = 64 * 1024;
 
-/// The terminals of a session.
+/// The display terminals of a session, with what the client has received of each.
 #[derive(Default)]
 pub(super) struct SentTerminals(LruMap<SentTerminal, 128>);
 
@@ -28,9 +28,9 @@ struct SentTerminal {
     cwd: Option<Box<RawValue>>,
     /// The output that no call has shown yet.
     pending_output: String,
-    /// The decoder of the output, which keeps the bytes of an incomplete character.
+    /// Decodes the output, and stores the bytes of an incomplete character.
     partial_char: Utf8Pieces,
-    /// A digest of all output so far.
+    /// A digest of all output so far, to recognize output that is sent again.
     digest: TextDigest,
     /// The exit status, until a call has shown it.
     exit_status: Option<RawObject>,
@@ -75,7 +75,7 @@ impl SentTerminals {
         terminal.take_update(&id, named).into_iter().collect()
     }
 
-    /// Assigns the terminals among these content items to the call, which reports their output from now on.
+    /// Assigns the terminals in a call's content to the call, which reports their output from now on.
     pub(super) fn assign_to_call(
         &mut self,
         call: &str,
@@ -134,7 +134,7 @@ impl SentTerminal {
         }
     }
 
-    /// Returns an update with everything that was not reported yet, or `None` if no call shows the terminal.
+    /// Returns an update with everything that has not been reported yet, or `None` if no call shows the terminal.
     fn take_update(&mut self, id: &str, named: bool) -> Option<TranslatedUpdate> {
         let call = self.call.as_ref()?;
         let mut meta = object! {};

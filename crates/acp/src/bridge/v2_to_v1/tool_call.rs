@@ -1,5 +1,5 @@
-//! The translation of tool calls. In version 2, they are updated in parts, and `null` clears a field. In version 1, the
-//! first update announces the call, and content is always sent whole.
+//! Translates tool calls. In version 2, they are updated in parts, and `null` clears a field. In version 1, the first
+//! update announces the call, and content is always sent in full.
 
 use std::collections::VecDeque;
 
@@ -14,14 +14,14 @@ use super::super::json::{
 use super::V2ToV1Session;
 use crate::lru_map::LruMap;
 
-/// The maximum size of a call's stored content, in bytes. When it is exceeded, the oldest items are dropped.
+/// The maximum size of a call's stored content, in bytes. The oldest items are dropped first.
 const MAX_CALL_BYTES: usize = 256 * 1024;
 
-/// The maximum size of the stored content of all calls, in bytes. When it is exceeded, the content of the oldest calls
-/// is dropped.
+/// The maximum size, in bytes, of the content that is stored for all calls. The content of the oldest calls is dropped
+/// first.
 const MAX_STORED_BYTES: usize = 4 * 1024 * 1024;
 
-/// The tool calls of a session.
+/// The tool calls of a session, with what the client has received of each.
 #[derive(Default)]
 pub(super) struct SentToolCalls {
     calls: LruMap<SentToolCall, 512>,
@@ -43,7 +43,7 @@ impl SentToolCalls {
         let known = self.calls.contains(id);
         self.calls.get_or_insert(id);
         if !known {
-            // Another call may have been evicted.
+            // Adding this call may have evicted another one.
             self.size = self.calls.iter().map(|(_, call)| call.size).sum();
         }
         known
@@ -72,7 +72,7 @@ impl SentToolCalls {
         self.size += call.size;
     }
 
-    /// Drops the content of the oldest calls, except for the call `but`, until the limit is met.
+    /// Drops the content of the oldest calls, except for the call `but`, until the rest is within the limit.
     fn drop_oldest_content(&mut self, but: &str) {
         while self.size > MAX_STORED_BYTES && self.calls.remove_oldest(but) {
             self.size = self.calls.iter().map(|(_, call)| call.size).sum();
@@ -82,7 +82,7 @@ impl SentToolCalls {
             .get_mut(but)
             .filter(|call| call.size > MAX_STORED_BYTES)
         {
-            // A single item exceeds the limit.
+            // A single item is larger than the limit.
             self.size -= call.size;
             call.content.clear();
             call.size = 0;
@@ -107,7 +107,7 @@ impl SentToolCalls {
 }
 
 impl V2ToV1Session {
-    /// Translates an update of a tool call, new or known.
+    /// Translates an update of a new or known tool call.
     pub(super) fn translate_tool_call(&mut self, update: RawObject) -> Vec<TranslatedUpdate> {
         let id: String = update.field("toolCallId").unwrap_or_default();
         let known = self.calls.ensure_known(&id);
@@ -122,7 +122,7 @@ impl V2ToV1Session {
         if let Some(mut title) = update.field::<String>("title")
             && let Some(call) = self.calls.calls.get_mut(&id)
         {
-            // The title is for permission requests, where nobody reads more than 1 KiB of it.
+            // The title is stored for permission requests, in which nobody reads more than 1 KiB of it.
             truncate_text(&mut title, 1024);
             call.title = title;
         }
@@ -187,7 +187,8 @@ impl V2ToV1Session {
     }
 }
 
-/// Removes members that are `null`, or replaces them with the empty values of version 1 if the call is known.
+/// Removes members that are `null` from a new call. In an update of a known call, replaces them with the empty values
+/// of version 1.
 pub(super) fn replace_nulls(mut update: RawObject, known: bool) -> RawObject {
     if known {
         for (key, nothing) in [

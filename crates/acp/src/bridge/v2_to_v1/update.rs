@@ -1,4 +1,4 @@
-//! The translation of session updates from version 2 to version 1.
+//! Translates session updates from version 2 to version 1.
 
 use acp_wire::RawObject;
 
@@ -63,8 +63,7 @@ impl V2ToV1Session {
         }
     }
 
-    /// Returns `true` if this message is the echo of a prompt that the client sent. During a replay, there are no
-    /// echoes.
+    /// Returns `true` if a message is the echo of a prompt that the client sent. During a replay, there are no echoes.
     fn is_echo(&mut self, message: &RawObject) -> bool {
         let Some(id) = message.field::<String>("messageId") else {
             return false;

@@ -16,11 +16,11 @@ pub trait Elicitation<S>: Send + Sync {
     fn capabilities(&self) -> ElicitationCapabilities;
 
     /// Requests input from the user. The future is dropped when the agent cancels the request. `state` is the state of
-    /// the session that the request belongs to, if this client has that session. Requests of a subagent belong to its
+    /// the session that the request belongs to, if this client has the session. Requests of a subagent belong to its
     /// root session.
     ///
     /// # Errors
-    /// The user cannot be asked. If the user declines, that is not an error: return
+    /// The user cannot be asked. A user who declines is not an error: return
     /// [`ElicitationAction::Decline`](acp_wire::v1::ElicitationAction::Decline).
     fn create(
         &self,

@@ -1,11 +1,11 @@
-//! The requests that an agent sends, one file each, with the trait that a client implements and the handling of the
-//! request.
+//! The requests that an agent sends. Each has a file with the trait that a client implements and the code that handles
+//! the request.
 //!
-//! A request is read by the table of its version ([`acp_wire::v1::AgentRequest`], [`acp_wire::v2::AgentRequest`]),
-//! which passes it to the [`MessageHandler`](acp_wire::MessageHandler) for its type. A method without a handler does
-//! not compile, and neither does one that requires a capability and is not `offered_by!` a part of the client.
+//! Each version has a table of requests ([`acp_wire::v1::AgentRequest`], [`acp_wire::v2::AgentRequest`]), which reads a
+//! request and passes it to the [`MessageHandler`](acp_wire::MessageHandler) for its type. The code does not compile if
+//! a handler is missing, or if a method requires a capability and is not `offered_by!` a part of the client.
 
-/// States which part of the client handles these requests: the client offers their methods if it has this part.
+/// States which part of the client handles some requests. The client offers their methods if it has this part.
 macro_rules! offered_by {
     ($part:ident: $($request:ty),+ $(,)?) => { $(
         impl<C: crate::client::Client> acp_wire::MethodOffer<$request> for crate::client::side::ClientSide<C> {
@@ -39,7 +39,7 @@ pub use terminals::Terminals;
 pub use write_text_file::WriteTextFile;
 
 impl<C: Client> PendingRequest<ClientSide<C>> {
-    /// Returns the request with the client's state for its session. If this client does not have the session, responds
+    /// Returns the request and the client's state for its session. If this client does not have the session, responds
     /// with an error and returns `None`.
     fn require_session(self, id: &SessionId) -> Option<(Self, Arc<C::State>)> {
         let sessions = &self.side.sessions;
@@ -52,7 +52,7 @@ impl<C: Client> PendingRequest<ClientSide<C>> {
         None
     }
 
-    /// Responds with an error that says that the session does not exist.
+    /// Responds with the error that the session does not exist.
     fn reject_unknown_session(self, id: &SessionId) {
         let error = jsonrpc::Error::resource_not_found(format!("session {id}"));
         self.reject(Error::Rpc(error));

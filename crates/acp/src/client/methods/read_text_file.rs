@@ -15,9 +15,8 @@ pub trait ReadTextFile<S>: Send + Sync {
     /// lines.
     ///
     /// # Errors
-    /// The file does not exist
-    /// ([`jsonrpc::Error::RESOURCE_NOT_FOUND`](acp_wire::jsonrpc::Error::RESOURCE_NOT_FOUND)), or it must not or
-    /// cannot be read.
+    /// The file does not exist ([`jsonrpc::Error::RESOURCE_NOT_FOUND`](acp_wire::jsonrpc::Error::RESOURCE_NOT_FOUND)),
+    /// or the agent may not read it, or reading fails.
     fn read(
         &self,
         state: &S,

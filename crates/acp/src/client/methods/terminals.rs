@@ -15,8 +15,8 @@ use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler}
 /// A handler for all `terminal/*` methods, which run commands in client terminals. Version 1 only. See the
 /// specification's page "Terminals".
 ///
-/// An error that a method returns is sent as the response. A released terminal's output stays visible in the tool call
-/// that contains it.
+/// An error that a method returns is sent as the response. The output of a released terminal stays visible in the tool
+/// call that contains the terminal.
 pub trait Terminals<S>: Send + Sync {
     /// Starts a command, without waiting for it to exit. See the specification's page "Terminals", "Executing
     /// Commands".
@@ -26,8 +26,8 @@ pub trait Terminals<S>: Send + Sync {
         request: CreateTerminalRequest,
     ) -> impl Future<Output = Result<CreateTerminalResponse>> + Send;
 
-    /// Returns the output, and the exit status if the command has exited. Output over the byte limit is truncated at
-    /// the start, at a character boundary. See the specification's page "Terminals", "Getting Output".
+    /// Returns the output, and the exit status if the command has exited. Output that exceeds the byte limit is
+    /// truncated at the start, at a character boundary. See the specification's page "Terminals", "Getting Output".
     fn output(
         &self,
         state: &S,
@@ -122,7 +122,7 @@ impl<C: Client> MessageHandler<TerminalOutputRequest, ()> for PendingRequest<Cli
                 require_handler(side.client.terminals(), TerminalOutputRequest::METHOD)?;
             terminals.output(&state, request).await
         };
-        // The response may contain all output of the terminal.
+        // The response can contain all output of the terminal.
         responder.spawn_sized(work, |response| response.output.len());
     }
 }

@@ -14,7 +14,7 @@ pub trait WriteTextFile<S>: Send + Sync {
     /// Writes a file, and creates it if it does not exist.
     ///
     /// # Errors
-    /// The file must not or cannot be written.
+    /// The agent may not write the file, or writing fails.
     fn write(
         &self,
         state: &S,

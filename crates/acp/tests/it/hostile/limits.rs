@@ -120,7 +120,10 @@ async fn the_memory_of_requests_in_flight_is_limited() {
     peer.send_prompt(2, &s, "little").await;
     let (code, text) = peer.expect_error(2).await;
     assert_eq!(code, -32603);
-    assert_eq!(text, "concurrent requests exceed the limit of 20000 bytes");
+    assert_eq!(
+        text,
+        "too many concurrent requests: the limit is 20000 bytes in total"
+    );
     peer.notify("session/cancel", json!({"sessionId": s})).await;
     peer.expect_result(1).await;
     // There is capacity again.
