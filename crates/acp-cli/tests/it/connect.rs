@@ -191,7 +191,10 @@ fn a_turn_by_url_over_each_transport() {
     let file = token_file(&project, server.token().expose());
     for url in [server.plain_url().to_owned(), http(server.plain_url())] {
         let args = ["--url", &url, "--token-file", &file, "/read notes.txt"];
-        let ended = project.run(&args).expect_code(0).expect_stdout(&["second", "third"]);
+        let ended = project
+            .run(&args)
+            .expect_code(0)
+            .expect_stdout(&["second", "third"]);
         let hint = ended.find_line("continue with: acp run --resume");
         let repeats = format!("--url {url} --token-file {file}");
         assert!(hint.ends_with(&repeats), "{hint}");
@@ -208,13 +211,20 @@ fn sessions_are_named_by_url() {
     let run = |url: &str| project.run(&["--url", url, "--session", "mine", "/help"]);
     run(server.url()).expect_code(0);
     let url = server.url();
-    let listed = project.acp_command(&["sessions", "--url", url]).output().unwrap();
-    CommandResult::from_output(listed).expect_code(0).expect_stdout(&["mine  "]);
+    let listed = project
+        .acp_command(&["sessions", "--url", url])
+        .output()
+        .unwrap();
+    CommandResult::from_output(listed)
+        .expect_code(0)
+        .expect_stdout(&["mine  "]);
     // Another token is no other agent.
     let file = token_file(&project, server.token().expose());
     let args = ["sessions", "--url", server.plain_url(), "--token-file"];
     let listed = project.acp_command(&args).arg(&file).output().unwrap();
-    CommandResult::from_output(listed).expect_code(0).expect_stdout(&["mine  "]);
+    CommandResult::from_output(listed)
+        .expect_code(0)
+        .expect_stdout(&["mine  "]);
     let args = [
         "sessions",
         "forget",
@@ -273,7 +283,8 @@ fn a_wrong_token_is_said_in_one_line() {
             "acp: cannot connect to {url}: the server rejected the token; pass the right one with --token-file or the variable ACP_TOKEN\n"
         );
         let args = ["run", "hi", "--url", &url, "--token-file", &file];
-        let ended = CommandResult::from_output(project.acp_command(&args).output().unwrap()).expect_code(3);
+        let ended =
+            CommandResult::from_output(project.acp_command(&args).output().unwrap()).expect_code(3);
         assert_eq!(ended.stderr, said);
         let mut connect = project.acp_command(&["connect", &url, "--token-file", &file]);
         let mut connected = Connected::start(&mut connect);
@@ -315,7 +326,8 @@ fn without_a_server_each_command_says_so_in_one_line() {
         &["login", "--url", &url],
         &["logout", "--url", &url],
     ] {
-        let ended = CommandResult::from_output(project.acp_command(args).output().unwrap()).expect_code(3);
+        let ended =
+            CommandResult::from_output(project.acp_command(args).output().unwrap()).expect_code(3);
         let own = ended.stderr.lines();
         let own = own.filter(|line| !line.starts_with("acp: warning: --allow reads"));
         assert_eq!(own.collect::<Vec<_>>(), [said.trim()], "{args:?}");
@@ -353,7 +365,9 @@ fn a_pinned_certificate_is_trusted_and_no_other() {
         all.extend(args);
         project.run(&all)
     };
-    run(&["--url", server.url()]).expect_code(0).expect_stdout(&["second"]);
+    run(&["--url", server.url()])
+        .expect_code(0)
+        .expect_stdout(&["second"]);
     run(&["--url", &http(url), "--pin", pin]).expect_code(0);
     let other = format!("sha256:{}", "0".repeat(64));
     run(&["--url", url, "--pin", &other])
@@ -436,7 +450,10 @@ fn a_client_that_closes_stdin_ends_the_connection() {
         // What was sent before the end still counts, and so does the answer.
         let mut connected = Connected::start(&mut project.acp_command(&["connect", &url]));
         connected.send(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}));
-        connected.end().expect_code(0).expect_stdout(&["\"protocolVersion\":1"]);
+        connected
+            .end()
+            .expect_code(0)
+            .expect_stdout(&["\"protocolVersion\":1"]);
         server.wait_for("connection closed");
     }
 }
@@ -560,7 +577,10 @@ fn settings_that_do_not_fit_are_rejected() {
         ("url = 'ws://h/'\ntoken_header = 'x'", "unknown variant"),
     ] {
         project.write_config("config.toml", &format!("[agents.far]\n{settings}\n"));
-        project.run(&["hi", "--agent", "far"]).expect_code(2).expect_stderr(said);
+        project
+            .run(&["hi", "--agent", "far"])
+            .expect_code(2)
+            .expect_stderr(said);
     }
     let pin = format!("pin = 'sha256:{}'", "0".repeat(64));
     project.write_config(
@@ -583,7 +603,10 @@ fn settings_that_do_not_fit_are_rejected() {
     ] {
         let mut all = vec!["hi"];
         all.extend(args);
-        let ended = project.run(&all).expect_code(2).expect_stderr("cannot be used with");
+        let ended = project
+            .run(&all)
+            .expect_code(2)
+            .expect_stderr("cannot be used with");
         assert!(ended.stderr.contains(said), "{ended:?}");
     }
     project
@@ -610,19 +633,28 @@ fn a_project_cannot_send_the_users_secrets() {
         ("token_file = '/etc/passwd'", "`token_file` is not allowed"),
         ("pass = ['ACP_TOKEN']", "`env` and `pass`"),
     ] {
-        brings(&format!("{url}\n{more}")).expect_code(2).expect_stderr(said);
+        brings(&format!("{url}\n{more}"))
+            .expect_code(2)
+            .expect_stderr(said);
     }
     brings("url = 'ws://h/?token=hush'")
         .expect_code(2)
         .expect_stderr("a token in `url` is not allowed in a project's file");
-    brings(&url).expect_code(2).expect_stderr("has not been allowed");
-    let allowed = project.acp_command(&["agents", "allow", "--yes"]).output().unwrap();
+    brings(&url)
+        .expect_code(2)
+        .expect_stderr("has not been allowed");
+    let allowed = project
+        .acp_command(&["agents", "allow", "--yes"])
+        .output()
+        .unwrap();
     CommandResult::from_output(allowed).expect_code(0);
     let shown = project.acp_command(&["agents", "allow"]).output().unwrap();
     CommandResult::from_output(shown).expect_stdout(&["far: connects to ws://127.0.0.1:"]);
     // Not the token of `--url` either, even if the user passes it on to all agents.
     project.write_config("config.toml", "[environment]\npass = ['ACP_TOKEN']\n");
-    brings(&url).expect_code(3).expect_stderr("the server requires a token");
+    brings(&url)
+        .expect_code(3)
+        .expect_stderr("the server requires a token");
     let file = token_file(&project, server.token().expose());
     project
         .run(&["/help", "--agent", "far", "--token-file", &file])

@@ -63,7 +63,7 @@ impl ListedAgent {
         self.command.is_empty() && self.url.is_none() && self.error.is_none()
     }
 
-    /// Returns `true` if the agent's program was found on this system.
+    /// Returns `true` if the agent's program was found on this system, or the agent needs none.
     #[must_use]
     pub fn is_installed(&self) -> bool {
         self.is_bundled() || self.url.is_some() || self.program_path.is_some()

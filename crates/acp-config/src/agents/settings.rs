@@ -20,6 +20,16 @@ pub struct AgentSettings {
     /// The agent's program and arguments. Optional for well-known agents.
     #[serde(default, deserialize_with = "deserialize_command")]
     pub command: Option<Vec<String>>,
+    /// The URL of a remote agent, instead of a command.
+    pub url: Option<String>,
+    /// The name of the variable with the token for the URL.
+    pub token_env: Option<String>,
+    /// The file with the token for the URL.
+    pub token_file: Option<PathBuf>,
+    /// How the token is sent.
+    pub token_header: Option<TokenHeader>,
+    /// The fingerprint of the only certificate to trust.
+    pub pin: Option<String>,
     /// The values of environment variables to set for the agent.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
@@ -93,8 +103,11 @@ impl AgentSettings {
             );
         }
         if tokens.contains(&true) && !url.takes_token() {
-            return Err(format!("no token can line uses.
-    pub sent to {}", url.key()));
+            return Err(format!(
+                "no token can line uses.
+    pub sent to {}",
+                url.key()
+            ));
         }
         if let Some(pin) = &self.pin {
             let pin = parse_pin(pin).map_err(|e| format!("pin: {e}"))?;

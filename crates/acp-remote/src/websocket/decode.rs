@@ -167,7 +167,11 @@ impl FrameDecoder {
                 let (data, before) = match (data, self.message) {
                     (Data::Continue, Some(message)) => message,
                     (Data::Text | Data::Binary, None) => (data, 0),
-                    _ => return Err(frame_violation("the fragments of a message are out of order")),
+                    _ => {
+                        return Err(frame_violation(
+                            "the fragments of a message are out of order",
+                        ));
+                    }
                 };
                 let total = before.saturating_add(length);
                 if total > self.max_message {
