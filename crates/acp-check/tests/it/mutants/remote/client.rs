@@ -20,7 +20,7 @@ use tower_service::Service;
 
 use super::frames::{FrameChange, proxy};
 use super::server::TestBody;
-use crate::mutants::client::start_least;
+use crate::mutants::client::start_minimal_client;
 
 /// A client that is wrong on purpose.
 pub(crate) struct ClientMutant {
@@ -72,7 +72,7 @@ pub(crate) fn start(url: String) {
     tokio::spawn(async move {
         // Whatever the server makes impossible, ends it.
         if let Ok(transport) = connect(&url, ConnectOptions::new()).await {
-            start_least(transport);
+            start_minimal_client(transport);
         }
     });
 }

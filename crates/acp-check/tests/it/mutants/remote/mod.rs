@@ -15,12 +15,14 @@ use acp_check::{
     remote_client_checks, run_remote_client_checks, run_server_checks, server_checks,
 };
 
-use super::{JOBS, PATIENCE, SHORT, options, told};
+use super::{
+    MAX_PARALLEL_MUTANTS, MUTANT_TIMEOUTS, TIMEOUT, describe_outcome, options_with_timeout,
+};
 use server::{ServerMutant, TestServer};
 
 /// The options for the remote transport. The agent asks before it edits, and not before it runs a command.
 fn remote_options(patience: Duration) -> CheckOptions {
-    let mut options = options(patience);
+    let mut options = options_with_timeout(patience);
     let prompts = &mut options.prompts;
     prompts.insert(acp_check::AgentTask::Run, "edit".to_owned());
     options
@@ -36,7 +38,7 @@ async fn run(server: &TestServer, checks: &[Check], patience: Duration) -> Vec<C
 #[tokio::test]
 async fn our_server_passes() {
     let server = TestServer::start(None).await;
-    let outcomes = run(&server, &server_checks(), PATIENCE).await;
+    let outcomes = run(&server, &server_checks(), TIMEOUT).await;
     require_passed(&outcomes);
 }
 
@@ -44,7 +46,7 @@ fn require_passed(outcomes: &[CheckOutcome]) {
     let wrong = outcomes
         .iter()
         .filter(|outcome| outcome.verdict != Verdict::Pass);
-    let wrong: Vec<String> = wrong.map(told).collect();
+    let wrong: Vec<String> = wrong.map(describe_outcome).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
@@ -81,7 +83,7 @@ async fn kill<M, Fut>(
     let is_killer = |id: &String| mutants.iter().any(|mutant| describe(mutant).0 == *id);
     let without: Vec<&String> = ids.iter().filter(|id| !is_killer(id)).collect();
     let total = mutants.len();
-    let room = Arc::new(tokio::sync::Semaphore::new(JOBS));
+    let room = Arc::new(tokio::sync::Semaphore::new(MAX_PARALLEL_MUTANTS));
     let mut running = tokio::task::JoinSet::new();
     for mutant in mutants {
         let (kills, why, what) = describe(&mutant);
@@ -92,7 +94,7 @@ async fn kill<M, Fut>(
             let _turn = room.acquire_owned().await;
             let mutant = Arc::new(mutant);
             let mut escaped = None;
-            for patience in SHORT {
+            for patience in MUTANT_TIMEOUTS {
                 let outcome = try_once(check, Arc::clone(&mutant), patience).await;
                 if let Verdict::Fail(reason) | Verdict::Warn(reason) = &outcome.verdict
                     && reason.contains(why)
@@ -104,7 +106,7 @@ async fn kill<M, Fut>(
             escaped.map(|outcome| {
                 format!(
                     "{kills}: {what}: not caught for {why:?}\n{}",
-                    told(&outcome)
+                    describe_outcome(&outcome)
                 )
             })
         });
@@ -129,7 +131,7 @@ async fn kill<M, Fut>(
 async fn our_client_passes() {
     let checks = remote_client_checks();
     let client = client::target(client::start);
-    let options = remote_options(PATIENCE);
+    let options = remote_options(TIMEOUT);
     let outcomes = run_remote_client_checks(client, &checks, options, |_| {}).await;
     require_passed(&outcomes);
 }
@@ -159,13 +161,13 @@ async fn a_server_without_websocket_is_warned_once() {
         .into_iter()
         .find(|mutant| mutant.kills == "remote/requests/23");
     let server = TestServer::start(mutant.map(Arc::new)).await;
-    let outcomes = run(&server, &server_checks(), PATIENCE).await;
+    let outcomes = run(&server, &server_checks(), TIMEOUT).await;
     for outcome in outcomes {
         match outcome.verdict {
             Verdict::Pass => {}
             Verdict::Skip(_) if outcome.check.page == "websocket" => {}
             Verdict::Warn(_) if outcome.check.id() == "remote/requests/23" => {}
-            _ => panic!("{}", told(&outcome)),
+            _ => panic!("{}", describe_outcome(&outcome)),
         }
     }
 }
@@ -173,7 +175,7 @@ async fn a_server_without_websocket_is_warned_once() {
 #[tokio::test]
 async fn a_server_that_cannot_be_reached_is_reported_once() {
     let target = RemoteServer::new("http://127.0.0.1:1/acp").unwrap();
-    let found = detect_transports(&target, &remote_options(PATIENCE)).await;
+    let found = detect_transports(&target, &remote_options(TIMEOUT)).await;
     let why = found.unwrap_err();
     assert!(why.starts_with("cannot connect to 127.0.0.1:1"), "{why}");
 }
