@@ -1,4 +1,4 @@
-//! Draws the plots as SVG.
+//! Draws the plots as SVG files.
 
 use std::path::Path;
 
@@ -47,7 +47,7 @@ pub(crate) fn draw(curves: &Curves, to: &Path) -> Result<(), Box<dyn std::error:
     chart
         .configure_mesh()
         .x_desc(curves.load)
-        .y_desc("CPU µs for each message, agent + client")
+        .y_desc("CPU µs per message, agent + client")
         .x_label_formatter(&|load| format_number(*load))
         .y_label_formatter(&|cost| format_number(*cost))
         .light_line_style(RGBColor(0xee, 0xee, 0xee))
@@ -82,7 +82,7 @@ pub(crate) fn draw(curves: &Curves, to: &Path) -> Result<(), Box<dyn std::error:
     Ok(())
 }
 
-/// Formats a number as briefly as possible.
+/// Formats a number for an axis, as briefly as possible.
 fn format_number(value: f64) -> String {
     let (value, unit) = match value {
         v if v >= 1e6 => (v / 1e6, "M"),
