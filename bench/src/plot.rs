@@ -47,7 +47,7 @@ pub(crate) fn draw(curves: &Curves, to: &Path) -> Result<(), Box<dyn std::error:
     chart
         .configure_mesh()
         .x_desc(curves.load)
-        .y_desc("CPU µs per message, agent + client")
+        .y_desc("CPU µs for each message, agent + client")
         .x_label_formatter(&|load| format_number(*load))
         .y_label_formatter(&|cost| format_number(*cost))
         .light_line_style(RGBColor(0xee, 0xee, 0xee))

@@ -139,8 +139,8 @@ pub(crate) fn render_row(all: &[Runs]) -> String {
 /// The maximum ratio by which a result can be worse than in the earlier build.
 const MAX_SLOWDOWN: f64 = 1.05;
 
-/// Formats the results of this build beside those of the earlier build. Results that are more than 5 % worse are in
-/// bold.
+/// Formats the results of this build beside those of the earlier build. Results that are more than 5 % worse are
+/// marked.
 pub(crate) fn render_comparison(results: &Results) -> String {
     let mut text =
         "\n### Compared with the earlier build\n\n| row | | before | now | now / before | |\n|---|---|---|---|---|---|\n"
