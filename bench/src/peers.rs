@@ -13,7 +13,7 @@ use crate::BenchError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum PeerId {
-    /// This library.
+    /// Our agent or client, on this library.
     Ours,
     /// This library, recorded by `acp trace`.
     Traced,
@@ -25,11 +25,11 @@ pub(crate) enum PeerId {
     BeforeTraced,
     /// The bundled agent of the earlier build.
     BeforeAcpAgent,
-    /// The official Rust SDK.
+    /// The agent or client on the official Rust SDK.
     Rust,
-    /// The official TypeScript SDK.
+    /// The agent or client on the official TypeScript SDK.
     TypeScript,
-    /// The Python SDK.
+    /// The agent on the Python SDK.
     Python,
     /// The smallest program that can do the work.
     Floor,
@@ -298,7 +298,7 @@ fn build(target: &Path, profile: &str, what: &[&str]) -> Result<(), BenchError> 
     run(&mut command)
 }
 
-/// Returns the root of the workspace.
+/// Returns the root directory of the workspace.
 fn workspace_root() -> &'static Path {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.parent().unwrap_or(package)

@@ -49,7 +49,7 @@ pub fn check_framer(data: &[u8]) {
     assert_eq!(
         read_frames(input, max, |left| left),
         whole,
-        "limit {max}, at once"
+        "limit {max}, input in one piece"
     );
 }
 

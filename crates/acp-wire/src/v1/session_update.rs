@@ -64,7 +64,7 @@ tagged! {
 record! {
     /// A chunk of a message.
     pub struct ContentChunk {
-        /// The content of the chunk.
+        /// The text or other content to append.
         required content: ContentBlock,
         /// The id of the message that the chunk belongs to.
         optional message_id: MessageId,
