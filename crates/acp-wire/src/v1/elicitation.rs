@@ -77,7 +77,7 @@ pub enum ElicitationMode {
     },
     /// On a web page (`url`). The user must see the whole URL before it is opened.
     Url {
-        /// The id of the elicitation, for `elicitation/complete`.
+        /// The id with which `elicitation/complete` refers to the elicitation.
         elicitation_id: ElicitationId,
         /// The URL of the page.
         url: String,
