@@ -202,9 +202,10 @@ impl<'a> KeySequence<'a> {
 
     fn go_to_end(&mut self) -> Result<(), BenchError> {
         self.screen.send_keys(b"\x1b[1;5F")?;
-        self.screen.wait_until("the end of the conversation", |screen| {
-            !screen.row(35).contains("↓ more")
-        })?;
+        self.screen
+            .wait_until("the end of the conversation", |screen| {
+                !screen.row(35).contains("↓ more")
+            })?;
         Ok(())
     }
 }
