@@ -1,5 +1,4 @@
-//! Finds the official SDK's own examples, which come with its package, so that they can be built here
-//! as they are.
+//! Finds the examples in the package of the official SDK, so that they can be built here unchanged.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -22,15 +21,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let file = format!("{example}.rs");
         let source = package.join("examples").join(&file);
         let code = fs::read_to_string(&source).map_err(|e| format!("{}: {e}", source.display()))?;
-        // A program's own documentation cannot be included; it becomes a plain comment. Its tests, which
-        // come last, are the SDK's business. The rest is taken unchanged.
+        // The documentation of a program cannot be included, so it becomes a plain comment. The tests at the end are
+        // dropped. The rest does not change.
         let program = code.split("#[cfg(test)]").next().unwrap_or_default();
         fs::write(out.join(&file), program.replace("//!", "//"))?;
     }
     Ok(())
 }
 
-/// Where cargo has put the package.
+/// Returns the directory in which cargo has put the package of the SDK.
 fn official_sdk_directory() -> Result<PathBuf, Box<dyn std::error::Error>> {
     let output = Command::new(env::var("CARGO")?)
         .args(["metadata", "--format-version", "1", "--filter-platform"])

@@ -1,11 +1,11 @@
-//! The promises about performance, and whether a run keeps them.
+//! The promises about performance, and whether the measured values keep them.
 
 use crate::metric::Metric;
 use crate::peers::PeerId;
 use crate::results::Results;
 use crate::rows::FILE_BYTES;
 
-/// A promise: a measured value and its bound.
+/// A promise about performance: a measured value and its bound.
 #[derive(Debug)]
 pub(crate) struct Claim {
     pub(crate) title: String,
@@ -75,7 +75,7 @@ pub(crate) fn all_claims(results: &Results) -> Vec<Claim> {
         ("trace-paced", "streaming 50,000 messages/s"),
     ] {
         let lost = between(row, Rate).map(|(with, without)| (1.0 - with / without) * 100.0);
-        let what = format!("{what}: messages/s lost through `acp trace`");
+        let what = format!("{what}: messages/s lost with `acp trace`");
         add(what, lost, AtMost(5.0), " %");
     }
     let later = between("trace", P50).map(|(with, without)| with - without);

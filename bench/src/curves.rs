@@ -1,4 +1,4 @@
-//! Measures cost against load: number of sessions, size of messages, length of a replay.
+//! Measures how the cost of a message depends on the load: number of sessions, size of messages, length of a replay.
 
 use bench_work::ClientCommand;
 
@@ -8,7 +8,7 @@ use crate::peers::PeerId;
 use crate::results::{CurvePoint, Curves};
 use crate::rows::{PeerIds, RowSetting, TEXT_BYTES, load_command, stream_command};
 
-/// The load that a curve varies.
+/// The kind of load that a curve varies.
 #[derive(Debug, Clone, Copy)]
 enum LoadAxis {
     Sessions,
@@ -83,7 +83,7 @@ fn measure_point(
     };
     let mut pair = setting.start_pair(both, true)?;
     let small = |count: u64| if setting.quick { count.min(100) } else { count };
-    // What takes a peer too long is cut short: the cost of one is the same.
+    // Slow peers get less work, because the cost per message does not change.
     let slow = matches!(who, PeerId::Rust | PeerId::TypeScript);
     let (took, messages) = match what {
         LoadAxis::Sessions => {

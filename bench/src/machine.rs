@@ -1,4 +1,4 @@
-//! Reads resource usage of processes from the system, and pins processes to a processor.
+//! Reads the resource usage of processes from the system, and pins processes to a processor.
 
 use std::fs;
 use std::io;
@@ -20,7 +20,7 @@ pub(crate) fn cpu_count() -> usize {
     sched_getaffinity(None).map_or(0, |allowed| allowed.count() as usize)
 }
 
-/// Runs a closure on the given processor, or on any if none is given. Processes that it starts stay there.
+/// Runs a closure on the given processor, or on any processor if none is given. Processes that it starts stay there.
 pub(crate) fn run_on<T: Send>(
     processor: Option<usize>,
     work: impl FnOnce() -> io::Result<T> + Send,
@@ -28,7 +28,7 @@ pub(crate) fn run_on<T: Send>(
     let Some(processor) = processor else {
         return work();
     };
-    // On a thread of its own, so that this one stays free.
+    // Use a separate thread, so that this thread is not pinned.
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             let mut set = CpuSet::new();
@@ -51,7 +51,7 @@ pub(crate) fn cpu_time(process: u32) -> io::Result<Duration> {
         tv_nsec: 0,
     };
     let process = process.cast_signed();
-    // SAFETY: both write to one local variable each, of the type that they are documented to take.
+    // SAFETY: each call writes to one local variable, of the documented type.
     let failed = unsafe {
         match libc::clock_getcpuclockid(process, &raw mut clock) {
             0 => libc::clock_gettime(clock, &raw mut time) != 0,
@@ -69,7 +69,7 @@ pub(crate) fn cpu_time(process: u32) -> io::Result<Duration> {
 /// The memory of a process, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProcessMemory {
-    /// The resident memory now.
+    /// The current resident memory.
     pub(crate) now: u64,
     /// The peak resident memory since [`reset_peak_memory`].
     pub(crate) peak: u64,
@@ -82,7 +82,7 @@ pub(crate) fn process_memory(process: u32) -> io::Result<ProcessMemory> {
         let number = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
         number
             .map(|kibibytes| kibibytes * 1024)
-            .ok_or_else(|| io::Error::other(format!("no {name} of process {process}")))
+            .ok_or_else(|| io::Error::other(format!("cannot read {name} of process {process}")))
     };
     Ok(ProcessMemory {
         now: field("VmRSS:")?,

@@ -1,8 +1,8 @@
-//! Runs the same workloads with this library and with its peers, measures them, and writes a report.
+//! Runs the same workloads with this library and with other implementations, measures them, and writes a report.
 
-// Clippy takes a program that prints for one that logs.
+// Clippy warns about printing, which is this program's purpose.
 #![allow(clippy::print_stdout)]
-// Counts and times are far below where a float loses any of them.
+// Counts and times are far below the numbers that a float cannot represent.
 #![allow(clippy::cast_precision_loss)]
 
 mod chat;
@@ -27,34 +27,34 @@ use crate::peers::{PeerId, Peers};
 use crate::results::{Results, Runs};
 use crate::rows::{BenchRow, FILE_BYTES, PeerIds, RowSetting};
 
-/// An error to show to the user.
+/// Any error, to show to the user.
 pub(crate) type BenchError = Box<dyn std::error::Error>;
 
-/// Runs the same workloads with this library and with its peers, in real processes connected by pipes, and reports the
-/// time and memory that each takes.
+/// Run the same workloads with this library and with other implementations ("peers"), in processes connected by pipes,
+/// and report the time and memory that each takes.
 #[derive(Parser)]
 #[command(about, long_about = None)]
 struct BenchArgs {
-    /// How many times to repeat each measurement; the medians are reported.
+    /// How many times to repeat each measurement. The report has the medians.
     #[arg(long, default_value_t = 5, value_name = "TIMES")]
     repeat: usize,
-    /// Run only the workloads whose id starts with this. Can be repeated. `curves` are the plots.
+    /// Run only the workloads whose id starts with this. Can be repeated. `curves` selects the plots.
     #[arg(long, value_name = "ROW")]
     only: Vec<String>,
-    /// Run only the pairs made up of these: ours, rust, typescript, python, floor.
+    /// Run only pairs of these peers: ours, rust, typescript, python, floor.
     #[arg(long, value_name = "PEERS", value_delimiter = ',')]
     peers: Vec<String>,
-    /// Only test that everything runs. The figures are meaningless.
+    /// Only test that everything runs. The results are meaningless.
     #[arg(long)]
     quick: bool,
     /// Where to write results.json, report.md and the plots [default: in the target directory].
     #[arg(long, value_name = "DIRECTORY")]
     out: Option<PathBuf>,
-    /// Also measure an earlier build of this project, for comparison: the directory with its `acp`,
-    /// `bench-our-agent` and `bench-our-client`. Build it with the same profile.
+    /// Also measure an earlier build of this project, for comparison. The directory must contain its `acp`,
+    /// `bench-our-agent` and `bench-our-client`, built with the same profile.
     #[arg(long, value_name = "DIRECTORY")]
     before: Option<PathBuf>,
-    /// List the workloads.
+    /// List the workloads and exit.
     #[arg(long)]
     list: bool,
 }
@@ -149,7 +149,7 @@ fn main() -> Result<(), BenchError> {
     print!("{}", table::render_head(&results));
     for row in rows.iter().filter(|row| args.is_selected(row.id)) {
         let runs = measure(&setting, row, &args);
-        // Print each table as soon as possible, because the whole run takes long.
+        // Print each table as soon as possible, because the whole run takes a long time.
         print!("{}", table::render_row(&runs));
         results.rows.extend(runs);
     }
@@ -164,7 +164,8 @@ fn main() -> Result<(), BenchError> {
     write_report(&results, &out, &peers.acp(), &args)
 }
 
-/// Measures a workload as often as requested. The pairs take turns, so that changes on the machine affect all of them.
+/// Measures a workload as many times as requested. The pairs take turns, so that changes on the machine affect all of
+/// them.
 fn measure(setting: &RowSetting<'_>, row: &BenchRow, args: &BenchArgs) -> Vec<Runs> {
     let mut all: Vec<Runs> = row
         .pairs
@@ -234,7 +235,7 @@ fn write_report(
     }
     if let Ok(binary) = fs::metadata(acp) {
         let mega = table::format_figure(binary.len() as f64 / 1e6);
-        end.push_str(&format!("\nThe binary `acp` has a size of {mega} MB.\n"));
+        end.push_str(&format!("\nThe size of the binary `acp` is {mega} MB.\n"));
     }
     text.push_str(&end);
     print!("{end}");
@@ -266,7 +267,7 @@ fn write_report(
     }
 }
 
-/// Writes a file of this size that resembles source code: lines, and characters that JSON escapes.
+/// Writes a file that resembles source code: lines, and characters that JSON escapes.
 fn write_file(path: &Path, bytes: u64) -> Result<(), BenchError> {
     let line = "    let answer = question.answer(\"forty-two\"); // as it was asked for\n";
     let mut text = line.repeat(usize::try_from(bytes)? / line.len() + 1);

@@ -1,18 +1,18 @@
-//! The metrics of a run.
+//! The metrics that are measured in a run.
 
 use std::collections::BTreeMap;
 
-/// A metric.
+/// A metric that is measured in a run, with its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Metric {
-    /// Messages per second.
+    /// The number of messages per second.
     Rate,
-    /// MB per second.
+    /// The number of MB per second.
     Throughput,
     /// The median time from one request to the next, in microseconds.
     P50,
-    /// The 99th percentile of that time.
+    /// The 99th percentile of the time from one request to the next, in microseconds.
     P99,
     /// The time until the response to `initialize`, in milliseconds.
     Start,
@@ -53,11 +53,11 @@ impl Metric {
         }
     }
 
-    /// Returns whether higher values are better.
+    /// Returns `true` if higher values are better.
     pub(crate) fn more_is_better(self) -> bool {
         matches!(self, Self::Rate | Self::Throughput)
     }
 }
 
-/// The measured values of a run.
+/// The values measured in one run, by metric.
 pub(crate) type Sample = BTreeMap<Metric, f64>;

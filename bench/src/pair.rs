@@ -1,4 +1,4 @@
-//! An agent and a client that are connected, and the resources that a workload takes.
+//! Runs a connected agent and client, and measures the resources that a workload takes.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -11,13 +11,13 @@ use crate::BenchError;
 use crate::machine::{self, ProcessMemory};
 use crate::peers::PeerProgram;
 
-/// The time limit for one workload.
+/// The maximum time for one workload.
 const TIMEOUT: Duration = Duration::from_secs(180);
 
-/// How long a program has to exit when it is no longer needed. After that, it is killed.
+/// The time that a program has to exit when it is no longer needed. After that, it is killed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A child process that is killed when this is dropped.
+/// A guard for a child process, which kills the process when it is dropped.
 struct ChildGuard(Child);
 
 impl ChildGuard {
@@ -39,14 +39,14 @@ impl Drop for ChildGuard {
                 let _ = self.0.wait();
                 return;
             }
-            // No wait for a child has a time limit: this looks.
+            // Waiting for a child process has no time limit, so poll.
             std::thread::sleep(Duration::from_millis(1));
         }
     }
 }
 
-/// A connected agent and client. The fields are dropped in order: without the socket the client exits, and without the
-/// client the agent exits.
+/// A connected agent and client. The fields are dropped in order: the client exits without the socket, and the agent
+/// exits without the client.
 pub(crate) struct PeerPair {
     reports: BufReader<UnixStream>,
     client: ChildGuard,
@@ -62,7 +62,7 @@ pub(crate) struct TaskCost {
     pub(crate) client: ProcessCost,
 }
 
-/// The resources that one of the two processes took.
+/// The resources that the agent's or the client's process took.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProcessCost {
     pub(crate) cpu: Duration,
@@ -70,7 +70,7 @@ pub(crate) struct ProcessCost {
 }
 
 impl PeerPair {
-    /// Starts both programs, on the given processor if there is one, and waits until they are connected.
+    /// Starts an agent and a client, on the given processor if there is one, and waits until they are connected.
     pub(crate) fn start(
         agent: &PeerProgram,
         client: &PeerProgram,
@@ -97,9 +97,9 @@ impl PeerPair {
                 Err(error) => return Err(error.into()),
             }
             if agent.has_ended() || client.has_ended() || start.elapsed() > TIMEOUT {
-                return Err("they do not come to work".into());
+                return Err("the agent and the client did not connect in time".into());
             }
-            // For the client, or for the end of either, whichever comes first.
+            // Wait for the client, or for the end of either process, whichever comes first.
             std::thread::sleep(Duration::from_millis(1));
         };
         socket.set_nonblocking(false)?;
@@ -117,7 +117,7 @@ impl PeerPair {
         }
     }
 
-    /// Sends a command to the client and measures the work.
+    /// Sends a command to the client, and measures what the work takes.
     pub(crate) fn run_command(&mut self, command: &ClientCommand) -> Result<TaskCost, BenchError> {
         let (agent, client) = (self.agent.0.id(), self.client.0.id());
         machine::reset_peak_memory(agent)?;
@@ -155,7 +155,7 @@ fn measure_cost(process: u32, before: Duration) -> io::Result<ProcessCost> {
     })
 }
 
-/// An agent whose client is this program.
+/// An agent process whose client is this program.
 struct TalkingProcess {
     input: ChildStdin,
     output: BufReader<ChildStdout>,
@@ -176,14 +176,14 @@ impl TalkingProcess {
         })
     }
 
-    /// Sends a request and reads up to the response, which contains this text.
+    /// Sends a request, and reads up to the response, which is the first line that contains `answer`.
     fn send_request(&mut self, request: &str, answer: &str) -> io::Result<()> {
         self.input.write_all(request.as_bytes())?;
         let mut line = String::new();
         loop {
             line.clear();
             if self.output.read_line(&mut line)? == 0 {
-                return Err(io::Error::other("it ends without an answer"));
+                return Err(io::Error::other("the agent ended without a response"));
             }
             if line.contains(answer) {
                 return Ok(());
@@ -212,7 +212,7 @@ pub(crate) fn measure_start(
         talking.initialize()?;
         Ok((start.elapsed(), talking))
     })?;
-    // Not within the time, nor on that processor.
+    // The end of the process is not measured.
     drop(ended);
     Ok(took)
 }

@@ -1,4 +1,4 @@
-//! The measured programs: where they are, and how they are built and installed.
+//! The measured programs: their paths, and how they are built and installed.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -13,7 +13,7 @@ use crate::BenchError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum PeerId {
-    /// This library.
+    /// Our agent or client, on this library.
     Ours,
     /// This library, recorded by `acp trace`.
     Traced,
@@ -21,28 +21,28 @@ pub(crate) enum PeerId {
     AcpAgent,
     /// An earlier build of this project.
     Before,
-    /// The same, recorded by its own `acp trace` in between.
+    /// The earlier build, recorded by its own `acp trace`.
     BeforeTraced,
     /// The bundled agent of the earlier build.
     BeforeAcpAgent,
-    /// The official Rust SDK.
+    /// The agent or client on the official Rust SDK.
     Rust,
-    /// The official TypeScript SDK.
+    /// The agent or client on the official TypeScript SDK.
     TypeScript,
-    /// The Python SDK.
+    /// The agent on the Python SDK.
     Python,
     /// The smallest program that can do the work.
     Floor,
-    /// The floor, with one write per message.
+    /// The floor, but with one write per message.
     FloorEach,
-    /// Raw bytes that nobody parses.
+    /// Programs that send raw bytes, which nobody parses.
     Raw,
-    /// A process that does nothing but respond once.
+    /// The smallest process that responds to `initialize`.
     Least,
 }
 
 impl PeerId {
-    /// Returns the same program of the earlier build, if it is one of ours.
+    /// Returns the corresponding program of the earlier build, if the program is ours.
     pub(crate) fn earlier_build(self) -> Option<Self> {
         match self {
             Self::Ours => Some(Self::Before),
@@ -52,7 +52,7 @@ impl PeerId {
         }
     }
 
-    /// Returns the name in the form that precedes "agent" or "client".
+    /// Returns the implementation's name, in the form that precedes "agent" or "client".
     pub(crate) fn adjective(self) -> &'static str {
         match self {
             Self::Ours => "our",
@@ -79,7 +79,7 @@ impl PeerId {
     }
 }
 
-/// A program, with its arguments.
+/// A program to measure, with its arguments and environment.
 #[derive(Debug, Clone)]
 pub(crate) struct PeerProgram {
     pub(crate) program: PathBuf,
@@ -101,14 +101,14 @@ impl PeerProgram {
     }
 }
 
-/// The available programs.
+/// The programs that are available to measure.
 #[derive(Debug, Default)]
 pub(crate) struct Peers {
     agents: BTreeMap<PeerId, PeerProgram>,
     clients: BTreeMap<PeerId, PeerProgram>,
     /// The directory of our own programs.
     directory: PathBuf,
-    /// The peers that are not available, with the reasons.
+    /// The peers that are not available, each with the reason.
     pub(crate) missing: BTreeMap<PeerId, String>,
 }
 
@@ -126,28 +126,32 @@ impl Peers {
         self.directory.join("acp")
     }
 
-    /// Returns the agent with a long conversation, for `acp chat`.
+    /// Returns the path of the agent with a long conversation, for `acp chat`.
     pub(crate) fn chat_agent(&self) -> PathBuf {
         self.directory.join("bench-chat-agent")
     }
 
-    /// Returns the floor on a terminal.
+    /// Returns the path of the program that is the floor on a terminal.
     pub(crate) fn echo(&self) -> PathBuf {
         self.directory.join("bench-echo")
     }
 
     /// Builds and installs all programs. Peers other than our own may be unavailable.
     ///
-    /// All of it is built with the profile of this program: `dist`, or `dev` if `quick`.
+    /// All programs are built with the profile of this program: `dist`, or `dev` if `quick`.
     pub(crate) fn prepare(state: &Path, quick: bool) -> Result<Self, BenchError> {
         let this = std::env::current_exe()?;
-        let directory = this.parent().ok_or("this program is nowhere")?;
+        let directory = this
+            .parent()
+            .ok_or("the path of this program has no parent directory")?;
         let profile = match directory.file_name().and_then(OsStr::to_str) {
             Some("dist") => "dist",
             Some("debug") if quick => "dev",
-            _ => return Err("measurements need `cargo run --profile dist`".into()),
+            _ => return Err("measurements require `cargo run --profile dist`".into()),
         };
-        let target = directory.parent().ok_or("this program is nowhere")?;
+        let target = directory
+            .parent()
+            .ok_or("the path of this program has no parent directory")?;
         let build = |what: &[&str]| build(target, profile, what);
         let mut peers = Self {
             directory: directory.to_owned(),
@@ -243,12 +247,12 @@ impl Peers {
     }
 
     fn mark_missing(&mut self, who: PeerId, why: &BenchError) {
-        eprintln!("bench: the {} is left out: {why}", who.name());
+        eprintln!("bench: skipping the {}: {why}", who.name());
         self.missing.insert(who, why.to_string());
     }
 }
 
-/// Returns the bundled agent as an editor starts it, with its own directory for its state.
+/// Returns the bundled agent as an editor starts it, but with a separate state directory.
 fn acp_agent_program(program: PathBuf, state: &Path) -> io::Result<PeerProgram> {
     fs::create_dir_all(state)?;
     let sessions = state.to_string_lossy();
@@ -265,8 +269,8 @@ fn traced_agent_program(program: PathBuf, state: &Path, agent: &Path) -> PeerPro
     PeerProgram::new(program, &["trace", "--force", &file, "--", &agent])
 }
 
-/// Builds packages of the workspace. A peer's packages are built separately, so that its features of shared
-/// dependencies are not enabled in ours.
+/// Builds packages of the workspace. The packages of other peers are built separately, so that the features that they
+/// enable in shared dependencies do not affect ours.
 fn build(target: &Path, profile: &str, what: &[&str]) -> Result<(), BenchError> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -276,8 +280,8 @@ fn build(target: &Path, profile: &str, what: &[&str]) -> Result<(), BenchError> 
         .arg("--target-dir")
         .arg(target)
         .args(what);
-    // What cargo tells the program it runs, this one. Some build scripts look at it, and would run again, with all
-    // that needs what they build, whenever it is there and when it is not.
+    // Remove the variables that cargo sets for programs that it runs. Some build scripts depend on them, and would run
+    // again, with everything that depends on their output, whenever the variables appear or disappear.
     for (name, _) in std::env::vars_os() {
         let of_package = |name: &str| {
             name.starts_with("CARGO_PKG_")
@@ -294,7 +298,7 @@ fn build(target: &Path, profile: &str, what: &[&str]) -> Result<(), BenchError> 
     run(&mut command)
 }
 
-/// Returns the root of the workspace.
+/// Returns the root directory of the workspace.
 fn workspace_root() -> &'static Path {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.parent().unwrap_or(package)
@@ -336,8 +340,8 @@ fn install_python(to: &Path) -> Result<PeerProgram, BenchError> {
     Ok(PeerProgram::new(python, &[&agent]))
 }
 
-/// Copies sources out of the source tree, where nothing is to be installed, and installs their dependencies, unless
-/// that has been done.
+/// Copies a peer's sources out of the source tree, in which nothing must be installed, and installs their dependencies.
+/// Does nothing if that has been done.
 fn install_once(
     from: &str,
     files: &[&str],
@@ -354,7 +358,7 @@ fn install_once(
             wanted.extend(content);
         }
     }
-    // Written when all is there: what was interrupted is done again.
+    // The mark is written at the end, so that an interrupted installation is repeated.
     let mark = to.join(".installed");
     if !fs::read(&mark).is_ok_and(|installed| installed == wanted) {
         install(to)?;
@@ -368,7 +372,7 @@ fn run(command: &mut Command) -> Result<(), BenchError> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command
         .output()
-        .map_err(|error| format!("{name} cannot be started: {error}"))?;
+        .map_err(|error| format!("cannot start {name}: {error}"))?;
     if output.status.success() {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! Draws the plots as SVG.
+//! Draws the plots as SVG files.
 
 use std::path::Path;
 
@@ -82,7 +82,7 @@ pub(crate) fn draw(curves: &Curves, to: &Path) -> Result<(), Box<dyn std::error:
     Ok(())
 }
 
-/// Formats a number as briefly as possible.
+/// Formats a number for an axis, as briefly as possible.
 fn format_number(value: f64) -> String {
     let (value, unit) = match value {
         v if v >= 1e6 => (v / 1e6, "M"),

@@ -1,4 +1,4 @@
-//! The results of all runs.
+//! The results of all runs, for the report and for `results.json`.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use crate::metric::{Metric, Sample};
 use crate::peers::PeerId;
 use crate::rows::PeerIds;
 
-/// The runs of one workload by one pair.
+/// All runs of one workload by one pair of programs.
 #[derive(Debug, Serialize)]
 pub(crate) struct Runs {
     pub(crate) row: &'static str,
@@ -16,7 +16,7 @@ pub(crate) struct Runs {
     #[serde(flatten)]
     pub(crate) peers: PeerIds,
     pub(crate) samples: Vec<Sample>,
-    /// The reason why there are no results, if any.
+    /// Why there are no results, if the runs failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) failed: Option<String>,
 }
@@ -57,16 +57,16 @@ impl Runs {
     }
 }
 
-/// A point of a plot: the cost of a message for both processes at a certain load.
+/// A point of a plot: the load, and the cost of a message for agent and client together.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct CurvePoint {
     pub(crate) who: PeerId,
     pub(crate) load: u64,
-    /// The CPU time of both processes per message, in microseconds.
+    /// The CPU time of agent and client per message, in microseconds.
     pub(crate) cpu_us: f64,
 }
 
-/// The cost against the load.
+/// The plots of one kind of load: how the cost of a message depends on it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Curves {
     pub(crate) id: &'static str,
@@ -75,7 +75,7 @@ pub(crate) struct Curves {
     pub(crate) points: Vec<CurvePoint>,
 }
 
-/// The results of the benchmark.
+/// All results of the benchmark.
 #[derive(Debug, Serialize)]
 pub(crate) struct Results {
     pub(crate) machine: String,
@@ -93,7 +93,7 @@ impl Results {
             .find(|runs| runs.row == row && runs.peers == PeerIds { agent, client })
     }
 
-    /// Returns the median of a metric.
+    /// Returns the median of a metric for one workload and pair, if it was measured.
     pub(crate) fn median(
         &self,
         row: &str,

@@ -1,4 +1,4 @@
-//! The workloads: what is done, by which pairs, and what is measured.
+//! The workloads: their tasks, the pairs that run them, and what is measured.
 
 use std::path::Path;
 
@@ -9,11 +9,11 @@ use crate::metric::{Metric, Sample};
 use crate::pair::{PeerPair, TaskCost, measure_start, memory_at_rest};
 use crate::peers::{PeerId, Peers};
 
-/// The text length that makes a line of 208 bytes, including the line feed, if there is no message id. Our agent sends
-/// an id and so more bytes; so does the floor.
+/// The text length for a line of 208 bytes, including the line feed, if there is no message id. Our agent and the floor
+/// send an id, and thus more bytes.
 pub(crate) const TEXT_BYTES: usize = 51;
 
-/// The text length of a token, for the workloads about memory, in which clients keep a million of them.
+/// The text length of a token, in bytes, for the workloads about memory, in which clients store a million tokens.
 const TOKEN_BYTES: usize = 16;
 
 /// The implementations of the agent and of the client.
@@ -24,8 +24,8 @@ pub(crate) struct PeerIds {
 }
 
 impl PeerIds {
-    /// Returns the same pair with each program of ours from the earlier build. `None` if the pair has a program of
-    /// others, or none of ours.
+    /// Returns the pair with our programs replaced by those of the earlier build. `None` if a program uses another SDK,
+    /// or if neither is ours.
     pub(crate) fn earlier_build(self) -> Option<Self> {
         use PeerId::{Python, Rust, TypeScript};
         let is_others = |who| matches!(who, Rust | TypeScript | Python);
@@ -52,28 +52,28 @@ impl PeerIds {
     }
 }
 
-/// The work to do.
+/// The work of a workload.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum BenchWork {
     /// One turn that streams for about a second.
     Stream,
-    /// One turn that streams this many chunks per second, for two seconds.
+    /// One turn that streams at a given number of chunks per second, for two seconds.
     Pace(u64),
     /// A number of sessions that all stream a number of chunks at the same time.
     Sessions { sessions: usize, messages: u64 },
-    /// Empty requests, one after the other.
+    /// Empty requests, one after another.
     Empty,
-    /// Permission requests, one after the other.
+    /// Permission requests, one after another.
     Permission,
-    /// A client that reads nothing for this many milliseconds while a million chunks are streamed.
+    /// A client that does not read for a number of milliseconds, while a million chunks are streamed.
     Stall(u64),
-    /// A client whose handler of the first of a million chunks takes this many milliseconds.
+    /// A client whose handler takes a number of milliseconds for the first of a million chunks.
     Sleep(u64),
-    /// A file of 64 MiB.
+    /// One read of a file of 64 MiB.
     Read,
-    /// A session that is loaded, with this many chunks.
+    /// The load of a session with a number of chunks.
     Load(u64),
-    /// The start of a program.
+    /// The start of a program, up to its response to `initialize`.
     Start,
     /// An idle agent with one open session.
     Idle,
@@ -83,11 +83,11 @@ pub(crate) enum BenchWork {
 pub(crate) struct BenchRow {
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
-    /// Whether all processes share one processor.
+    /// Whether all processes run on one processor.
     pub(crate) pinned: bool,
     pub(crate) work: BenchWork,
     pub(crate) pairs: Vec<PeerIds>,
-    /// The maximum number of repetitions, because some workloads take long.
+    /// The maximum number of repetitions, because some workloads take a long time.
     pub(crate) repeat: usize,
 }
 
@@ -287,11 +287,11 @@ pub(crate) fn rows() -> Vec<BenchRow> {
     ]
 }
 
-/// The environment in which workloads run.
+/// The programs and directories with which workloads run.
 pub(crate) struct RowSetting<'a> {
     pub(crate) peers: &'a Peers,
     pub(crate) processor: usize,
-    /// Whether only to test that everything runs.
+    /// Whether to test only that everything runs.
     pub(crate) quick: bool,
     pub(crate) file: &'a Path,
 }
@@ -316,7 +316,7 @@ impl RowSetting<'_> {
             (Some(agent), Some(client)) => {
                 PeerPair::start(agent, client, self.processor_for(pinned))
             }
-            _ => Err("not available".into()),
+            _ => Err("the program is not available".into()),
         }
     }
 
@@ -368,7 +368,10 @@ impl RowSetting<'_> {
             }
             BenchWork::Start => self.measure_start(who, row.pinned),
             BenchWork::Idle => {
-                let program = self.peers.agent(who.agent).ok_or("not available")?;
+                let program = self
+                    .peers
+                    .agent(who.agent)
+                    .ok_or("the program is not available")?;
                 let memory = to_megabytes(memory_at_rest(program)?.now);
                 Ok(Sample::from([(Metric::AgentRest, memory)]))
             }
@@ -377,17 +380,22 @@ impl RowSetting<'_> {
 
     /// Measures how long a program takes to start: the median of several starts.
     fn measure_start(&self, who: PeerIds, pinned: bool) -> Result<Sample, BenchError> {
-        let program = self.peers.agent(who.agent).ok_or("not available")?;
+        let program = self
+            .peers
+            .agent(who.agent)
+            .ok_or("the program is not available")?;
         let mut times = Vec::new();
         for _ in 0..self.scale(30) {
             times.push(measure_start(program, self.processor_for(pinned))?);
         }
         times.sort_unstable();
-        let median = times.get(times.len() / 2).ok_or("not started")?;
+        let median = times
+            .get(times.len() / 2)
+            .ok_or("the program was not started")?;
         Ok(Sample::from([(Metric::Start, median.as_secs_f64() * 1e3)]))
     }
 
-    /// Returns how many chunks take about a second. Finding out warms up both programs.
+    /// Finds out how many chunks take about a second. This warms up agent and client.
     pub(crate) fn calibrate_message_count(
         &self,
         pair: &mut PeerPair,
@@ -471,7 +479,7 @@ impl RowSetting<'_> {
         messages: u64,
     ) -> Result<Sample, BenchError> {
         let sessions = usize::try_from(self.scale(sessions as u64))?;
-        // So that what a process takes that has seen one session is not counted as the sessions'.
+        // Open one session first, so that what the first session takes is not attributed to the others.
         pair.run_command(&ClientCommand::Open { sessions: 1 })?;
         let before = pair.run_command(&stream_command(10, TEXT_BYTES))?;
         let open = pair.run_command(&ClientCommand::Open { sessions })?;
@@ -483,7 +491,7 @@ impl RowSetting<'_> {
         let agent = grown(open.agent.memory.now, agent.now);
         let client = grown(open.client.memory.now, client.now);
         sample.insert(Metric::AgentSession, agent);
-        // The floor keeps nothing but ids.
+        // The floor stores only ids.
         if who.client != PeerId::Floor {
             sample.insert(Metric::ClientSession, client);
         }
@@ -521,7 +529,7 @@ fn peak_sample(took: &TaskCost) -> Sample {
     ])
 }
 
-/// Attributes the agent's CPU time to `acp trace` if that takes the agent's place. The agent behind it is not measured.
+/// Attributes the agent's CPU time to `acp trace` if that runs in the agent's place. The agent itself is not measured.
 fn with_trace_cpu(mut sample: Sample, who: PeerIds) -> Sample {
     if who.agent == PeerId::Traced
         && let Some(cpu) = sample.remove(&Metric::AgentCpu)

@@ -1,4 +1,4 @@
-//! The report, as Markdown.
+//! Formats the report as Markdown.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -8,7 +8,7 @@ use crate::metric::Metric;
 use crate::peers::PeerId;
 use crate::results::{Results, Runs, Spread};
 
-/// Formats a number with three significant digits, or more if its integer part has more.
+/// Formats a number with three significant digits, but with all digits of its integer part.
 pub(crate) fn format_figure(value: f64) -> String {
     let plain = match value.abs() {
         v if v >= 100.0 => format!("{value:.0}"),
@@ -18,7 +18,7 @@ pub(crate) fn format_figure(value: f64) -> String {
     group_thousands(&plain)
 }
 
-/// Inserts thousands separators.
+/// Inserts thousands separators into a number.
 fn group_thousands(plain: &str) -> String {
     let (whole, rest) = plain
         .split_once('.')
@@ -55,7 +55,7 @@ fn format_spread(spread: Spread) -> String {
     }
 }
 
-/// Formats the first lines of the report: the machine, and the peers that were skipped.
+/// Formats the head of the report: the machine, and the peers that were skipped.
 pub(crate) fn render_head(results: &Results) -> String {
     let mut text = format!("{}.\n", results.machine);
     for (who, why) in &results.missing {
@@ -65,7 +65,7 @@ pub(crate) fn render_head(results: &Results) -> String {
     text
 }
 
-/// Formats a table for each workload, with one line per pair: its figures, and how many times as good ours are.
+/// Formats a table for each workload, with one line per pair: its results, and their ratio to ours.
 pub(crate) fn render_rows(results: &Results) -> String {
     let rows = results.rows.chunk_by(|one, next| one.row == next.row);
     rows.map(render_row).collect()
@@ -89,7 +89,7 @@ pub(crate) fn render_row(all: &[Runs]) -> String {
     let Some(first) = all.iter().find(|runs| !runs.samples.is_empty()) else {
         return text;
     };
-    // Not every pair has all metrics.
+    // Some pairs do not have all metrics.
     let metrics: BTreeSet<Metric> = all.iter().flat_map(Runs::metrics).collect();
     let ours = all.iter().find(|runs| {
         let who = runs.peers;
@@ -136,13 +136,14 @@ pub(crate) fn render_row(all: &[Runs]) -> String {
     text
 }
 
-/// How much slower a row may be than in the earlier build.
+/// The maximum ratio by which a result can be worse than in the earlier build.
 const MAX_SLOWDOWN: f64 = 1.05;
 
-/// The rows of this build beside those of the earlier one. A row that is more than 5 % worse stands out.
+/// Formats the results of this build beside those of the earlier build. Results that are more than 5 % worse are
+/// marked.
 pub(crate) fn render_comparison(results: &Results) -> String {
     let mut text =
-        "\n### Compared with before\n\n| row | | before | now | now / before | |\n|---|---|---|---|---|---|\n"
+        "\n### Compared with the earlier build\n\n| row | | before | now | now / before | |\n|---|---|---|---|---|---|\n"
             .to_owned();
     for now in &results.rows {
         let Some(metric) = main_metric(now) else {
@@ -174,7 +175,7 @@ pub(crate) fn render_comparison(results: &Results) -> String {
     text
 }
 
-/// Formats the table of promises, with whether each holds.
+/// Formats the table of promises, and whether each is kept.
 pub(crate) fn render_claims(claims: &[Claim]) -> String {
     let mut text = "\n### Promises\n\n| | measured | promised | |\n|---|---|---|---|\n".to_owned();
     for claim in claims {

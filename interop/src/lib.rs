@@ -3,22 +3,22 @@
 use agent_client_protocol::{JsonRpcNotification, JsonRpcRequest, JsonRpcResponse};
 use serde::{Deserialize, Serialize};
 
-/// A request of the extension.
+/// A request of the extension: a question to the peer.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonRpcRequest)]
 #[request(method = "_interop/ask", response = QuestionResponse)]
 pub struct QuestionRequest {
-    /// The question.
+    /// The question, as text.
     pub question: String,
 }
 
 /// The response to a [`QuestionRequest`].
 #[derive(Debug, Clone, Serialize, Deserialize, JsonRpcResponse)]
 pub struct QuestionResponse {
-    /// The answer.
+    /// The answer, as text.
     pub answer: String,
 }
 
-/// A notification of the extension.
+/// A notification of the extension: a text for the peer.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonRpcNotification)]
 #[notification(method = "_interop/told")]
 pub struct QuestionNotification {

@@ -1,10 +1,10 @@
-// An agent on stdin and stdout that is built on the official TypeScript SDK and speaks the draft of
-// version 2. Its prompts are those of official-agent.mjs, but for what version 2 does not have: it reads
-// and writes files and runs commands itself, and shows them.
+// An agent on stdin and stdout that is built on the official TypeScript SDK and speaks the draft of version 2. It
+// accepts the prompts of official-agent.mjs, except that it reads and writes files and runs commands itself, because
+// version 2 has no methods for them.
 //
-// `--auth` opens sessions only after `auth/login`; `--store FILE` keeps the sessions there, so that another
-// process can list, resume and delete them; `--both` speaks version 1, too, with clients that ask for it: it
-// says each prompt back, and the version.
+// With `--auth`, it opens sessions only after `auth/login`. With `--store FILE`, it stores sessions in the file, so
+// that another process can list, resume and delete them. With `--both`, it also speaks version 1 with clients that
+// request it, and repeats each prompt with the version.
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -52,7 +52,7 @@ function settings(session) {
 }
 
 function open(id, cwd, history) {
-  // Each message and terminal gets a number of its own; those before this process had no more.
+  // Each message and terminal gets its own number. Earlier processes have used at most this many numbers.
   const next = history.length;
   const session = { id, cwd, mode: "ask", model: "small", loud: false, title: null, history, next };
   sessions.set(id, session);
@@ -125,7 +125,7 @@ class Turn {
     try {
       ended = { stopReason: await answer(this, prompt) };
     } catch (error) {
-      // The prompt has been taken: a failure ends the turn, not the request.
+      // The prompt has been accepted, so a failure ends the turn and not the request.
       ended = { stopReason: "error", error: asMessage(error) };
     }
     const { id, cwd, history, title } = this.session;
@@ -172,7 +172,7 @@ const agent = acp
     if (!found) throw RequestError.sessionNotFound(sessionId);
     const session = open(sessionId, cwd, found.history);
     const replayed = replayFrom?.type === "start" ? found.history : [];
-    // After the past comes the present, and after both the answer.
+    // Send the replay first, then the current state, and then the response.
     const present = { sessionUpdate: "state_update", state: "idle" };
     for (const update of [...replayed, present]) {
       await peer.notify(client.session.update, { sessionId, update });
@@ -180,7 +180,7 @@ const agent = acp
     return settings(session);
   })
   .onRequest("session/list", ({ params }) => {
-    // One a page, so that the client has to turn pages.
+    // Return one session per page, so that the client has to request several pages.
     const all = Object.entries(stored()).filter(([, s]) => !params.cwd || s.cwd === params.cwd);
     const at = Number(params.cursor ?? 0);
     return {
@@ -206,7 +206,7 @@ const agent = acp
     const turn = new Turn(session, peer);
     const messageId = turn.newId("message");
     const cancelled = new Flag();
-    // The answer, which the SDK sends when this returns, goes ahead of what happens in the turn.
+    // The SDK sends the response when this returns, before the updates of the turn.
     const ended = arrived().then(() => turn.run(messageId, params.prompt));
     session.running = { cancelled, ended };
     return { messageId };
@@ -216,7 +216,7 @@ const agent = acp
     answer: `the official agent heard ${params.question}`,
   }))
   .onNotification("_interop/told", asIs, ({ params, client: peer }) =>
-    // Told back, so that whoever told can see that it arrived.
+    // Send it back, so that the sender can see that it has arrived.
     peer.notify("_interop/told", { what: `the official agent was told ${params.what}` }),
   );
 

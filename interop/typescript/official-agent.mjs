@@ -1,14 +1,14 @@
 // An agent on stdin and stdout that is built on the official TypeScript SDK. Its prompts are those of its
 // twin on the official Rust SDK, `official-agent.rs`, and three more:
 //
-// | prompt         | what happens                                         |
-// |----------------|------------------------------------------------------|
-// | `settings`     | says what is set: the mode, the model, whether loud  |
-// | `ask-person`   | asks by a form, and says what was answered           |
-// | `ask-withdraw` | `_interop/wait` to the client, and takes it back     |
+// | prompt         | what happens                                        |
+// |----------------|-----------------------------------------------------|
+// | `settings`     | sends the settings as text: mode, model, loudness   |
+// | `ask-person`   | requests input by a form, and sends it as text      |
+// | `ask-withdraw` | sends `_interop/wait` to the client, and cancels it |
 //
-// `--auth` opens sessions only after `authenticate`; `--store FILE` keeps the sessions there, so that
-// another process can list, load, resume and delete them.
+// With `--auth`, it opens sessions only after `authenticate`. With `--store FILE`, it stores sessions in the file, so
+// that another process can list, load, resume and delete them.
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -118,7 +118,7 @@ acp
   })
   .onRequest("session/resume", ({ params }) => settings(reopen(params)))
   .onRequest("session/list", ({ params }) => {
-    // One a page, so that the client has to turn pages.
+    // Return one session per page, so that the client has to request several pages.
     const all = Object.entries(stored()).filter(([, s]) => !params.cwd || s.cwd === params.cwd);
     const at = Number(params.cursor ?? 0);
     return {
@@ -164,7 +164,7 @@ acp
     answer: `the official agent heard ${params.question}`,
   }))
   .onNotification("_interop/told", asIs, ({ params, client: peer }) =>
-    // Told back, so that whoever told can see that it arrived.
+    // Send it back, so that the sender can see that it has arrived.
     peer.notify("_interop/told", { what: `the official agent was told ${params.what}` }),
   )
   .connect(stream(acp, process.stdout, process.stdin));
@@ -267,7 +267,7 @@ async function waitCommand(turn) {
   const reason = await Promise.race([ended, turn.session.cancelled.happened.then(() => "cancelled")]);
   await terminal.release();
   if (reason === "cancelled") {
-    // What waited for the end of the command is answered, too, or refused: nothing is left waiting.
+    // The request that waited for the exit also gets a response or an error, so nothing is left pending.
     await ended.catch(() => {});
     await turn.say("the command was ended");
   }

@@ -1,6 +1,6 @@
-// A client that is built on the official TypeScript SDK and speaks the draft of version 2: starts an agent,
-// runs one turn, answers permission requests, and prints what happens as JSON, one line each. The SDK's own
-// client of version 2 speaks no other: with an agent of version 1 it ends with an error.
+// A client that is built on the official TypeScript SDK and speaks the draft of version 2. It starts an agent, runs one
+// turn, responds to permission requests, and prints each event as one line of JSON. The SDK's version 2 client speaks
+// no other version, so it fails with an agent of version 1.
 //
 //     official-client-v2.mjs [OPTIONS] PROMPT -- AGENT COMMAND...
 
@@ -16,29 +16,29 @@ const { values: args, positionals } = parseArgs({
   args: process.argv.slice(2, end),
   allowPositionals: true,
   options: {
-    // Where the session works.
+    // The working directory of the session.
     cwd: { type: "string", default: "." },
-    // Says no to every permission request.
+    // Reject every permission request.
     reject: { type: "boolean" },
-    // Cancels the turn when this happens: message, permission or output.
+    // Cancel the turn when this happens: message, permission or output.
     "cancel-at": { type: "string" },
-    // Resumes this session instead of opening a new one, with its past if `--replay` is given.
+    // Resume this session instead of opening a new one, with a replay if `--replay` is given.
     resume: { type: "string" },
     replay: { type: "boolean" },
-    // Sets a config option (KEY=VALUE) before the turn.
+    // Set a config option (KEY=VALUE) before the turn.
     option: { type: "string" },
-    // Authenticates by this method before it opens a session; logs out when it has been opened.
+    // Log in with this auth method before opening a session, and log out after that.
     authenticate: { type: "string" },
     logout: { type: "boolean" },
-    // Makes a request of this method before the turn, and prints the answer.
+    // Call this method before the turn, and print the response.
     call: { type: "string", multiple: true, default: [] },
-    // Sends `_interop/ask` and `_interop/told` before the turn.
+    // Send `_interop/ask` and `_interop/told` before the turn.
     extension: { type: "boolean" },
-    // Makes a request that is not answered before the turn, and takes it back.
+    // Send a request that gets no response before the turn, and cancel it.
     withdraw: { type: "boolean" },
-    // Lists all sessions before the turn.
+    // List all sessions before the turn.
     list: { type: "boolean" },
-    // Closes and deletes the session after the turn.
+    // Close and delete the session after the turn.
     close: { type: "boolean" },
     delete: { type: "boolean" },
   },
@@ -56,7 +56,7 @@ function happens(what, sessionId, agent) {
 }
 
 function answer(options) {
-  // A client that cancels a turn answers its open questions like this.
+  // A client that cancels a turn responds to its pending permission requests with `cancelled`.
   if (args["cancel-at"] === "permission") return { outcome: "cancelled" };
   const wanted = args.reject ? "reject_once" : "allow_once";
   const chosen = options.find((option) => option.kind === wanted);
@@ -73,7 +73,7 @@ function served(what, serve) {
 
 const app = acp
   .client({ name: "official-client-v2" })
-  // First: handlers are tried one after the other, so that a request overtakes no update before it.
+  // This handler is first. Handlers are tried one after another, so a request does not overtake earlier updates.
   .onNotification("session/update", ({ params: { sessionId, update }, agent }) => {
     print("update", update);
     switch (update.sessionUpdate) {
@@ -96,7 +96,7 @@ const app = acp
   )
   .onRequest(
     "elicitation/create",
-    // Fills in every number it is asked for: as much as is allowed.
+    // Fill in every number of a form with the maximum.
     served("form", ({ requestedSchema: { properties } }) => ({
       action: "accept",
       content: Object.fromEntries(Object.entries(properties).map(([name, { maximum }]) => [name, maximum])),
@@ -172,7 +172,7 @@ await app
   .connectWith(stream(acp, child.stdin, child.stdout), (agent) =>
     drive(agent).catch((error) => print("error", asMessage(error))),
   )
-  // An agent of another version: the SDK ends the connection, and `drive` has told why.
+  // With an agent of another version, the SDK ends the connection, and `drive` has reported the reason.
   .catch(() => {});
-// Agents end when their stdin does. Ours must; whatever does not end keeps this from ending, too.
+// Agents exit when their stdin ends. If ours does not, this program does not exit, either.
 child.stdin.end();

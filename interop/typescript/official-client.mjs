@@ -1,6 +1,6 @@
-// A client that is built on the official TypeScript SDK: starts an agent, runs one turn, serves files,
-// terminals and permissions for real, and prints what happens as JSON, one line each. What it takes and
-// prints is what its twin on the official Rust SDK does, `official-client.rs`, and some more.
+// A client that is built on the official TypeScript SDK. It starts an agent, runs one turn, provides real files and
+// terminals, responds to permission requests, and prints each event as one line of JSON. Its options and output are
+// those of `official-client.rs`, which is built on the official Rust SDK, and some more.
 //
 //     official-client.mjs [OPTIONS] PROMPT -- AGENT COMMAND...
 
@@ -18,30 +18,30 @@ const { values: args, positionals } = parseArgs({
   args: process.argv.slice(2, end),
   allowPositionals: true,
   options: {
-    // Where the session works.
+    // The working directory of the session.
     cwd: { type: "string", default: "." },
-    // Says no to every permission request.
+    // Reject every permission request.
     reject: { type: "boolean" },
-    // Cancels the turn when this happens: message, permission or output.
+    // Cancel the turn when this happens: message, permission or output.
     "cancel-at": { type: "string" },
-    // Loads, or resumes, this session instead of opening a new one.
+    // Load or resume this session instead of opening a new one.
     load: { type: "string" },
     resume: { type: "string" },
-    // Sets the mode, or a config option (KEY=VALUE), before the turn.
+    // Set the mode or a config option (KEY=VALUE) before the turn.
     mode: { type: "string" },
     option: { type: "string" },
-    // Authenticates by this method before it opens a session; logs out when it has been opened.
+    // Log in with this auth method before opening a session, and log out after that.
     authenticate: { type: "string" },
     logout: { type: "boolean" },
-    // Makes a request of this method before the turn, and prints the answer.
+    // Call this method before the turn, and print the response.
     call: { type: "string", multiple: true, default: [] },
-    // Sends `_interop/ask` and `_interop/told` before the turn.
+    // Send `_interop/ask` and `_interop/told` before the turn.
     extension: { type: "boolean" },
-    // Makes a request that is not answered before the turn, and takes it back.
+    // Send a request that gets no response before the turn, and cancel it.
     withdraw: { type: "boolean" },
-    // Lists all sessions before the turn.
+    // List all sessions before the turn.
     list: { type: "boolean" },
-    // Closes and deletes the session after the turn.
+    // Close and delete the session after the turn.
     close: { type: "boolean" },
     delete: { type: "boolean" },
   },
@@ -58,7 +58,7 @@ function happens(what, sessionId, agent) {
 const terminals = new Terminals((sessionId, agent) => happens("output", sessionId, agent));
 
 function answer(options) {
-  // A client that cancels a turn answers its open questions like this.
+  // A client that cancels a turn responds to its pending permission requests with `cancelled`.
   if (args["cancel-at"] === "permission") return { outcome: "cancelled" };
   const wanted = args.reject ? "reject_once" : "allow_once";
   const chosen = options.find((option) => option.kind === wanted);
@@ -88,7 +88,7 @@ function served(what, serve) {
 
 const app = acp
   .client({ name: "official-client" })
-  // First: handlers are tried one after the other, so that a request overtakes no update before it.
+  // This handler is first. Handlers are tried one after another, so a request does not overtake earlier updates.
   .onNotification("session/update", ({ params: { sessionId, update }, agent }) => {
     print("update", update);
     if (update.sessionUpdate === "agent_message_chunk") happens("message", sessionId, agent);
@@ -171,5 +171,5 @@ const child = spawn(program, programArgs, { stdio: ["pipe", "pipe", "inherit"] }
 await app.connectWith(stream(acp, child.stdin, child.stdout), (agent) =>
   drive(agent).catch((error) => print("error", asMessage(error))),
 );
-// Agents end when their stdin does. Ours must; whatever does not end keeps this from ending, too.
+// Agents exit when their stdin ends. If ours does not, this program does not exit, either.
 child.stdin.end();

@@ -1,4 +1,4 @@
-// The prompt `work` of official-agent-v2.mjs: one of everything.
+// The prompt `work` of official-agent-v2.mjs, which uses every feature once.
 
 import { spawn } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -20,7 +20,7 @@ export async function work(turn) {
   const locations = [{ path, line: 1 }];
   await change(turn, "read", { title: "Read note.txt", kind: "read", status: "in_progress", locations });
   const old = readFileSync(path, "utf8");
-  // Content in pieces, then the rest of the call.
+  // Send the content in pieces, and then the rest of the call.
   for (const line of old.split(/(?<=\n)/)) {
     const content = { type: "content", content: text(line) };
     await turn.update("tool_call_content_chunk", { toolCallId: "read", content });
@@ -51,7 +51,7 @@ export async function work(turn) {
   turn.session.mode = "code";
   await turn.settings();
   await turn.update("session_info_update", { title: "A loud note" });
-  // What comes after is a message of its own; it is sent whole, then added to.
+  // The next text is a separate message. Send it as a whole, and then append to it.
   turn.message = turn.newId("message");
   await turn.update("agent_message", { messageId: turn.message, content: [text("Do")] });
   await turn.say("ne.");
@@ -69,7 +69,7 @@ export async function runCommand(turn, toolCallId, title, script, stop) {
   const child = spawn("sh", ["-c", script], { cwd, stdio: ["ignore", "pipe", "pipe"] });
   for (const pipe of [child.stdout, child.stderr]) {
     pipe.on("data", (bytes) => {
-      // Byte by byte: no character arrives in one piece unless it is one byte long.
+      // Send the output byte by byte, so that longer characters are split.
       for (const byte of bytes) {
         const data = Buffer.of(byte).toString("base64");
         void turn.update("terminal_output_chunk", { terminalId, data });

@@ -1,4 +1,4 @@
-// The prompt `work` of official-agent.mjs: one of everything.
+// The prompt `work` of official-agent.mjs, which uses every feature once.
 
 import * as acp from "@agentclientprotocol/sdk";
 import { text } from "./peer.mjs";

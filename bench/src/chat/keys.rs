@@ -1,11 +1,11 @@
-//! Types keys, and measures how soon their effect is on the screen.
+//! Types keys, and measures the time until their effect is on the screen.
 
 use std::time::{Duration, Instant};
 
 use super::pty::{PtyScreen, TerminalGrid};
 use crate::BenchError;
 
-/// The rows that always belong to the conversation, whatever is shown below it.
+/// The first and last of the rows that always show the conversation.
 const CONVERSATION_ROWS: (u16, u16) = (1, 30);
 
 /// The number of letters typed before they are deleted again.
@@ -14,16 +14,16 @@ const TYPED_LETTERS: usize = 40;
 /// The pauses between keys, in milliseconds. They vary, so that keys arrive at any time within a frame.
 const PAUSES_MS: [u64; 7] = [3, 11, 5, 17, 7, 13, 2];
 
-/// The part of the conversation in which to turn pages.
+/// The pages of the conversation to turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PageTarget {
-    /// Pages that have not been shown: up from the end, then down from the beginning.
+    /// Pages that have not been shown yet: up from the end, and then down from the beginning.
     Unseen,
     /// Some pages above the end, back and forth.
     NearEnd,
 }
 
-/// A sequence of keys. Each key is typed after the effect of the previous one is on the screen.
+/// A sequence of keys. Each key is typed when the effect of the previous key is on the screen.
 pub(super) struct KeySequence<'a> {
     screen: &'a mut PtyScreen,
     count: usize,
@@ -45,7 +45,7 @@ impl<'a> KeySequence<'a> {
         self.screen.read_for(Duration::from_millis(pause))
     }
 
-    /// Types a key and waits for a drawing that shows its effect.
+    /// Types a key, and waits until its effect is on the screen.
     fn press(
         &mut self,
         key: &[u8],
@@ -63,7 +63,7 @@ impl<'a> KeySequence<'a> {
         screen.rows(CONVERSATION_ROWS.0, CONVERSATION_ROWS.1)
     }
 
-    /// Types a key and waits until the conversation looks different.
+    /// Types a key, and waits until the conversation on the screen changes.
     fn press_until_changed(&mut self, key: &[u8], what: &str) -> Result<(), BenchError> {
         self.pause()?;
         let before = Self::conversation_rows(self.screen);
@@ -72,7 +72,7 @@ impl<'a> KeySequence<'a> {
         })
     }
 
-    /// Types letters wherever the cursor is.
+    /// Types letters at the cursor. Returns the latency of each.
     pub(super) fn measure_echo(mut self) -> Result<Vec<Duration>, BenchError> {
         while self.times.len() < self.count {
             self.pause()?;
@@ -82,7 +82,7 @@ impl<'a> KeySequence<'a> {
             })?;
             if self.screen.screen().cursor_position().1 > 100 {
                 self.screen.send_keys(b"\r")?;
-                self.screen.wait_until("the line's beginning", |screen| {
+                self.screen.wait_until("the start of the line", |screen| {
                     screen.screen().cursor_position().1 == 0
                 })?;
             }
@@ -90,7 +90,7 @@ impl<'a> KeySequence<'a> {
         Ok(self.times)
     }
 
-    /// Types letters into the prompt and deletes them.
+    /// Types letters into the prompt and deletes them. Returns the latency of each.
     pub(super) fn measure_typing(mut self) -> Result<Vec<Duration>, BenchError> {
         while self.times.len() < self.count {
             let mut written = String::new();
@@ -110,7 +110,7 @@ impl<'a> KeySequence<'a> {
                         .eq(shown.chars())
                 })?;
             }
-            // Not counted: there is less to be drawn.
+            // This is not measured, because there is less to draw.
             self.screen.send_keys(&vec![0x7f; written.len()])?;
             self.screen.wait_until("an empty prompt", |screen| {
                 screen.row(37).contains("Type a prompt")
@@ -119,7 +119,7 @@ impl<'a> KeySequence<'a> {
         Ok(self.times)
     }
 
-    /// Turns pages.
+    /// Turns pages of the conversation. Returns the latency of each.
     pub(super) fn measure_paging(
         mut self,
         where_to: PageTarget,
@@ -130,7 +130,7 @@ impl<'a> KeySequence<'a> {
                 while self.times.len() < self.count / 2 {
                     self.press_until_changed(up, "a page up")?;
                 }
-                self.press_until_changed(b"\x1b[1;5H", "the beginning")?;
+                self.press_until_changed(b"\x1b[1;5H", "the start of the conversation")?;
                 self.times.pop();
                 while self.times.len() < self.count {
                     self.press_until_changed(down, "a page down")?;
@@ -151,32 +151,32 @@ impl<'a> KeySequence<'a> {
         Ok(self.times)
     }
 
-    /// Selects items, from the last one upward.
+    /// Selects items, from the last one upward. Returns the latency of each.
     pub(super) fn measure_choice(mut self) -> Result<Vec<Duration>, BenchError> {
-        self.press_until_changed(b"\t\x1b[A", "an item chosen")?;
+        self.press_until_changed(b"\t\x1b[A", "a selected item")?;
         self.times.clear();
         while self.times.len() < self.count {
-            self.press_until_changed(b"\x1b[A", "the item before")?;
+            self.press_until_changed(b"\x1b[A", "the previous item")?;
         }
         self.leave_thread()?;
         Ok(self.times)
     }
 
-    /// Expands or collapses items, and then restores each.
+    /// Expands or collapses items, and restores each. Returns the latency of each.
     pub(super) fn measure_toggle(mut self) -> Result<Vec<Duration>, BenchError> {
-        self.press_until_changed(b"\t\x1b[A", "an item chosen")?;
+        self.press_until_changed(b"\t\x1b[A", "a selected item")?;
         self.times.clear();
         while self.times.len() < self.count {
-            self.press_until_changed(b"\r", "the item opened or folded")?;
-            self.press_until_changed(b"\r", "the item as it was")?;
-            self.press_until_changed(b"\x1b[A", "the item before")?;
+            self.press_until_changed(b"\r", "the item expanded or collapsed")?;
+            self.press_until_changed(b"\r", "the item in its original form")?;
+            self.press_until_changed(b"\x1b[A", "the previous item")?;
             self.times.pop();
         }
         self.leave_thread()?;
         Ok(self.times)
     }
 
-    /// Resizes the terminal, and restores its size at the end.
+    /// Resizes the terminal, and restores its size at the end. Returns the latency of each change.
     pub(super) fn measure_resize(mut self, own: TerminalGrid) -> Result<Vec<Duration>, BenchError> {
         let sizes = [(80, 24), (160, 50), (100, 30), (own.columns, own.rows)];
         let sizes = sizes.map(|(columns, rows)| TerminalGrid { columns, rows });
@@ -185,8 +185,8 @@ impl<'a> KeySequence<'a> {
             self.pause()?;
             let begun = Instant::now();
             self.screen.resize(size)?;
-            // The corner of what is written into stands where it belongs.
-            let seen = self.screen.wait_until("the other size", |screen| {
+            // The corner of the input field is where it belongs.
+            let seen = self.screen.wait_until("the new size", |screen| {
                 let corner = screen.screen().cell(size.rows - 2, size.columns - 1);
                 corner.is_some_and(|cell| cell.contents() == "╯")
             })?;
@@ -203,7 +203,9 @@ impl<'a> KeySequence<'a> {
     fn go_to_end(&mut self) -> Result<(), BenchError> {
         self.screen.send_keys(b"\x1b[1;5F")?;
         self.screen
-            .wait_until("the end", |screen| !screen.row(35).contains("↓ more"))?;
+            .wait_until("the end of the conversation", |screen| {
+                !screen.row(35).contains("↓ more")
+            })?;
         Ok(())
     }
 }

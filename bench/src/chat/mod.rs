@@ -17,7 +17,7 @@ use keys::{KeySequence, PageTarget};
 use pty::{PtyScreen, TerminalGrid};
 pub(crate) use report::{ChatMetric, ChatReport, KeyLatency, chat_claims, render_table};
 
-/// The size of the terminal.
+/// The size of the terminal in the benchmark.
 const TERMINAL_SIZE: TerminalGrid = TerminalGrid {
     columns: 120,
     rows: 40,
@@ -26,7 +26,7 @@ const TERMINAL_SIZE: TerminalGrid = TerminalGrid {
 /// The number of items in the conversation.
 const ITEM_COUNT: usize = 10_000;
 
-/// The prompt for a stream of 40,000 chunks of 51 bytes per second, which is a lot for a model.
+/// The prompt for a stream of 40,000 chunks per second, of 51 bytes each. Models are much slower.
 const STREAM_PROMPT: &str = "stream 40000";
 
 /// The prompt for a stream at full speed.
@@ -35,7 +35,7 @@ const FLOOD_PROMPT: &str = "flood";
 /// The benchmark of the chat.
 struct ChatBench<'a> {
     peers: &'a Peers,
-    /// The directory for files of the programs.
+    /// The directory for temporary files of the programs.
     scratch: &'a Path,
     quick: bool,
     chat: ChatReport,
@@ -96,7 +96,7 @@ impl ChatBench<'_> {
         self.chat.facts.push(ChatMetric::new(what, unit, value));
     }
 
-    /// Starts `acp chat` with a session of the benchmark's agent.
+    /// Starts `acp chat` and loads a session of the benchmark's agent.
     fn start_chat(&self, session: &str) -> Result<PtyScreen, BenchError> {
         let acp = self.peers.acp();
         let agent = self.peers.chat_agent();
@@ -113,7 +113,7 @@ impl ChatBench<'_> {
         PtyScreen::start(&command, TERMINAL_SIZE, false)
     }
 
-    /// Waits until the session's title is shown, and returns the amount of text that the title reports.
+    /// Waits until the session has loaded. Returns the time, and the amount of text that the session's title reports.
     fn wait_loaded(&self, screen: &mut PtyScreen) -> Result<(Instant, f64), BenchError> {
         let is = |screen: &PtyScreen| screen.row(0).contains(" bytes");
         let at = match is(screen) {
@@ -126,20 +126,19 @@ impl ChatBench<'_> {
             .iter()
             .position(|word| *word == "bytes")
             .and_then(|at| words.get(at.checked_sub(1)?)?.parse().ok());
-        Ok((at, number.ok_or("the title does not say how much it is")?))
+        Ok((
+            at,
+            number.ok_or("the title does not contain the amount of text")?,
+        ))
     }
 
-    /// Measures the floor: the least time that a key can take.
+    /// Measures the floor: the minimum time from a key to the screen.
     fn measure_floor(&mut self) -> Result<(), BenchError> {
         let echo = self.peers.echo();
         let mut screen = PtyScreen::start(&Command::new(echo), TERMINAL_SIZE, true)?;
-        screen.wait_until("that it has begun", |_| true)?;
+        screen.wait_until("the first output", |_| true)?;
         let times = KeySequence::new(&mut screen, self.scaled_count(600)).measure_echo()?;
-        self.add_latency(
-            "the floor, which only writes what is typed",
-            "a letter",
-            times,
-        );
+        self.add_latency("the floor, which only echoes keys", "a letter", times);
         Ok(())
     }
 
@@ -148,21 +147,29 @@ impl ChatBench<'_> {
         let (mut drawn, mut typed) = (Vec::new(), Vec::new());
         for _ in 0..self.scaled_count(20) {
             let mut screen = self.start_chat("conversation-0")?;
-            let first = screen.wait_until("the first drawing", |_| true)?;
+            let first = screen.wait_until("the first frame", |_| true)?;
             drawn.push(first - screen.started_at());
             screen.send_keys(b"x")?;
             let shown =
-                screen.wait_until("what was typed", |screen| screen.row(37).contains('x'))?;
+                screen.wait_until("the typed letter", |screen| screen.row(37).contains('x'))?;
             typed.push(shown - screen.started_at());
             self.wait_loaded(&mut screen)?;
         }
-        self.add_metric("start to the first drawing", "ms", median(&mut drawn));
-        self.add_metric("start to a letter on the screen", "ms", median(&mut typed));
+        self.add_metric("from start to the first frame", "ms", median(&mut drawn));
+        self.add_metric(
+            "from start to a letter on the screen",
+            "ms",
+            median(&mut typed),
+        );
         let mut screen = self.start_chat("conversation-0")?;
         self.wait_loaded(&mut screen)?;
         self.wait_until_quiet(&mut screen)?;
         let memory = machine::process_memory(screen.process_id())?.now;
-        self.add_metric("resident, an empty session", "MB", to_megabytes(memory));
+        self.add_metric(
+            "resident memory, an empty session",
+            "MB",
+            to_megabytes(memory),
+        );
         Ok(())
     }
 
@@ -172,16 +179,16 @@ impl ChatBench<'_> {
         let mut screen = self.start_chat(&format!("conversation-{items}"))?;
         let (at, bytes) = self.wait_loaded(&mut screen)?;
         let took = at - screen.started_at();
-        self.add_metric("text of the conversation", "MB", bytes / 1e6);
+        self.add_metric("text in the conversation", "MB", bytes / 1e6);
         self.add_metric(
-            "start to its end on the screen",
+            "from start to the end of the conversation on the screen",
             "ms",
             took.as_secs_f64() * 1e3,
         );
         self.wait_until_quiet(&mut screen)?;
         let memory = machine::process_memory(screen.process_id())?.now;
         self.add_metric(
-            "resident, the conversation loaded",
+            "resident memory, the conversation loaded",
             "MB",
             to_megabytes(memory),
         );
@@ -193,32 +200,36 @@ impl ChatBench<'_> {
         let times = KeySequence::new(&mut screen, many).measure_paging(PageTarget::Unseen)?;
         self.add_latency(rest, "a page up or down", times);
         let times = KeySequence::new(&mut screen, few).measure_choice()?;
-        self.add_latency(rest, "another item chosen", times);
+        self.add_latency(rest, "another item selected", times);
         let times = KeySequence::new(&mut screen, few).measure_toggle()?;
-        self.add_latency(rest, "an item opened or folded", times);
+        self.add_latency(rest, "an item expanded or collapsed", times);
         let times =
             KeySequence::new(&mut screen, self.scaled_count(100)).measure_resize(TERMINAL_SIZE)?;
-        self.add_latency(rest, "another size of the terminal", times);
+        self.add_latency(rest, "the terminal resized", times);
         let memory = machine::process_memory(screen.process_id())?.now;
-        self.add_metric("resident, all of it looked at", "MB", to_megabytes(memory));
+        self.add_metric(
+            "resident memory, the whole conversation viewed",
+            "MB",
+            to_megabytes(memory),
+        );
         self.measure_idle(
             &mut screen,
-            "CPU time of 10 s without a key",
-            "wake-ups in them",
+            "CPU time in 10 s without a key",
+            "wake-ups in 10 s without a key",
         )?;
 
-        // A second tab in front of it.
+        // Open a second tab in front of the conversation.
         screen.send_keys(b"\x14")?;
         screen.wait_until("another tab", |screen| screen.row(0).contains(" 2 "))?;
         self.measure_idle(
             &mut screen,
-            "the same, in a tab behind",
-            "wake-ups in them, in a tab behind",
+            "CPU time in 10 s without a key, background tab",
+            "wake-ups in 10 s without a key, background tab",
         )?;
         screen.send_keys(b"\x1b1")?;
         screen.wait_until("the first tab", |screen| screen.row(0).contains("bytes"))?;
 
-        let streaming = "while an answer comes, 40,000 chunks/s";
+        let streaming = "during a response of 40,000 chunks/s";
         self.send_task(&mut screen, STREAM_PROMPT)?;
         let times = KeySequence::new(&mut screen, few).measure_typing()?;
         self.add_latency(streaming, "a letter", times);
@@ -228,10 +239,14 @@ impl ChatBench<'_> {
 
         self.send_task(&mut screen, FLOOD_PROMPT)?;
         let times = KeySequence::new(&mut screen, few).measure_typing()?;
-        self.add_latency("while an answer comes as fast as it can", "a letter", times);
+        self.add_latency("during a response at full speed", "a letter", times);
         self.cancel(&mut screen)?;
         let memory = machine::process_memory(screen.process_id())?.now;
-        self.add_metric("resident, behind that", "MB", to_megabytes(memory));
+        self.add_metric(
+            "resident memory, after both responses",
+            "MB",
+            to_megabytes(memory),
+        );
         Ok(())
     }
 
@@ -248,39 +263,43 @@ impl ChatBench<'_> {
         self.add_latency(what, "a page up or down", times);
         let times =
             KeySequence::new(&mut screen, self.scaled_count(50)).measure_resize(TERMINAL_SIZE)?;
-        self.add_latency(what, "another size of the terminal", times);
+        self.add_latency(what, "the terminal resized", times);
         let memory = machine::process_memory(screen.process_id())?.now;
-        self.add_metric("resident, one message of 5 MB", "MB", to_megabytes(memory));
+        self.add_metric(
+            "resident memory, one message of 5 MB",
+            "MB",
+            to_megabytes(memory),
+        );
         Ok(())
     }
 
-    /// Makes the agent stream, and waits until it does.
+    /// Makes the agent stream a response, and waits until it has started.
     fn send_task(&self, screen: &mut PtyScreen, task: &str) -> Result<(), BenchError> {
         screen.send_keys(task.as_bytes())?;
-        screen.wait_until("the task", |screen| screen.row(37).contains(task))?;
+        screen.wait_until("the typed prompt", |screen| screen.row(37).contains(task))?;
         screen.send_keys(b"\r")?;
-        screen.wait_until("that it works", |screen| {
+        screen.wait_until("a running turn", |screen| {
             screen.row(35).contains("Esc: cancel")
         })?;
         Ok(())
     }
 
-    /// Makes the agent stop streaming.
+    /// Cancels the turn, and waits until the agent has stopped.
     fn cancel(&self, screen: &mut PtyScreen) -> Result<(), BenchError> {
         screen.send_keys(b"\x1b")?;
-        screen.wait_until("that it has stopped", |screen| {
+        screen.wait_until("the end of the turn", |screen| {
             screen.row(35).contains("cancelled")
         })?;
         self.wait_until_quiet(screen)
     }
 
-    /// Waits until nothing more is printed.
+    /// Waits until the program prints nothing more.
     fn wait_until_quiet(&self, screen: &mut PtyScreen) -> Result<(), BenchError> {
         let quiet = Duration::from_millis(300);
         screen.wait_until_quiet(quiet)
     }
 
-    /// Measures the resources used while the chat is idle.
+    /// Measures the CPU time and wake-ups of the idle chat, and adds them under these names.
     fn measure_idle(
         &mut self,
         screen: &mut PtyScreen,

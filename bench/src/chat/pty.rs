@@ -12,7 +12,7 @@ use rustix::termios::{OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsi
 
 use crate::BenchError;
 
-/// The time limit for something to appear on the screen.
+/// The maximum time to wait until something appears on the screen.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The sequence after each drawing: the end of a synchronized update.
@@ -21,7 +21,7 @@ const DRAW_END: &[u8] = b"\x1b[?2026l";
 /// The sequence before each drawing.
 const DRAW_START: &[u8] = b"\x1b[?2026h";
 
-/// The size of a terminal, in cells.
+/// The size of a terminal, in rows and columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TerminalGrid {
     pub(crate) columns: u16,
@@ -38,9 +38,9 @@ pub(crate) struct PtyScreen {
     terminal: File,
     parser: vt100::Parser,
     size: TerminalGrid,
-    /// When the program was started.
+    /// The time when the program was started.
     started_at: Instant,
-    /// Output that was read but is not on the screen yet, which is updated at the end of each drawing.
+    /// Output that was read but is not on the screen yet. The screen is updated at the end of each drawing.
     unread: Vec<u8>,
     read_at: Instant,
     /// Whether a drawing is in progress.
@@ -75,8 +75,8 @@ impl PtyScreen {
             settings.make_raw();
             tcsetattr(&inner, OptionalActions::Now, &settings)?;
         }
-        // Of util-linux: in a session of its own whose terminal this is, so that it is told of another size. It
-        // becomes the program, whose process is then the one that is started here.
+        // `setsid` of util-linux gives the program a session whose terminal this is, so that it is notified when the
+        // size changes. It replaces itself with the program, so the process started here is the program's.
         let mut started = Command::new("setsid");
         started
             .arg("--ctty")
@@ -96,7 +96,7 @@ impl PtyScreen {
         let begun = Instant::now();
         let child = started
             .spawn()
-            .map_err(|e| format!("setsid, of util-linux, cannot be started: {e}"))?;
+            .map_err(|e| format!("cannot start setsid (part of util-linux): {e}"))?;
         Ok(Self {
             child,
             terminal: File::from(terminal),
@@ -128,7 +128,7 @@ impl PtyScreen {
         row.trim_end().to_owned()
     }
 
-    /// Returns the text of `count` rows, starting at this one.
+    /// Returns the text of `count` rows, starting at `from`.
     pub(crate) fn rows(&self, from: u16, count: u16) -> Vec<String> {
         let rows = self.parser.screen().rows(0, self.size.columns);
         rows.skip(usize::from(from))
@@ -136,7 +136,7 @@ impl PtyScreen {
             .collect()
     }
 
-    /// Types a key.
+    /// Sends keys to the program, as if a user had typed them.
     pub(crate) fn send_keys(&mut self, keys: &[u8]) -> io::Result<()> {
         self.terminal.write_all(keys)
     }
@@ -149,7 +149,7 @@ impl PtyScreen {
         Ok(tcsetwinsize(&self.terminal, winsize(size))?)
     }
 
-    /// Reads output for the given time, and then until the end of the drawing in progress.
+    /// Reads output for a while, and then until the end of the drawing in progress.
     pub(crate) fn read_for(&mut self, time: Duration) -> Result<(), BenchError> {
         let until = Instant::now() + time;
         while let Some(left) = until.checked_duration_since(Instant::now()) {
@@ -172,20 +172,21 @@ impl PtyScreen {
             self.read_output(Duration::ZERO)?;
             if begun.elapsed() > TIMEOUT {
                 let screen = self.rows(0, self.size.rows).join("\n");
-                return Err(format!("it does not come to rest:\n{screen}").into());
+                return Err(format!("the program does not stop printing:\n{screen}").into());
             }
         }
         Ok(())
     }
 
-    /// Returns whether output is available, or becomes available within the given time.
+    /// Returns `true` if output is available, or becomes available within the given time.
     fn has_output(&self, time: Duration) -> Result<bool, BenchError> {
         let time = Timespec::try_from(time)?;
         let mut fds = [PollFd::new(&self.terminal, PollFlags::IN)];
         Ok(poll(&mut fds, Some(&time))? > 0)
     }
 
-    /// Waits until a drawing makes the screen match the predicate. Returns when that drawing was complete.
+    /// Waits until the screen matches a predicate at the end of a drawing. Returns the time when the drawing was
+    /// complete.
     pub(crate) fn wait_until(
         &mut self,
         what: &str,
@@ -205,25 +206,24 @@ impl PtyScreen {
         }
     }
 
-    /// Reads output up to the end of a drawing, waiting at most until the deadline. Returns when the drawing was
-    /// complete.
+    /// Reads output up to the end of a drawing, for at most `time`. Returns the time when the drawing was complete.
     fn read_output(&mut self, time: Duration) -> Result<Option<Instant>, BenchError> {
         if find(&self.unread, DRAW_END).is_none() {
             if !self.has_output(time)? {
                 return Ok(None);
             }
             let mut bytes = [0; 64 * 1024];
-            // The end of the program is an error here (EIO).
+            // On a terminal, the end of the program is an error (EIO).
             let n = self.terminal.read(&mut bytes).map_err(|e| {
                 let screen = self.rows(0, self.size.rows).join("\n");
-                format!("the program has ended ({e}); last seen:\n{screen}")
+                format!("the program has ended ({e}); the last screen:\n{screen}")
             })?;
             self.read_at = Instant::now();
             self.unread
                 .extend_from_slice(bytes.get(..n).unwrap_or_default());
         }
         let end = find(&self.unread, DRAW_END).map(|at| at + DRAW_END.len());
-        // What may be the beginning of a mark stays.
+        // Keep the bytes that can be the start of a mark.
         let taken = end.unwrap_or_else(|| self.unread.len().saturating_sub(DRAW_END.len() - 1));
         let bytes = self.unread.get(..taken).unwrap_or_default();
         self.drawing = end.is_none() && (self.drawing || find(bytes, DRAW_START).is_some());

@@ -8,12 +8,12 @@ use serde::Serialize;
 use crate::claims::{Claim, ClaimBound};
 use crate::table::format_figure;
 
-/// The latency of keys, in milliseconds.
+/// The latency of some keys in one situation, in milliseconds.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct KeyLatency {
-    /// The situation in which the keys were typed.
+    /// The situation in which the keys were typed, such as during a response.
     pub(crate) when: &'static str,
-    /// The effect of the keys.
+    /// The effect of the keys that was waited for.
     pub(crate) what: &'static str,
     /// The latency of each key, in the order in which they were typed.
     #[serde(skip)]
@@ -55,7 +55,7 @@ impl fmt::Display for KeyLatency {
     }
 }
 
-/// Another measured value.
+/// A measured value of the chat other than a latency.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct ChatMetric {
     what: &'static str,
@@ -85,7 +85,7 @@ pub(crate) struct ChatReport {
 }
 
 impl ChatReport {
-    /// Adds the results of another run.
+    /// Adds the results of another run of the benchmark.
     pub(crate) fn merge(&mut self, other: Self) {
         if self.reactions.is_empty() {
             *self = other;
@@ -109,11 +109,11 @@ impl ChatReport {
     }
 }
 
-/// Formats the tables.
+/// Formats the tables with the results, as Markdown.
 pub(crate) fn render_table(chat: &ChatReport) -> String {
     let mut text =
-        "\n### `acp chat`: from a key to the end of the drawing that shows it, 120×40\n\n\
-        | | | keys | p50 ms | p99 ms | most ms |\n|---|---|---|---|---|---|\n"
+        "\n### `acp chat`: time from a key to the end of the frame that shows it, 120×40\n\n\
+        | | | keys | p50 ms | p99 ms | max ms |\n|---|---|---|---|---|---|\n"
             .to_owned();
     for of in &chat.reactions {
         let (p50, p99, most) = (
@@ -127,7 +127,7 @@ pub(crate) fn render_table(chat: &ChatReport) -> String {
             of.when, of.what, of.count
         );
     }
-    text.push_str("\n### `acp chat`: what it takes\n\n| | |\n|---|---|\n");
+    text.push_str("\n### `acp chat`: time and memory\n\n| | |\n|---|---|\n");
     for fact in &chat.facts {
         let value = format_figure(fact.median());
         let _ = writeln!(&mut text, "| {} | {value} {} |", fact.what, fact.unit);
@@ -142,15 +142,15 @@ pub(crate) fn chat_claims(chat: &ChatReport) -> Vec<Claim> {
         .iter()
         .filter(|of| !of.when.starts_with("the floor"))
         .map(|of| Claim {
-            title: format!("`acp chat`, {}: {}, 99 of 100 times", of.when, of.what),
+            title: format!("`acp chat`, {}: {}, p99", of.when, of.what),
             value: of.p99,
             bound: ClaimBound::AtMost(16.0),
             unit: " ms",
         })
         .collect();
     for what in [
-        "CPU time of 10 s without a key",
-        "the same, in a tab behind",
+        "CPU time in 10 s without a key",
+        "CPU time in 10 s without a key, background tab",
     ] {
         if let Some(measured) = chat.metric_median(what) {
             claims.push(Claim {

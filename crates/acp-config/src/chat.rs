@@ -26,10 +26,10 @@ pub struct ChatSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Background {
-    /// A dark background.
+    /// The background is dark.
     #[default]
     Dark,
-    /// A light background.
+    /// The background is light.
     Light,
 }
 

@@ -66,13 +66,13 @@ impl SessionName {
 /// A session that has a name, as stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedSession {
-    /// The session's name.
+    /// The name that the user has given the session.
     pub name: String,
     /// The key under which the agent's data is stored (`AgentChoice::key`).
     agent: String,
     /// The session's working directory.
     pub cwd: String,
-    /// The session's id.
+    /// The id with which to open the session.
     pub id: String,
     /// The time when the name was given, in seconds since 1970.
     at: u64,

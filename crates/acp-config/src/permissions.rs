@@ -33,11 +33,11 @@ pub fn answers_directory() -> Option<PathBuf> {
 pub struct PermissionSources {
     /// The project that the permissions are for.
     pub project: Project,
-    /// The user's rules.
+    /// The rules in the user's permissions file, if there is one.
     pub user_rules: Option<PermissionRules>,
-    /// The project's rules. They can only make decisions stricter.
+    /// The rules in the project's permissions files, which can only make decisions stricter.
     pub project_rules: Vec<PermissionRules>,
-    /// The user's remembered answers.
+    /// The user's "always" answers that are stored for projects.
     pub remembered_answers: Option<RememberedAnswers>,
 }
 

@@ -17,9 +17,9 @@ pub type LocalWriter = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// A local connection, as a reading and a writing half. Dropping the writer ends the stream for the peer.
 pub struct LocalStream {
-    /// Reads from the peer.
+    /// The half that reads from the peer.
     pub reader: LocalReader,
-    /// Writes to the peer.
+    /// The half that writes to the peer.
     pub writer: LocalWriter,
 }
 

@@ -53,9 +53,9 @@ impl From<io::Error> for HandshakeError {
 
 /// A connection after a successful handshake.
 pub struct AuthenticatedConnection {
-    /// Reads from the peer.
+    /// The half that reads from the peer.
     pub reader: BufReader<LocalReader>,
-    /// Writes to the peer.
+    /// The half that writes to the peer.
     pub writer: LocalWriter,
 }
 

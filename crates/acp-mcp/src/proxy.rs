@@ -37,7 +37,7 @@ pub enum ProxyError {
     /// The connection to the endpoint failed.
     #[error("cannot connect to the client at {endpoint}: {source}")]
     Connect {
-        /// The client's endpoint.
+        /// The endpoint on which the client listens.
         endpoint: Endpoint,
         /// The operating system's error.
         source: io::Error,
@@ -45,7 +45,7 @@ pub enum ProxyError {
     /// The client rejected the connection: the token is wrong, or there are too many connections.
     #[error("the client at {endpoint} rejected the connection: {reason}")]
     Rejected {
-        /// The client's endpoint.
+        /// The endpoint on which the client listens.
         endpoint: Endpoint,
         /// Why the client rejected the connection.
         reason: String,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The level of a requirement, as defined by RFC 2119.
+/// Whether a requirement is a MUST, a SHOULD or a MAY, as defined by RFC 2119.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RequirementLevel {
     /// The specification says MUST or MUST NOT.

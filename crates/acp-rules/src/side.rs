@@ -15,7 +15,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// Returns the other side.
+    /// Returns the agent for the client, and the client for the agent.
     #[must_use]
     pub fn other(self) -> Self {
         match self {

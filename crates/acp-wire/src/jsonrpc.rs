@@ -19,9 +19,9 @@ pub enum RequestId {
     /// `null`: the id of a response to a message that could not be read.
     #[cfg_attr(feature = "arbitrary", arbitrary(skip))]
     Null,
-    /// A numeric id.
+    /// An id that is an integer.
     Number(i64),
-    /// A string id.
+    /// An id that is a string.
     String(String),
 }
 
@@ -296,21 +296,21 @@ pub enum Incoming<'a> {
     Request {
         /// The id that the response must repeat.
         id: RequestId,
-        /// The name of the method.
+        /// The method, such as `session/prompt`.
         method: Cow<'a, str>,
         /// The parameters as JSON text, if present.
         params: Option<&'a RawValue>,
     },
     /// A notification, which expects no response.
     Notification {
-        /// The name of the method.
+        /// The method, such as `session/prompt`.
         method: Cow<'a, str>,
         /// The parameters as JSON text, if present.
         params: Option<&'a RawValue>,
     },
     /// A response to a request.
     Response {
-        /// The id of the request.
+        /// The id of the request that the response belongs to.
         id: RequestId,
         /// The result as JSON text, or the error.
         result: Result<&'a RawValue, Error>,

@@ -359,31 +359,31 @@ mod tests {
     use super::*;
 
     record! {
-        /// A record with one field of each kind.
+        /// A record with one field of each kind, named after the kind.
         pub struct FieldKinds {
-            /// A field of the kind `required`.
+            /// A string without which the record is an error.
             required required: String,
-            /// A field of the kind `tolerant`.
+            /// A number that is 0 if it is missing.
             tolerant tolerant: u32,
-            /// A field of the kind `optional`.
+            /// A string that can be missing.
             optional optional: String,
-            /// A field of the kind `defaulted`.
+            /// A boolean that is `false` if it is missing.
             defaulted defaulted: bool,
-            /// A field of the kind `list`.
+            /// Numbers that are not written if there are none.
             list list: u32,
-            /// A field of the kind `written_list`.
+            /// Numbers that are always written.
             written_list written_list: u32,
-            /// A field of the kind `required_list`.
+            /// Numbers that are an argument of `new`.
             required_list required_list: u32,
-            /// A field of the kind `optional_list`.
+            /// Numbers that can be missing, which is different from an empty list.
             optional_list optional_list: u32,
-            /// A field of the kind `clearable`.
+            /// A string that `null` clears.
             clearable clearable: String,
-            /// A field of the kind `clearable_list`.
+            /// Numbers that `null` clears.
             clearable_list clearable_list: u32,
-            /// A field of the kind `any`.
+            /// Any JSON value except `null`.
             any any,
-            /// A field of the kind `clearable_any`.
+            /// Any JSON value, including `null`.
             clearable_any clearable_any,
         }
     }

@@ -150,7 +150,7 @@ impl Method {
 /// [`v1::ClientRequest::handle`](crate::v1::ClientRequest::handle) and similar functions pass each message to the
 /// implementation for its type. A message without a handler is a compile error.
 pub trait MessageHandler<M, O> {
-    /// Handles the message.
+    /// Handles a message, and returns the result.
     fn handle(self, message: M) -> O;
 }
 
@@ -165,7 +165,7 @@ pub trait MethodOffer<M> {
 
 /// The `params` of a request, with its method and the type of its response.
 pub trait Request: Serialize + DeserializeOwned + Send + 'static {
-    /// The name of the method.
+    /// The method's name in messages, such as `session/prompt`.
     const METHOD: &'static str;
     /// The type of the response's `result`.
     type Response: Serialize + DeserializeOwned + Send + 'static;
@@ -177,13 +177,13 @@ pub trait TextResponse: Serialize + DeserializeOwned + Send + 'static {
     /// The name of the text's field in JSON.
     const TEXT_FIELD: &'static str;
 
-    /// Returns the text.
+    /// Returns a reference to the text, so that it can be moved out or in.
     fn text_mut(&mut self) -> &mut String;
 }
 
 /// The `params` of a notification, with its method.
 pub trait Notification: Serialize + DeserializeOwned + Send + 'static {
-    /// The name of the method.
+    /// The method's name in messages, such as `session/prompt`.
     const METHOD: &'static str;
 }
 
@@ -196,7 +196,7 @@ pub enum ReadError {
     /// The method exists, but its params or result do not match it.
     #[error("{method}: {source}")]
     Invalid {
-        /// The name of the method.
+        /// The method's name in messages, such as `session/prompt`.
         method: String,
         /// What is invalid, and where.
         source: serde_json::Error,
@@ -348,7 +348,7 @@ macro_rules! method_table {
                     _ => Err(crate::ReadError::UnknownMethod(method.to_owned())),
                 }
             }
-            /// Returns the name of the method.
+            /// Returns the method's name, such as `session/prompt`.
             #[must_use]
             pub fn method(&self) -> &str {
                 match self { $( Self::$var(_) => $name, )+ Self::Extension(ext) => &ext.method }

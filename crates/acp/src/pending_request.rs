@@ -21,7 +21,7 @@ impl<S> PendingRequest<S> {
         Self { side, responder }
     }
 
-    /// Responds with an error.
+    /// Responds to the request with an error.
     pub(crate) fn reject(self, error: Error) {
         self.responder.spawn(async move { Err::<(), _>(error) });
     }

@@ -116,7 +116,7 @@ pub struct MessageChunk {
     /// Whether the chunk belongs to the message with its id, wherever that message is in the thread, as in version 2.
     /// In version 1, the chunk belongs to the last message, unless that message has another role or id.
     pub is_found_by_id: bool,
-    /// The content of the chunk.
+    /// The text or other content to append.
     pub content: ContentBlock,
     /// Custom data (`_meta`).
     pub meta: Option<Meta>,

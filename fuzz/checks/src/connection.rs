@@ -1,6 +1,6 @@
-//! Connects a side to a peer that sends anything.
+//! Connects an agent or a client to a peer that sends arbitrary bytes.
 //!
-//! Time is paused: it passes only when everything waits, so that what waits for ever is known at once.
+//! Time is paused: it passes only when every task is waiting, so a test that would wait forever fails at once.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -18,10 +18,10 @@ use crate::sides::{fuzz_agent, run_client};
 /// The maximum number of bytes that a peer sends, including repetitions.
 const MAX_SENT_BYTES: usize = 512 * 1024;
 
-/// The time limit for everything that must end. It costs no real time, because time is paused.
+/// The maximum time for everything that must end. It takes no real time, because time is paused.
 const TIMEOUT: Duration = Duration::from_secs(100_000);
 
-/// How a connection is set up, encoded in one byte.
+/// The setup of a connection, encoded in one byte.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FuzzSetup(u8);
 
@@ -29,7 +29,7 @@ impl FuzzSetup {
     fn has_bit(self, bit: u8) -> bool {
         self.0 >> bit & 1 == 1
     }
-    /// Returns whether the client's side is tested, not the agent's.
+    /// Returns `true` if a client is tested, and `false` for an agent.
     fn is_client(self) -> bool {
         self.has_bit(0)
     }
@@ -39,11 +39,11 @@ impl FuzzSetup {
     fn has_small_limits(self) -> bool {
         self.has_bit(2)
     }
-    /// Returns whether the peer first completes a valid handshake.
+    /// Returns `true` if the peer first completes a valid handshake.
     fn has_prelude(self) -> bool {
         self.has_bit(3)
     }
-    /// Returns whether handlers are slow.
+    /// Returns `true` if the handlers of the tested side are slow.
     pub(crate) fn is_slow(self) -> bool {
         self.has_bit(4)
     }
@@ -119,21 +119,21 @@ const AGENT_V2_PRELUDE: &str = concat!(
     "\n"
 );
 
-/// Connects one of the two sides to a peer that follows a script in the bytes. The side must not panic, must send
-/// exactly one response to each request with an id, keep its output within bounds, end when its input ends, and leave
-/// no task.
+/// Connects an agent or a client to a peer that follows a script in `data`. The tested side must not panic, must send
+/// exactly one response to each request with an id, must limit its output, must end when its input ends, and must not
+/// leave a task running.
 ///
-/// The first byte is the setup. The rest is written as it is, but for ESC and the byte behind it:
+/// The first byte is the setup. The rest is sent unchanged, except for ESC and the byte after it:
 ///
 /// | | |
 /// |---|---|
-/// | `w` | waits until nothing happens any more |
+/// | `w` | waits until nothing more happens |
 /// | `t` | waits for three seconds |
-/// | `n`, `r` | reads nothing from here on; reads again |
+/// | `n`, `r` | stops reading; reads again |
 /// | `1`…`9` | sends the last line again, 2, 4, … 512 times |
-/// | `x` | sends 1024 times `x` |
-/// | `c` | closes its output; what is behind it does not count |
-/// | `d` | is gone, in both directions |
+/// | `x` | sends `x` 1024 times |
+/// | `c` | closes its output; the rest of the script is ignored |
+/// | `d` | closes both directions |
 pub fn check_connection(data: &[u8]) {
     let Some((setup, script)) = data.split_first() else {
         return;
@@ -142,9 +142,13 @@ pub fn check_connection(data: &[u8]) {
         .enable_time()
         .start_paused(true)
         .build();
-    let runtime = runtime.expect("a runtime without input and output");
+    let runtime = runtime.expect("a runtime without I/O");
     runtime.block_on(run_script(FuzzSetup(*setup), script));
-    assert_eq!(runtime.metrics().num_alive_tasks(), 0, "tasks are left");
+    assert_eq!(
+        runtime.metrics().num_alive_tasks(),
+        0,
+        "tasks are still running"
+    );
 }
 
 async fn run_script(setup: FuzzSetup, script: &[u8]) {
@@ -169,7 +173,7 @@ async fn run_script(setup: FuzzSetup, script: &[u8]) {
             tokio::select! {
                 () = &mut playing => {
                     let ended = tokio::time::timeout(TIMEOUT, driven).await;
-                    ended.expect("it ends when its input ends")
+                    ended.expect("the connection ends when its input ends")
                 }
                 lived = &mut driven => {
                     playing.await;
@@ -181,31 +185,34 @@ async fn run_script(setup: FuzzSetup, script: &[u8]) {
             tokio::spawn(driver);
             peer.run_script(script).await;
             let ended = tokio::time::timeout(TIMEOUT, conn.closed()).await;
-            assert!(ended.is_ok(), "it does not end when its input ends");
+            assert!(
+                ended.is_ok(),
+                "the connection does not end when its input ends"
+            );
             true
         };
-        // What was still written is read, and then there is an end.
+        // The peer reads everything that was written, and then the end.
         reads.send_replace(ReadMode::All);
         lived
     };
     let (lived, ()) = tokio::join!(played, read_output(our_input, &reads, &mut heard));
-    // Who has closed by itself owes nothing.
+    // A side that has closed by itself does not have to respond.
     peer.gone |= !lived;
-    // Its last task has said that all is over.
+    // The last task has reported the end, but may still be ending itself.
     tokio::time::sleep(Duration::from_millis(1)).await;
     check_output(&peer, &heard);
 }
 
-/// Whether a peer reads the other side's output.
+/// Whether the peer reads the output of the tested side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReadMode {
     All,
     Nothing,
-    /// The peer reads nothing, and never will again.
+    /// The peer does not read, and never will again.
     NoMore,
 }
 
-/// Reads the other side's output while the peer is supposed to read.
+/// Reads the output of the tested side while the peer is supposed to read.
 async fn read_output(
     mut input: DuplexStream,
     reads: &watch::Sender<ReadMode>,
@@ -232,7 +239,7 @@ struct FuzzPeer<'a> {
     setup: FuzzSetup,
     output: Option<DuplexStream>,
     reads: &'a watch::Sender<ReadMode>,
-    /// All bytes that the other side accepted.
+    /// All bytes that the tested side has accepted.
     sent: Vec<u8>,
     /// Whether the connection was closed before the end of the script.
     gone: bool,
@@ -255,7 +262,7 @@ impl FuzzPeer<'_> {
             self.perform(*what).await;
         }
         if !self.gone {
-            // All that is asked has an end, and is answered.
+            // Everything that was requested ends and has a response.
             self.reads.send_replace(ReadMode::All);
             tokio::time::sleep(TIMEOUT).await;
         }
@@ -296,7 +303,7 @@ impl FuzzPeer<'_> {
         }
     }
 
-    /// Writes as many bytes as the other side accepts.
+    /// Writes as many bytes as the tested side accepts.
     async fn write(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -317,7 +324,7 @@ impl FuzzPeer<'_> {
                     let read = self.reads.send_replace(ReadMode::All);
                     assert!(
                         read != ReadMode::All,
-                        "it reads no more from a peer that reads all"
+                        "the tested side stopped reading, although the peer reads everything"
                     );
                 }
             }
@@ -325,11 +332,11 @@ impl FuzzPeer<'_> {
     }
 }
 
-/// Checks that each request has exactly one response.
+/// Checks that each request has exactly one response, and that the output is limited.
 fn check_output(peer: &FuzzPeer<'_>, heard: &[u8]) {
     let limits = peer.setup.limits();
     let mut lines: Vec<&[u8]> = peer.sent.split(|byte| *byte == b'\n').collect();
-    // Half a line, which counts only at the end.
+    // An incomplete line, which counts only at the end.
     let last = lines.pop().unwrap_or_default();
     let mut due: HashMap<RequestId, usize> = HashMap::new();
     let mut prompts = 0;
@@ -345,7 +352,7 @@ fn check_output(peer: &FuzzPeer<'_>, heard: &[u8]) {
         .next()
         .and_then(|frame| request_id_of(&frame, peer.setup.is_client()));
 
-    // What a side says by itself is bounded by how often it is asked to say something.
+    // The output is limited by the input, and by the number of prompts.
     let bound = 40 * peer.sent.len() + (prompts + 2) * 200_000;
     assert!(
         heard.len() <= bound,
@@ -366,14 +373,17 @@ fn check_output(peer: &FuzzPeer<'_>, heard: &[u8]) {
         match jsonrpc::parse(line) {
             Ok(Incoming::Response { id, .. }) => *given.entry(id).or_default() += 1,
             Ok(_) => {}
-            Err(error) => panic!("it writes {}: {error}", String::from_utf8_lossy(line)),
+            Err(error) => panic!(
+                "the output contains {}: {error}",
+                String::from_utf8_lossy(line)
+            ),
         }
     }
     for (id, given) in &given {
         let due = due.get(id).copied().unwrap_or(0) + usize::from(last.as_ref() == Some(id));
         assert!(
             *given <= due,
-            "{given} answers to {due} requests with the id {id}"
+            "{given} responses to {due} requests with the id {id}"
         );
     }
     if !peer.gone {
@@ -381,13 +391,13 @@ fn check_output(peer: &FuzzPeer<'_>, heard: &[u8]) {
             let given = given.get(id).copied().unwrap_or(0);
             assert!(
                 given >= *due,
-                "{given} answers to {due} requests with the id {id}"
+                "{given} responses to {due} requests with the id {id}"
             );
         }
     }
 }
 
-/// Returns the id of the response that a line requires, if it requires one.
+/// Returns the id of the response that a line requires, if any.
 fn request_id_of(frame: &Frame<'_>, client: bool) -> Option<RequestId> {
     let line = match frame {
         Frame::Line(line) => line,
@@ -403,13 +413,13 @@ fn request_id_of(frame: &Frame<'_>, client: bool) -> Option<RequestId> {
     match jsonrpc::parse(line) {
         Ok(Incoming::Request { id, .. }) => Some(id),
         Ok(Incoming::Notification { .. } | Incoming::Response { .. }) => None,
-        // What an agent prints beside its messages.
+        // Noise that an agent prints between its messages.
         Err(ParseError::NotJson(_)) if client && line.first() != Some(&b'{') => None,
         Err(error) => Some(error.to_response().0),
     }
 }
 
-/// The memory limit of a thread.
+/// Returns the size limit of a thread, in bytes.
 pub(crate) fn thread_limit(setup: FuzzSetup) -> usize {
     setup.limits().thread
 }

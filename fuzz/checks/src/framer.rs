@@ -1,4 +1,4 @@
-//! Compares the framer with a reader that has the whole input.
+//! Compares the framer with a simple reader of the whole input.
 
 use acp::__internals::{Frame, Framer, HEAD_LEN, TAIL_LEN, outline};
 
@@ -22,9 +22,10 @@ const FRAME_LIMITS: [usize; 16] = [
     4000,
 ];
 
-/// Checks that the output does not depend on how the bytes arrive, and that no more is buffered than the limit allows.
+/// Checks that the frames do not depend on the pieces in which the bytes arrive, and that the buffer stays within the
+/// limit.
 ///
-/// The first byte chooses the limit, the second the sizes of the pieces; the rest is what arrives.
+/// The first byte selects the limit, and the second the sizes of the pieces. The rest is the input.
 pub fn check_framer(data: &[u8]) {
     let [limit, seed, input @ ..] = data else {
         return;
@@ -34,7 +35,7 @@ pub fn check_framer(data: &[u8]) {
     let whole = expected_frames(input, max);
     let mut size = u32::from(*seed);
     let pieces = |left: usize| {
-        // Any sequence that has small ones and large ones.
+        // Any sequence with small and large sizes will do.
         size = size.wrapping_mul(1_103_515_245).wrapping_add(12_345);
         let size = match size >> 28 {
             0..=5 => 1,
@@ -48,11 +49,11 @@ pub fn check_framer(data: &[u8]) {
     assert_eq!(
         read_frames(input, max, |left| left),
         whole,
-        "limit {max}, at once"
+        "limit {max}, input in one piece"
     );
 }
 
-/// Returns all frames of `input`, one string each, if it arrives in pieces. `piece` returns the size of the next piece.
+/// Reads `input` in pieces, and returns all frames, each as a string. `piece` returns the size of the next piece.
 fn read_frames(input: &[u8], max: usize, mut piece: impl FnMut(usize) -> usize) -> Vec<String> {
     let mut framer = Framer::new(max);
     let mut out = Vec::new();
@@ -65,7 +66,10 @@ fn read_frames(input: &[u8], max: usize, mut piece: impl FnMut(usize) -> usize) 
             out.push(describe_frame(&frame));
         }
         let kept = framer.buffered_len();
-        assert!(kept <= max.max(HEAD_LEN + TAIL_LEN), "{kept} bytes wait");
+        assert!(
+            kept <= max.max(HEAD_LEN + TAIL_LEN),
+            "{kept} bytes are buffered"
+        );
     }
     if let Some(frame) = framer.finish() {
         out.push(format!("left: {}", describe_frame(&frame)));
@@ -74,10 +78,10 @@ fn read_frames(input: &[u8], max: usize, mut piece: impl FnMut(usize) -> usize) 
     out
 }
 
-/// Returns the frames according to a line-by-line reading of the whole input.
+/// Reads the whole input line by line, and returns the expected frames.
 fn expected_frames(input: &[u8], max: usize) -> Vec<String> {
     let mut lines: Vec<&[u8]> = input.split(|b| *b == b'\n').collect();
-    // Behind the last line end is what was left, or nothing.
+    // After the last line end is an incomplete line, or nothing.
     let left = lines.pop().unwrap_or_default();
     let mut out: Vec<String> = line_frames(&lines, max)
         .map(|frame| describe_frame(&frame))
@@ -111,9 +115,9 @@ pub(crate) fn line_frames<'a>(lines: &[&'a [u8]], max: usize) -> impl Iterator<I
 fn describe_frame(frame: &Frame<'_>) -> String {
     match frame {
         Frame::Line(line) => String::from_utf8_lossy(line).into_owned(),
-        Frame::LargeText => "a text that nobody asked for".to_owned(),
+        Frame::LargeText => "a text was extracted, although no request expects one".to_owned(),
         Frame::Oversized { head, tail, length } => {
-            // Whose it is can be anything, but must be told.
+            // The outline can be anything, but it must be part of the result.
             let whose = outline(head, tail);
             let [head, tail] = [head, tail].map(|end| String::from_utf8_lossy(end));
             format!("too long: {head} {tail} {length} {whose:?}")
@@ -125,7 +129,7 @@ fn describe_frame(frame: &Frame<'_>) -> String {
 mod tests {
     use super::*;
 
-    /// All frames of `input` when it arrives in pieces of `piece` bytes.
+    /// Returns all frames of `input` if it arrives in pieces of `piece` bytes.
     fn frames_in_pieces(input: &[u8], piece: usize, max: usize) -> Vec<String> {
         read_frames(input, max, |_| piece)
     }
@@ -160,7 +164,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    /// A line: short ones, blank ones, those that fill more than what is kept of an oversized one.
+    /// Generates lines: short ones, blank ones, and lines that are longer than what is kept of an oversized line.
     fn arbitrary_line() -> impl Strategy<Value = Vec<u8>> {
         prop_oneof![
             proptest::collection::vec(
@@ -179,7 +183,7 @@ mod tests {
             max in prop_oneof![0..60_usize, 900..4200_usize],
             piece in prop_oneof![1..10_usize, 10..5000_usize],
         ) {
-            // Line ends within the lines are as good as those between them.
+            // Line ends within the generated lines are treated like those between them.
             let input = lines.join(&b'\n');
             prop_assert_eq!(frames_in_pieces(&input, piece, max), expected_frames(&input, max));
         }

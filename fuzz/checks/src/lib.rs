@@ -1,9 +1,9 @@
-//! Properties that must hold whatever a peer sends, as functions of arbitrary bytes.
+//! Checks properties that must hold whatever a peer sends. Each check is a function of arbitrary bytes.
 //!
-//! They are called by the targets in `fuzz/`, with bytes that a fuzzer makes up, and by `tests/it/corpus.rs`, with the
-//! bytes in `fuzz/corpus/` and `fuzz/regressions/`. Each returns if all is as it must be, and panics if it is not.
+//! The targets in `fuzz/` call them with bytes that a fuzzer generates, and `tests/it/corpus.rs` with the bytes in
+//! `fuzz/corpus/` and `fuzz/regressions/`. Each check returns if the properties hold, and panics otherwise.
 
-// What it is for.
+// Panics are the purpose of this crate.
 #![allow(
     clippy::panic,
     clippy::expect_used,

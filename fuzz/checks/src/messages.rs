@@ -1,5 +1,4 @@
-//! Checks that reading messages never panics, and that a message that was read is written in a form that reads the same
-//! again.
+//! Checks that reading messages never panics, and that a message does not change when it is written and read again.
 
 use std::fmt::Debug;
 
@@ -42,8 +41,8 @@ messages! { v2:
     AgentResponse, ClientResponse
 }
 
-/// Reads a line as a message of either version: its envelope, and its content as the params of every method and as the
-/// result of every request, in both directions.
+/// Defines a check that reads a line as a message of one version: its envelope, and its content as the params of every
+/// method and as the result of every request, in both directions.
 macro_rules! line {
     ($name:ident, $version:ident) => {
         pub fn $name(line: &[u8]) {
@@ -81,18 +80,19 @@ macro_rules! line {
 line!(check_messages_v1, v1);
 line!(check_messages_v2, v2);
 
-/// Checks that a written value reads the same again.
+/// Reads a value, and checks that it does not change when it is written and read again.
 fn check_round_trip<M: FuzzMessage>(method: &str, raw: &RawValue) {
     let first = match M::read(method, raw) {
         Ok(first) => first,
         Err(error) => {
-            // For a person, and for the peer.
+            // Format the error for the user, and convert it for the peer.
             let answer = jsonrpc::Error::from(error);
             assert!(!answer.to_string().is_empty());
             return;
         }
     };
-    let written = serde_json::value::to_raw_value(&first).expect("what was read can be written");
+    let written =
+        serde_json::value::to_raw_value(&first).expect("a message that was read can be written");
     let second = match M::read(method, &written) {
         Ok(second) => second,
         Err(error) => panic!("{method}: {error}: {first:?} was written as {written}"),
@@ -102,11 +102,12 @@ fn check_round_trip<M: FuzzMessage>(method: &str, raw: &RawValue) {
         format!("{second:?}"),
         "{method}: {written}"
     );
-    let rewritten = serde_json::value::to_raw_value(&second).expect("it can be written again");
+    let rewritten =
+        serde_json::value::to_raw_value(&second).expect("the message can be written again");
     assert_eq!(written.get(), rewritten.get(), "{method}");
 }
 
-/// Checks the envelope by itself: it is written as one line, and as the same message.
+/// Checks that the envelope of a message is written as one line, and does not change.
 fn check_envelope(line: &[u8]) {
     let mut out = Vec::new();
     match jsonrpc::parse(line) {
@@ -152,7 +153,7 @@ fn check_envelope(line: &[u8]) {
             check_error_response(&id, &error);
         }
     }
-    // The one message whose id may be in another's hands.
+    // A cancellation is the one message that contains the id of another message.
     if let Ok(cancel) = serde_json::from_slice::<CancelRequestNotification>(line) {
         let written = serde_json::to_vec(&cancel).expect("a cancel is written");
         let again = serde_json::from_slice::<CancelRequestNotification>(&written);
@@ -172,10 +173,13 @@ fn check_error_response(id: &RequestId, error: &jsonrpc::Error) {
     }
 }
 
-/// Checks that the output is one line, and a message.
+/// Checks that the output is one line, and parses it as a message.
 fn parse_written(written: &[u8]) -> Incoming<'_> {
     let [line @ .., b'\n'] = written else {
-        panic!("no line end: {}", String::from_utf8_lossy(written));
+        panic!(
+            "the output has no line end: {}",
+            String::from_utf8_lossy(written)
+        );
     };
     assert!(!line.contains(&b'\n') && !line.contains(&b'\r'));
     match jsonrpc::parse(line) {

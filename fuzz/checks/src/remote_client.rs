@@ -1,6 +1,6 @@
-//! Connects a client of the remote transport to a server that sends anything.
+//! Connects a client of the remote transport to a server that sends arbitrary bytes.
 //!
-//! The client dials addresses, so this uses sockets of the loopback, and real time.
+//! The client connects to addresses, so this check uses loopback sockets and real time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use tungstenite::handshake::derive_accept_key;
 
-/// The time limit for everything that must end.
+/// The maximum time for everything that must end.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The maximum length of a message, in bytes.
@@ -21,21 +21,21 @@ const MAX_MESSAGE: usize = 64 * 1024;
 /// The number of streams that the server answers with the input.
 const MAX_STREAMS: usize = 4;
 
-/// What the server does.
+/// What the server does with the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Script {
-    /// Answers a WebSocket upgrade with the input.
+    /// Respond to a WebSocket upgrade with the input.
     Raw,
-    /// Accepts a WebSocket upgrade. The input is what follows.
+    /// Accept a WebSocket upgrade, and then send the input.
     Frames,
-    /// Answers `initialize`. The input is the body of every stream.
+    /// Respond to `initialize`. The input is the body of every stream.
     Events,
-    /// Answers every request of streamable HTTP with the input.
+    /// Respond to every request of streamable HTTP with the input.
     Responses,
 }
 
 /// Connects a client to a server that follows the input. The client must not panic, its transport must end when the
-/// server is gone, and it must pass on no more bytes than it received, except for errors that it answers requests with.
+/// server is gone, and it must not pass on more bytes than it received, except for error responses.
 ///
 /// The first two bits of the first byte select what the server does.
 pub fn check_remote_client(data: &[u8]) {
@@ -62,7 +62,7 @@ async fn run(script: Script, input: &[u8]) {
     let streams = Arc::new(AtomicUsize::new(0));
     let server = tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            // A client that goes away in the middle is none of the server's business.
+            // The server ignores clients that go away in the middle.
             tokio::spawn(answer(stream, script, body.clone(), Arc::clone(&streams)));
         }
     });
@@ -101,7 +101,7 @@ async fn run(script: Script, input: &[u8]) {
             timeout(PATIENCE, both).await.is_ok(),
             "the transport does not end"
         );
-        // Each stream has the same events, and two requests get errors.
+        // All streams have the same events, and two requests get errors.
         assert!(
             received.len() <= MAX_STREAMS * input.len() + 4096,
             "{} bytes of {}",
@@ -151,7 +151,7 @@ async fn answer(
                 );
                 (head, body.as_slice(), false)
             }
-            // A client opens a stream again that has ended.
+            // A client opens a stream again after it has ended.
             Script::Events
                 if head.starts_with("GET ")
                     && streams.fetch_add(1, Ordering::Relaxed) >= MAX_STREAMS =>

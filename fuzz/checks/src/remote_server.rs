@@ -1,6 +1,6 @@
-//! Connects an endpoint of the remote transport to a client that sends anything.
+//! Connects an endpoint of the remote transport to a client that sends arbitrary bytes.
 //!
-//! Time is paused: it passes only when everything waits.
+//! Time is paused: it passes only when every task is waiting.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use acp_remote::server::{
 };
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream};
 
-/// The time limit for everything that must end. It costs no real time, because time is paused.
+/// The maximum time for everything that must end. It takes no real time, because time is paused.
 const PATIENCE: Duration = Duration::from_secs(100_000);
 
 /// The maximum number of bytes that an endpoint may send for each byte that it receives, and for each request.
@@ -25,18 +25,19 @@ const INITIALIZE: &str =
 /// What the client sends before the bytes of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Prelude {
-    /// Nothing: the input is the whole conversation.
+    /// The client sends nothing first: the input is the whole conversation.
     Nothing,
-    /// A valid upgrade: the input is what follows on the WebSocket.
+    /// The client sends a valid upgrade: the input follows on the WebSocket.
     Upgrade,
-    /// A valid upgrade: each line of the input is sent as one text message.
+    /// The client sends a valid upgrade: each line of the input follows as one text message.
     Messages,
-    /// A valid `initialize`: each line of the input is a POST, or with `GET ` in front the session of a stream.
+    /// The client sends a valid `initialize`: each line of the input follows as a POST. A line that starts with `GET `
+    /// names the session of a stream to open.
     Requests,
 }
 
-/// Serves an endpoint on a socket with a client that follows the input. The endpoint must not panic, must send no more
-/// than a limit, and must end when its client is gone. No task may be left.
+/// Serves an endpoint on a socket with a client that follows the input. The endpoint must not panic, must limit its
+/// output, must end when its client is gone, and must not leave a task running.
 ///
 /// The bits of the first byte: 0 and 1 select the prelude, 2 asks for resuming, 3 sends one byte at a time. The agent
 /// sends back whatever it receives, so the input is also what the endpoint gets from an agent.
@@ -48,9 +49,13 @@ pub fn check_remote_server(data: &[u8]) {
         .enable_time()
         .start_paused(true)
         .build();
-    let runtime = runtime.expect("a runtime without input and output");
+    let runtime = runtime.expect("a runtime without I/O");
     runtime.block_on(run(*setup, input));
-    assert_eq!(runtime.metrics().num_alive_tasks(), 0, "tasks are left");
+    assert_eq!(
+        runtime.metrics().num_alive_tasks(),
+        0,
+        "tasks are still running"
+    );
 }
 
 async fn run(setup: u8, input: &[u8]) {
@@ -100,11 +105,11 @@ async fn run(setup: u8, input: &[u8]) {
     );
     endpoint.shut_down(Duration::from_secs(1)).await;
     assert_eq!(endpoint.stats().open_connections, 0);
-    // The last task has ended after it has told so.
+    // The last task has reported the end, but may still be ending itself.
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
 
-/// The agent: responds to the first line, which is usually `initialize`, and sends back what follows.
+/// Acts as the agent: responds to the first line, which is usually `initialize`, and sends back all further lines.
 async fn echo(_info: ConnectionInfo, transport: Transport) {
     let (reader, mut writer) = transport.into_split();
     let mut reader = BufReader::new(reader);
@@ -117,7 +122,7 @@ async fn echo(_info: ConnectionInfo, transport: Transport) {
     let _ = tokio::io::copy_buf(&mut reader, &mut writer).await;
 }
 
-/// Reads all output. Returns its length, and sends the id of the connection as soon as it was read.
+/// Reads all output and returns its length. Sends the connection's id to `play` as soon as it has been read.
 async fn read_output(
     mut reader: tokio::io::ReadHalf<DuplexStream>,
     found: tokio::sync::oneshot::Sender<String>,

@@ -1,4 +1,4 @@
-//! The two sides that a random peer is connected to. They offer everything and use everything.
+//! The agent and the client that are tested with a random peer. They offer and use every feature.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -53,7 +53,7 @@ fn url_elicitation() -> ElicitationMode {
     }
 }
 
-/// An agent that offers everything, and acts according to the letters of a prompt.
+/// Creates an agent that offers every feature, and acts according to the letters of a prompt.
 pub(crate) fn fuzz_agent(setup: FuzzSetup) -> impl Agent {
     FuzzAgent {
         setup,
@@ -198,12 +198,12 @@ impl Agent for FuzzAgent {
         notification: ExtensionNotification,
     ) {
         self.pause().await;
-        // Of the same name as what was told, which bounds it.
+        // The notification has the same name as the received one, which limits its length.
         let _ = client.notify_raw(notification.method(), &()).await;
     }
 }
 
-/// Performs one of the actions of an agent in a turn.
+/// Performs the action of an agent that a letter in the prompt stands for.
 async fn run_step(turn: &Turn, letter: char) -> Result<()> {
     let call = ToolCallId::from("call");
     match letter {
@@ -359,8 +359,7 @@ impl Authentication for FuzzAgent {
     }
 }
 
-/// Runs a client that offers everything and requests everything from its agent, until the connection ends. Returns
-/// whether it could connect.
+/// Runs a client that offers and requests every feature, until the connection ends. Returns `true` if it could connect.
 pub(crate) async fn run_client(setup: FuzzSetup, options: Options, transport: Transport) -> bool {
     let client = FuzzClient { setup };
     let (handshake, driver) = connect_with(transport, client, options);
@@ -375,7 +374,7 @@ pub(crate) async fn run_client(setup: FuzzSetup, options: Options, transport: Tr
             let prompting = async {
                 for text in ["one", "two"] {
                     with_timeout(session.prompt(text)).await;
-                    // The turn may go on: what was dropped is cancelled.
+                    // The turn can continue after the prompt was dropped, which cancels it.
                     with_timeout(session.prompt("at once")).await;
                 }
             };
@@ -409,7 +408,7 @@ pub(crate) async fn run_client(setup: FuzzSetup, options: Options, transport: Tr
             with_timeout(agent.delete_session(&"old".into())).await;
         };
         tokio::join!(work, opening);
-        // What it shows can be looked at.
+        // The thread can be read.
         session.thread().read(|thread| {
             let limit = crate::connection::thread_limit(setup);
             assert!(

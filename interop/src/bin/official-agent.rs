@@ -1,21 +1,21 @@
 //! An agent on stdin and stdout that is built on the official Rust SDK.
 //!
-//! The first word of a prompt says what it does:
+//! The first word of the prompt determines what happens:
 //!
 //! | prompt                            | what happens                                                   |
 //! |-----------------------------------|----------------------------------------------------------------|
 //! | `work`                            | a whole turn: reads `note.txt`, rewrites it, runs two commands |
-//! | `wait`                            | says `waiting` and goes on until it is cancelled               |
-//! | `wait-permission`                 | asks for permission, and says what became of the question      |
-//! | `wait-command`                    | runs a command that does not end, until it is cancelled        |
-//! | `ask-extension`                   | `_interop/told` and `_interop/ask` to the client               |
-//! | `ask-unknown`, `ask-missing-file` | asks for what cannot be had, and says which error it gets      |
-//! | `content`                         | says which kinds of content the prompt has                     |
-//! | `refuse`, `max-tokens`, `fail`    | ends the turn like that                                        |
-//! | anything else                     | is said back                                                   |
+//! | `wait`                            | sends `waiting` and continues until it is cancelled            |
+//! | `wait-permission`                 | requests permission, and sends the outcome as text             |
+//! | `wait-command`                    | runs a command that does not exit, until it is cancelled       |
+//! | `ask-extension`                   | sends `_interop/told` and `_interop/ask` to the client         |
+//! | `ask-unknown`, `ask-missing-file` | sends a request that fails, and sends the error as text        |
+//! | `content`                         | sends the types of content in the prompt as text               |
+//! | `refuse`, `max-tokens`, `fail`    | ends the turn in the way that the prompt names                 |
+//! | anything else                     | is repeated                                                    |
 //!
-//! `--auth` opens sessions only after `authenticate`; `--store FILE` keeps the sessions' updates there,
-//! so that another process can load them.
+//! With `--auth`, it opens sessions only after `authenticate`. With `--store FILE`, it stores the sessions' updates in
+//! the file, so that another process can load them.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -244,7 +244,7 @@ async fn main() -> Result<()> {
                     cwd,
                     cancel_receiver: cancelled,
                 };
-                // Handlers run where messages are read: a turn that asks the client must not be one.
+                // Handlers run in the task that reads messages, so a turn that sends requests must run elsewhere.
                 connection.spawn(async move {
                     let result = turn.run(&request.prompt).await;
                     turn.state.store(&turn.id)?;
@@ -263,7 +263,7 @@ async fn main() -> Result<()> {
         )
         .on_receive_notification(
             async move |told: QuestionNotification, connection: ConnectionTo<Client>| {
-                // Told back, so that whoever told can see that it arrived.
+                // Send it back, so that the sender can see that it has arrived.
                 connection.send_notification(QuestionNotification {
                     what: format!("the official agent was told {}", told.what),
                 })
@@ -606,7 +606,7 @@ impl OfficialTurn {
     }
 
     async fn wait_cancelled(&self) {
-        // The sender is kept with the session, which stays.
+        // The session keeps the sender, and is never removed.
         let _ = self
             .cancel_receiver
             .clone()

@@ -146,7 +146,7 @@ impl OfficialClientV2State {
     }
 
     fn choose_outcome(&self, request: &RequestPermissionRequest) -> RequestPermissionOutcome {
-        // A client that cancels a turn answers its open questions like this.
+        // A client that cancels a turn responds to its pending permission requests with `cancelled`.
         if self.cancel_at == Some(CancelPointV2::Permission) {
             return CancelledPermissionOutcome::new().into();
         }
@@ -172,7 +172,7 @@ fn fill_in(mode: ElicitationMode) -> ElicitationAction {
             requested_schema, ..
         }) => requested_schema,
         ElicitationMode::Url(_) => return ElicitationAction::Accept(accepted),
-        // It cannot be known what would be accepted.
+        // For other modes, it is not known which content would be valid.
         _ => return ElicitationAction::Decline,
     };
     let numbers = requested_schema.properties.into_iter();
@@ -408,7 +408,7 @@ impl OfficialClientV2Driver {
                 Err(error) => print("refused", &json!({"code": i32::from(error.code)}))?,
             }
         }
-        // The sender is with the state, which stays.
+        // The state keeps the sender, and is not dropped here.
         let _ = idle.wait_for(|(count, _)| *count >= before + turns).await;
         let (_, last) = idle.borrow().clone();
         print("ended", &last)

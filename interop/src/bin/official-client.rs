@@ -1,5 +1,5 @@
-//! A client that is built on the official Rust SDK: starts an agent, runs one turn, serves files,
-//! terminals and permissions for real, and prints what happens as JSON, one line each.
+//! A client that is built on the official Rust SDK. It starts an agent, runs one turn, provides real files and
+//! terminals, responds to permission requests, and prints each event as one line of JSON.
 //!
 //!     official-client [OPTIONS] PROMPT -- AGENT COMMAND...
 
@@ -186,7 +186,7 @@ async fn main() -> Result<()> {
             async move |request: WaitForTerminalExitRequest, responder, connection: ConnectionTo<Agent>| {
                 print("wait", &request)?;
                 match wait.terminal(&request.terminal_id) {
-                    // Handlers run where messages are read: waiting there would stop everything.
+                    // Handlers run in the task that reads messages, so waiting in a handler would stop everything.
                     Ok(terminal) => connection.spawn(async move {
                         responder.respond(WaitForTerminalExitResponse::new(terminal.wait().await))
                     }),
@@ -340,7 +340,7 @@ fn read_file(request: &ReadTextFileRequest) -> Result<ReadTextFileResponse> {
 
 impl OfficialClientState {
     fn choose_outcome(&self, request: &RequestPermissionRequest) -> RequestPermissionOutcome {
-        // A client that cancels a turn answers its open questions like this.
+        // A client that cancels a turn responds to its pending permission requests with `cancelled`.
         if self.cancel_at == Some(CancelPoint::Permission) {
             return RequestPermissionOutcome::Cancelled;
         }
@@ -401,7 +401,7 @@ impl OfficialClientState {
                 child.kill().await?;
                 child.wait().await
             };
-            // What was printed last is there when the end is told.
+            // The last output is available before the exit is reported.
             let (status, _) = tokio::join!(ending, reading);
             terminal.exit.send_replace(Some(exit_status(status)));
             Ok(())
@@ -450,7 +450,7 @@ impl OfficialTerminal {
 
     async fn wait(&self) -> TerminalExitStatus {
         let mut exit = self.exit.subscribe();
-        // The sender is here: it does not go away meanwhile.
+        // `self` keeps the sender, so the sender is not dropped in the meantime.
         exit.wait_for(Option::is_some)
             .await
             .ok()

@@ -1,8 +1,7 @@
 //! Runs `acp check` on peers, records a run of each, and checks the trace with `acp trace lint`.
 //!
-//! What the suite finds in a peer is in `interop/conformance/PEER.txt`, and explained in
-//! `docs/conformance-results.md`. A finding that is new fails the test, and so does one that is none any more, and a
-//! document that does not have them.
+//! `interop/conformance/PEER.txt` lists the expected findings for a peer, and `docs/conformance-results.md` explains
+//! them. The test fails if a finding is new, if an expected finding is missing, or if the document does not contain it.
 
 #[path = "conformance/peer.rs"]
 mod peer;
@@ -13,8 +12,8 @@ use peer::ConformancePeer;
 
 const EXAMPLES_DIRECTORY: &str = "node_modules/sdk-with-examples/dist/examples";
 
-/// A script for the example client. It starts its agent by `npx` and asks on stdin, where the script always chooses the
-/// first option.
+/// A script for the example client. The client starts its agent with `npx` and asks on stdin. The script always chooses
+/// the first option.
 const EXAMPLE_CLIENT_SCRIPT: &str = r#"
 mkdir .bin && printf '#!/bin/sh\nexec %s\n' "$1" >.bin/npx && chmod +x .bin/npx || exit 1
 yes 1 | PATH="$PWD/.bin:$PATH" node "$0"
@@ -47,7 +46,7 @@ async fn rust_sdk_agent_conforms_as_documented() {
     let peer = ConformancePeer::agent("rust-agent", [agent, "--store", "store.json"])
         .with_options(&TASK_ARGS);
     peer.check().await;
-    // It tries on purpose whether a released terminal is gone.
+    // The agent deliberately tests whether a released terminal is gone.
     peer.lint_turn("work", &["terminal-after-release"]).await;
 }
 
@@ -66,7 +65,7 @@ async fn typescript_example_agent_conforms_as_documented() {
         return;
     };
     let agent = programs.program(&format!("{EXAMPLES_DIRECTORY}/agent.js"));
-    // Its turns take seconds, in which it does nothing.
+    // Its turns take seconds, because it sleeps.
     let peer = ConformancePeer::agent("typescript-example-agent", ["node", &agent]).with_jobs(24);
     peer.check().await;
     peer.lint_turn("hello", &[]).await;
@@ -107,7 +106,7 @@ async fn our_example_agent_conforms_as_documented() {
     peer.lint_turn("hello", &[]).await;
 }
 
-/// Its existing sessions are invented, in both versions.
+/// The existing sessions of this agent are made up, in both versions.
 #[tokio::test]
 async fn our_v2_agent_conforms_as_documented() {
     let agent = env!("CARGO_BIN_EXE_our-agent");
@@ -205,7 +204,7 @@ async fn our_example_client_conforms_as_documented() {
     peer.lint_turn_of_our_agent(&[]).await;
 }
 
-/// Requires that the page lists each expected finding.
+/// Requires that `docs/conformance-results.md` lists each expected finding.
 #[test]
 fn every_finding_is_documented() {
     let document = peer::read_document();

@@ -1,8 +1,8 @@
-//! The bundled agent with the official reference server of MCP, `@modelcontextprotocol/server-everything`. `acp agent`
-//! calls the server's tools in a turn, over each transport that the server supports.
+//! Tests of the bundled agent with the official MCP reference server, `@modelcontextprotocol/server-everything`. `acp
+//! agent` calls the server's tools in a turn, over each transport that the server supports.
 //!
-//! It is installed with the programs on the official TypeScript SDK. Without node the tests are skipped, and
-//! say so.
+//! The server is installed with the programs on the official TypeScript SDK. Without node, the tests are skipped with a
+//! message.
 
 use std::net::TcpListener;
 use std::process::Stdio;
@@ -20,7 +20,7 @@ use tokio::process::{Child, Command};
 
 const SERVER_PROGRAM: &str = "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
 
-/// The server over HTTP. Dropping this ends it.
+/// A reference server over HTTP. Dropping the value stops the server.
 struct EverythingServer {
     _process: Child,
     address: String,
@@ -29,7 +29,7 @@ struct EverythingServer {
 impl EverythingServer {
     /// Starts the server, and waits until it is listening.
     async fn start(program: &str, transport: &str) -> Self {
-        // Free a moment ago. The server takes no port of the system's choice.
+        // This port was free a moment ago. The server cannot let the system choose one.
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = free.local_addr().unwrap().port();
         drop(free);
@@ -52,7 +52,7 @@ impl EverythingServer {
             panic!("it has ended");
         };
         with_timeout("the server listens", listens).await;
-        // What nobody reads would hold it up.
+        // Read the server's output, because a full pipe would block the server.
         tokio::spawn(async move { while let Ok(Some(_)) = said.next_line().await {} });
         Self {
             _process: process,
@@ -131,7 +131,7 @@ async fn check_server(server: McpServer) {
             call.title
         );
     }
-    // The progress that it told of was shown.
+    // The progress that the server reported was shown.
     let seen = person.seen.lock().unwrap().clone();
     assert!(
         seen.iter()
@@ -167,7 +167,8 @@ async fn check_server(server: McpServer) {
         .unwrap();
 }
 
-/// Returns the calls of the server's tools. If the server starts slowly, the agent also shows a tool call for waiting.
+/// Returns the calls of the server's tools. If the server starts slowly, the agent also shows a tool call while it
+/// waits.
 fn tool_calls(session: &ClientSession) -> Vec<ThreadToolCall> {
     session.thread().read(|thread| {
         let calls = thread.items().iter().filter_map(|item| match &item.kind {

@@ -48,7 +48,7 @@ async fn official_client_completes_a_full_turn_of_our_agent() {
         (&printed["code"], &printed["ended"]),
         (&json!(3), &json!(true))
     );
-    // Two pipes: what went to stderr may come before what went to stdout.
+    // There are two pipes, so output on stderr can come before earlier output on stdout.
     let mut lines: Vec<&str> = printed["output"].as_str().unwrap().lines().collect();
     lines.sort_unstable();
     assert_eq!(lines, ["ONE", "TWO", "hello"]);
@@ -342,7 +342,7 @@ async fn official_client_runs_commands_for_the_bundled_agent() {
         ],
     );
 
-    // In this mode it does not ask for a change of a file.
+    // In this mode, the agent does not ask before it changes a file.
     let told = project
         .run_official_client(
             &["--mode", "code", "/write made again"],
@@ -399,7 +399,7 @@ async fn official_example_client_completes_a_turn_with_the_bundled_agent() {
         .expect_stderr(&["acp-agent", "Auto-approving", "Stop reason: EndTurn"]);
     assert_eq!(project.read_file("note.txt"), "one\n2\n");
 
-    // It offers no terminals: the agent runs the command itself.
+    // The client does not offer terminals, so the agent runs the command itself.
     let ended = project
         .run_program(
             OFFICIAL_YOLO,
@@ -427,8 +427,8 @@ async fn our_client_completes_a_full_turn_of_the_official_agent() {
     );
     assert_eq!(project.read_file("note.txt"), "ONE\nTWO\n");
 
-    // Each update, once and in order: as ours, but for what the client itself does and says. This agent
-    // has modes, and not as a config option.
+    // Each update arrives once and in order, as from our agent, except for events of the client itself. This agent has
+    // modes, but no config option for them.
     let mut expected = work_updates();
     expected.retain(|line| *line != "config_option_update");
     assert_eq!(person.outline(), expected);
@@ -567,7 +567,7 @@ async fn our_client_cancels_the_official_agent_at_every_point() {
     );
     project.assert_command_ended();
 
-    // Dropping a prompt cancels it, too, and the session goes on.
+    // Dropping a prompt also cancels it, and the session continues.
     {
         let mut turn = std::pin::pin!(session.prompt("wait"));
         tokio::select! {
@@ -751,7 +751,7 @@ async fn our_client_sets_modes_and_options_of_the_official_agent() {
     session.set_config_option("model", "large").await.unwrap();
     assert_eq!(shown(&SessionConfigOptionCategory::Model), "large");
     assert!(session.set_config_option("model", "huge").await.is_err());
-    // It has modes beside its options.
+    // The agent has modes in addition to config options.
     session.set_mode("code").await.unwrap();
     assert_eq!(shown(&SessionConfigOptionCategory::Mode), "code");
     assert_eq!(shown(&SessionConfigOptionCategory::Model), "large");
@@ -785,7 +785,7 @@ async fn our_client_loads_a_session_of_the_official_agent_in_another_process() {
         "{error}"
     );
     let session = agent.load_session(id, project.path()).await.unwrap();
-    // Complete as soon as it is loaded, and all of it is told as the past.
+    // The thread is complete as soon as the session is loaded, and all updates are part of the replay.
     let after: Vec<String> = session
         .thread()
         .read(|thread| thread.items().iter().map(item_outline).collect());
@@ -932,12 +932,12 @@ async fn acp_run_exit_code_reflects_the_official_agents_stop_reason() {
         (ended.stdout.as_str(), ended.stderr.as_str()),
         ("hello\n", "")
     );
-    // The official SDK's own example knows `initialize` and nothing else.
+    // The example of the official SDK supports only `initialize`.
     run(&["hello"], &[OFFICIAL_SIMPLE_AGENT])
         .await
         .expect_code(1)
         .expect_stderr(&["agent error: Method not found: session/new"]);
-    // Nothing may be changed, and nothing was.
+    // Changes are not allowed, and nothing was changed.
     run(&["--allow", "reads", "work"], &[OFFICIAL_AGENT])
         .await
         .expect_code(0)
@@ -953,7 +953,7 @@ async fn ctrl_c_cancels_a_turn_of_the_official_agent() {
         .await;
     assert_eq!(last["result"], json!({"stopReason": "cancelled"}));
     assert_eq!(code, Some(130));
-    // It may not have come to write its process id; whoever did is gone.
+    // The command may not have written its process id. If it has, the process has exited.
     if project.file("pid").exists() && !project.read_file("pid").is_empty() {
         project.assert_command_ended();
     }

@@ -22,7 +22,7 @@ use crate::quote::quote;
 /// The agent that the user requests on the command line.
 #[derive(Debug, Clone, Default)]
 pub struct AgentSelector {
-    /// The agent's name.
+    /// The name of the requested agent, if the user has given one.
     pub name: Option<String>,
     /// The program and arguments of an agent that has no name. The command takes precedence over the name.
     pub command: Vec<String>,
@@ -67,7 +67,7 @@ pub struct AgentChoice {
 }
 
 impl AgentSelector {
-    /// Creates a selector for an agent with a name.
+    /// Creates a selector for the agent with the name `name`.
     #[must_use]
     pub fn with_name(name: &str) -> Self {
         Self {

@@ -14,11 +14,11 @@ use crate::quote::quote;
 /// Where an agent is configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentOrigin {
-    /// The user's configuration.
+    /// The agent is in the user's configuration.
     User,
-    /// The project's configuration.
+    /// The agent is in the project's configuration.
     Project,
-    /// The built-in list of well-known agents.
+    /// The agent is in the built-in list of well-known agents.
     WellKnown,
 }
 
@@ -38,7 +38,7 @@ impl AgentOrigin {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ListedAgent {
-    /// The agent's name.
+    /// The name with which to choose the agent.
     pub name: String,
     /// Where the agent is configured.
     pub origin: AgentOrigin,
@@ -113,7 +113,7 @@ impl ListedAgent {
 pub struct AgentList {
     /// The agents: first the user's, then the project's, and then the well-known ones.
     pub agents: Vec<ListedAgent>,
-    /// The project's agents.
+    /// The agents that the project defines, if any.
     pub project: Option<ProjectAgents>,
     /// Whether the user has allowed the project's agents.
     pub is_allowed: bool,
@@ -184,7 +184,7 @@ impl AgentList {
         })
     }
 
-    /// Returns the names of the usable agents.
+    /// Returns the names of the agents that can be started.
     #[must_use]
     pub fn usable_names(self) -> Vec<String> {
         let usable = self.usable().into_iter();

@@ -40,7 +40,7 @@ pub enum ConnectError {
         reason: String,
     },
     /// The server responded with an unexpected HTTP status.
-    #[error("the server answered {status}: {reason}")]
+    #[error("the server responded with {status}: {reason}")]
     Status {
         /// The HTTP status of the response.
         status: StatusCode,

@@ -147,7 +147,9 @@ impl ClientConnectionTask {
                     return Ok(opened.socket);
                 }
                 Err(ConnectError::Status { status, reason }) if status.is_client_error() => {
-                    return Err(lost(format!("the server answered {status}: {reason}")));
+                    return Err(lost(format!(
+                        "the server responded with {status}: {reason}"
+                    )));
                 }
                 Err(error @ (ConnectError::Unauthorized { .. } | ConnectError::Protocol(_))) => {
                     return Err(lost(error.to_string()));

@@ -12,7 +12,7 @@ rules! {
     FIRST = "initialize-first" Must "initialization" "A client initializes the connection before anything else.";
     AGAIN = "initialize-twice" Should "initialization" "A client initializes the connection only once.";
     AGREED = "version-not-agreed" Should "initialization" "A client that does not support the agent's protocol version closes the connection.";
-    EXISTS = "version-unknown" Should "initialization" "An agent responds to `initialize` with a protocol version that exists.";
+    EXISTS = "version-unknown" Should "initialization" "An agent responds to `initialize` with a protocol version that the specification defines.";
 }
 
 /// How far the initialization has got, for the rules about it.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::fault::{SchemaFault, SchemaFaultKind};
 use super::shapes::Schema;
 
-/// The direction of a message.
+/// The direction in which a message is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Direction {
     /// From the client to the agent.
@@ -59,23 +59,23 @@ impl fmt::Display for Direction {
 pub enum Envelope<'a> {
     /// A message with a method and an id.
     Request {
-        /// The id of the request.
+        /// The id of the request, as JSON.
         id: &'a Value,
         /// The name of the method.
         method: &'a str,
-        /// The params, if present.
+        /// The message's params, if present.
         params: Option<&'a Value>,
     },
     /// A message with a method and no id.
     Notification {
         /// The name of the method.
         method: &'a str,
-        /// The params, if present.
+        /// The message's params, if present.
         params: Option<&'a Value>,
     },
     /// A message with an id and no method.
     Response {
-        /// The id of the request.
+        /// The id of the request, as JSON.
         id: &'a Value,
         /// The `result`, or the `error`.
         result: Result<&'a Value, &'a Value>,

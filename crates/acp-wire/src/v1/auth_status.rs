@@ -6,7 +6,7 @@ record! {
 }
 
 record! {
-    /// The response to `auth/status`.
+    /// The response to `auth/status`, with the state and the accounts.
     pub struct AuthStatusResponse {
         /// Whether the client must authenticate first.
         required state: AuthState,

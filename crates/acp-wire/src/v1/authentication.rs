@@ -42,7 +42,7 @@ record! {
     /// An auth method for which the client runs the agent's program in a terminal. Exit code 0 means success. The
     /// method must not be passed to `authenticate`.
     pub secret AuthMethodTerminal {
-        /// The id of the auth method.
+        /// The id that distinguishes the auth method from others of the agent.
         required id: AuthMethodId,
         /// The name to show to the user.
         required name: String,
@@ -72,7 +72,7 @@ impl std::fmt::Debug for AuthMethodTerminal {
 record! {
     /// An auth method that the agent handles itself when it receives `authenticate`.
     pub struct AuthMethodAgent {
-        /// The id of the auth method.
+        /// The id that distinguishes the auth method from others of the agent.
         required id: AuthMethodId,
         /// The name to show to the user.
         required name: String,
@@ -90,7 +90,7 @@ record! {
 }
 
 record! {
-    /// The response to `authenticate`.
+    /// The response to `authenticate`: the client is logged in.
     pub struct AuthenticateResponse {}
 }
 
@@ -100,7 +100,7 @@ record! {
 }
 
 record! {
-    /// The response to `logout`.
+    /// The response to `logout`: the client is logged out.
     pub struct LogoutResponse {}
 }
 

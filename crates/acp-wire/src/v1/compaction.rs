@@ -23,11 +23,11 @@ record! {
 }
 
 record! {
-    /// A chunk of the summary.
+    /// An update with a chunk of a compaction's summary.
     pub struct CompactionSummaryChunk {
         /// The compaction whose summary the chunk is appended to.
         required compaction_id: CompactionId,
-        /// The content of the chunk.
+        /// The text or other content to append.
         required content: ContentBlock,
     }
 }

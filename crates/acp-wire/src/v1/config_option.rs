@@ -21,7 +21,7 @@ string_id! {
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub struct SessionConfigOption {
-    /// The id of the option.
+    /// The id with which to set the option.
     pub id: SessionConfigId,
     /// The name to show to the user.
     pub name: String,
@@ -111,7 +111,7 @@ pub struct SessionConfigSelect {
 }
 
 impl SessionConfigSelect {
-    /// Creates a select option.
+    /// Creates a select option from its current value and the possible values.
     pub fn new(
         current_value: impl Into<SessionConfigValueId>,
         options: Vec<SessionConfigSelectOption>,
@@ -186,7 +186,7 @@ impl<'de> Deserialize<'de> for SessionConfigSelectOptions {
 record! {
     /// A possible value of a select option.
     pub struct SessionConfigSelectOption {
-        /// The id of the value.
+        /// The id with which to select the value.
         required value: SessionConfigValueId,
         /// The name to show to the user.
         required name: String,
@@ -198,7 +198,7 @@ record! {
 record! {
     /// A group of values, shown under one heading.
     pub struct SessionConfigSelectGroup {
-        /// The id of the group.
+        /// The id of the group, unique in its option.
         required group: SessionConfigGroupId,
         /// The heading of the group.
         required name: String,

@@ -22,7 +22,7 @@ tagged! {
 }
 
 impl ContentBlock {
-    /// Creates a text block.
+    /// Creates a text block without annotations.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(TextContent::new(text))
     }
@@ -67,7 +67,7 @@ open_enum! {
     pub enum Role {
         /// The assistant, that is, the model.
         Assistant = "assistant",
-        /// The user.
+        /// The person at the client.
         User = "user",
     }
 }
@@ -83,7 +83,7 @@ record! {
 }
 
 record! {
-    /// An image with its data.
+    /// Image data with its media type.
     pub struct ImageContent {
         /// The data, encoded as base64.
         required data: String,
@@ -97,7 +97,7 @@ record! {
 }
 
 record! {
-    /// Audio with its data.
+    /// Audio data with its media type.
     pub struct AudioContent {
         /// The data, encoded as base64.
         required data: String,
@@ -113,7 +113,7 @@ record! {
     pub struct ResourceLink {
         /// The resource's name, such as a file name.
         required name: String,
-        /// The URI of the resource.
+        /// The URI that identifies the resource.
         required uri: String,
         /// The title to show to the user instead of the name.
         optional title: String,
@@ -132,7 +132,7 @@ record! {
 }
 
 record! {
-    /// An icon. Only in version 2.
+    /// An icon for a resource. Only in version 2.
     pub struct Icon {
         /// The URI of the icon's image file.
         required src: String,
@@ -148,17 +148,17 @@ record! {
 open_enum! {
     /// The theme that an icon is designed for.
     pub enum IconTheme {
-        /// A light theme.
+        /// The icon is for a light theme.
         Light = "light",
-        /// A dark theme.
+        /// The icon is for a dark theme.
         Dark = "dark",
     }
 }
 
 record! {
-    /// A resource with its contents.
+    /// A resource whose contents are part of the block.
     pub struct EmbeddedResource {
-        /// The contents of the resource.
+        /// The contents, as text or as binary data.
         required resource: EmbeddedResourceResource,
         /// Hints about how to use or show the content.
         optional annotations: Box<Annotations>,
@@ -196,7 +196,7 @@ impl Lenient for EmbeddedResourceResource {
 }
 
 record! {
-    /// The contents of a text resource.
+    /// The contents of a resource that is text.
     pub struct TextResourceContents {
         /// The resource's text.
         required text: String,
@@ -208,11 +208,11 @@ record! {
 }
 
 record! {
-    /// The contents of a binary resource.
+    /// The contents of a resource that is not text.
     pub struct BlobResourceContents {
         /// The data, encoded as base64.
         required blob: String,
-        /// The URI of the resource.
+        /// The URI that identifies the resource.
         required uri: String,
         /// The media type, such as `text/plain`.
         optional mime_type: String,

@@ -70,14 +70,14 @@ impl CreateElicitationRequest {
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub enum ElicitationMode {
-    /// With a form (`form`).
+    /// The user fills in a form (`form`).
     Form {
         /// The form's fields, as a JSON Schema.
         requested_schema: ElicitationSchema,
     },
     /// On a web page (`url`). The user must see the whole URL before it is opened.
     Url {
-        /// The id of the elicitation, for `elicitation/complete`.
+        /// The id with which `elicitation/complete` refers to the elicitation.
         elicitation_id: ElicitationId,
         /// The URL of the page.
         url: String,
@@ -93,14 +93,14 @@ pub enum ElicitationMode {
 pub enum ElicitationScope {
     /// A session, and optionally a tool call in it.
     Session {
-        /// The id of the session.
+        /// The session for which the input is requested.
         session_id: SessionId,
         /// The tool call that the input is for, if there is one.
         tool_call_id: Option<ToolCallId>,
     },
     /// A request that the client sent, such as `authenticate`.
     Request {
-        /// The id of the request.
+        /// The pending request that needs the input.
         request_id: RequestId,
     },
 }
@@ -210,7 +210,7 @@ record! {
         /// The type of the schema, which is always `object`.
         #[serde(rename = "type")]
         defaulted schema_type: ElicitationSchemaType,
-        /// The form's title.
+        /// The title of the form, to show to the user.
         optional title: String,
         /// A description to show to the user.
         optional description: String,
@@ -225,7 +225,7 @@ open_enum! {
     /// The type of a form's schema, which is always `object`.
     #[derive(Default)]
     pub enum ElicitationSchemaType {
-        /// An object. There is no other type.
+        /// The type `object`. There is no other type.
         #[default]
         Object = "object",
     }
@@ -262,7 +262,7 @@ record! {
         optional pattern: String,
         /// The format that the text must have, such as an email address.
         optional format: StringFormat,
-        /// The default value.
+        /// The value that the field starts with.
         optional default: String,
         /// The strings to choose from, at least one.
         #[serde(rename = "enum")]
@@ -277,13 +277,13 @@ record! {
 open_enum! {
     /// The format that the text in a field must have.
     pub enum StringFormat {
-        /// An email address.
+        /// The text must be an email address.
         Email = "email",
-        /// A URI.
+        /// The text must be a URI.
         Uri = "uri",
-        /// A date.
+        /// The text must be a date.
         Date = "date",
-        /// A date with a time.
+        /// The text must be a date with a time.
         DateTime = "date-time",
     }
 }
@@ -314,7 +314,7 @@ record! {
         /// The largest valid number.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_finite))]
         optional maximum: f64,
-        /// The default value.
+        /// The value that the field starts with.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_finite))]
         optional default: f64,
     }
@@ -331,7 +331,7 @@ record! {
         optional minimum: i64,
         /// The largest valid number.
         optional maximum: i64,
-        /// The default value.
+        /// The value that the field starts with.
         optional default: i64,
     }
 }
@@ -343,7 +343,7 @@ record! {
         optional title: String,
         /// A description to show to the user.
         optional description: String,
-        /// The default value.
+        /// The value that the field starts with.
         optional default: bool,
     }
 }
@@ -429,7 +429,7 @@ impl<'de> Deserialize<'de> for MultiSelectItems {
     }
 }
 
-/// The response to `elicitation/create`.
+/// The response to `elicitation/create`, with what the user did.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]

@@ -18,7 +18,7 @@ record! {
 }
 
 record! {
-    /// The response to `fs/read_text_file`.
+    /// The response to `fs/read_text_file`, with the text.
     pub struct ReadTextFileResponse {
         /// The text that was read.
         required content: String,
@@ -46,6 +46,6 @@ record! {
 }
 
 record! {
-    /// The response to `fs/write_text_file`.
+    /// The response to `fs/write_text_file`: the file was written.
     pub struct WriteTextFileResponse {}
 }

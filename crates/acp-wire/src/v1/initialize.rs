@@ -42,7 +42,7 @@ record! {
     pub struct InitializeRequest {
         /// The latest version that the client supports.
         required protocol_version: ProtocolVersion,
-        /// The client's capabilities.
+        /// What the client supports.
         defaulted client_capabilities: ClientCapabilities,
         /// The client's name and version.
         optional client_info: Implementation,
@@ -54,7 +54,7 @@ record! {
     pub struct InitializeResponse {
         /// The version that the connection uses from now on.
         required protocol_version: ProtocolVersion,
-        /// The agent's capabilities.
+        /// What the agent supports.
         defaulted agent_capabilities: AgentCapabilities,
         /// The auth methods that the agent offers.
         written_list auth_methods: AuthMethod,

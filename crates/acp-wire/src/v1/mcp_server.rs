@@ -22,7 +22,7 @@ fn read_stdio_with_type(tag: &str, object: &crate::RawObject) -> Option<McpServe
 }
 
 impl McpServer {
-    /// Returns the server's name.
+    /// Returns the server's name, or `None` for an unknown transport.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         match self {
@@ -58,7 +58,7 @@ record! {
     pub struct McpServerHttp {
         /// The name to show to the user.
         required name: String,
-        /// The URL of the server.
+        /// The URL at which to reach the server.
         required url: String,
         /// The headers to send with every request.
         required_list headers: HttpHeader,
@@ -70,7 +70,7 @@ record! {
     pub struct McpServerSse {
         /// The name to show to the user.
         required name: String,
-        /// The URL of the server.
+        /// The URL at which to reach the server.
         required url: String,
         /// The headers to send with every request.
         required_list headers: HttpHeader,

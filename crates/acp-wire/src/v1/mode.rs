@@ -13,7 +13,7 @@ string_id! {
 record! {
     /// The modes that a session can be in, and its current one.
     pub struct SessionModeState {
-        /// The id of the current mode.
+        /// The mode that the session is in now.
         required current_mode_id: SessionModeId,
         /// The modes to choose from.
         required_list available_modes: SessionMode,
@@ -23,7 +23,7 @@ record! {
 record! {
     /// A mode to choose from: what the agent may do without asking.
     pub struct SessionMode {
-        /// The id of the mode.
+        /// The id with which to switch to the mode.
         required id: SessionModeId,
         /// The name to show to the user.
         required name: String,
@@ -42,7 +42,7 @@ record! {
     }
 }
 
-/// The response to `session/set_mode`.
+/// The response to `session/set_mode`: the mode was switched.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]

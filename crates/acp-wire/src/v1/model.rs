@@ -11,7 +11,7 @@ string_id! {
 record! {
     /// The models that a session can use, and its current one.
     pub struct SessionModelState {
-        /// The id of the current model.
+        /// The model that the session uses now.
         required current_model_id: ModelId,
         /// The models to choose from.
         required_list available_models: ModelInfo,
@@ -21,7 +21,7 @@ record! {
 record! {
     /// A language model that the agent offers.
     pub struct ModelInfo {
-        /// The id of the model.
+        /// The id with which to switch to the model.
         required model_id: ModelId,
         /// The name to show to the user.
         required name: String,
@@ -41,6 +41,6 @@ record! {
 }
 
 record! {
-    /// The response to `session/set_model`.
+    /// The response to `session/set_model`: the model was switched.
     pub struct SetSessionModelResponse {}
 }

@@ -67,7 +67,7 @@ impl PermissionOptionKind {
 }
 
 record! {
-    /// The response to `session/request_permission`.
+    /// The response to `session/request_permission`, with the user's decision.
     pub struct RequestPermissionResponse {
         /// The option that the user selected, or `cancelled`.
         required outcome: RequestPermissionOutcome,

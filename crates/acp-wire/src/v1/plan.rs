@@ -89,11 +89,11 @@ impl TryFrom<RawPlanItems<PlanEntry>> for PlanItems {
 }
 
 record! {
-    /// A plan in a file.
+    /// A plan whose content is in a file.
     pub struct PlanFile {
-        /// The id of the plan.
+        /// The plan's id, unique in its session.
         required plan_id: PlanId,
-        /// The URI of the file.
+        /// The URI of the file that contains the plan.
         required uri: String,
     }
 }
@@ -101,7 +101,7 @@ record! {
 record! {
     /// A plan in Markdown.
     pub struct PlanMarkdown {
-        /// The id of the plan.
+        /// The plan's id, unique in its session.
         required plan_id: PlanId,
         /// The text of the plan, in Markdown.
         required content: String,

@@ -14,7 +14,7 @@ record! {
 }
 
 record! {
-    /// The response to `providers/list`.
+    /// The response to `providers/list`, with all providers and their settings.
     pub struct ListProvidersResponse {
         /// The providers that can be configured.
         required_list providers: ProviderInfo,
@@ -24,7 +24,7 @@ record! {
 record! {
     /// A model provider that can be configured, with its current configuration.
     pub struct ProviderInfo {
-        /// The id of the provider.
+        /// The id with which to configure the provider.
         required provider_id: ProviderId,
         /// The wire formats that the provider supports.
         required_list supported: LlmProtocol,
@@ -48,15 +48,15 @@ record! {
 open_enum! {
     /// A wire format for model requests.
     pub enum LlmProtocol {
-        /// Anthropic's format.
+        /// The format of Anthropic's API.
         Anthropic = "anthropic",
-        /// OpenAI's format.
+        /// The format of OpenAI's API.
         Openai = "openai",
-        /// Azure OpenAI's format.
+        /// The format of Azure OpenAI's API.
         Azure = "azure",
-        /// Google Vertex AI's format.
+        /// The format of Google Vertex AI.
         Vertex = "vertex",
-        /// AWS Bedrock's format.
+        /// The format of AWS Bedrock.
         Bedrock = "bedrock",
     }
 }
@@ -89,7 +89,7 @@ impl std::fmt::Debug for SetProviderRequest {
 }
 
 record! {
-    /// The response to `providers/set`.
+    /// The response to `providers/set`: the provider was configured.
     pub struct SetProviderResponse {}
 }
 
@@ -102,7 +102,7 @@ record! {
 }
 
 record! {
-    /// The response to `providers/disable`.
+    /// The response to `providers/disable`: the provider is disabled.
     pub struct DisableProviderResponse {}
 }
 

@@ -36,13 +36,13 @@ record! {
 }
 
 record! {
-    /// The response to `session/new`.
+    /// The response to `session/new`, with the session's id and settings.
     pub struct NewSessionResponse {
-        /// The id of the new session.
+        /// The id that the agent has given the new session.
         required session_id: SessionId,
         /// The session's modes, if the agent has any.
         optional modes: SessionModeState,
-        /// The session's config options.
+        /// All config options of the session, with their current values.
         optional_list config_options: SessionConfigOption,
         /// The session's models, if the agent offers a choice. Unstable: sent by agents that have no config option for
         /// the model.
@@ -68,11 +68,11 @@ record! {
 }
 
 record! {
-    /// The response to `session/load`.
+    /// The response to `session/load`, with the session's settings.
     pub struct LoadSessionResponse {
         /// The session's modes, if the agent has any.
         optional modes: SessionModeState,
-        /// The session's config options.
+        /// All config options of the session, with their current values.
         optional_list config_options: SessionConfigOption,
         /// The session's models, if the agent offers a choice. Unstable: sent by agents that have no config option for
         /// the model.
@@ -98,11 +98,11 @@ record! {
 }
 
 record! {
-    /// The response to `session/resume`.
+    /// The response to `session/resume`, with the session's settings.
     pub struct ResumeSessionResponse {
         /// The session's modes, if the agent has any.
         optional modes: SessionModeState,
-        /// The session's config options.
+        /// All config options of the session, with their current values.
         optional_list config_options: SessionConfigOption,
         /// The session's models, if the agent offers a choice. Unstable: sent by agents that have no config option for
         /// the model.
@@ -129,13 +129,13 @@ record! {
 }
 
 record! {
-    /// The response to `session/fork`.
+    /// The response to `session/fork`, with the new session's id and settings.
     pub struct ForkSessionResponse {
-        /// The id of the new session.
+        /// The id that the agent has given the new session.
         required session_id: SessionId,
         /// The session's modes, if the agent has any.
         optional modes: SessionModeState,
-        /// The session's config options.
+        /// All config options of the session, with their current values.
         optional_list config_options: SessionConfigOption,
         /// The session's models, if the agent offers a choice. Unstable: sent by agents that have no config option for
         /// the model.
@@ -168,7 +168,7 @@ record! {
 record! {
     /// An entry in a list of sessions.
     pub struct SessionInfo {
-        /// The id of the session.
+        /// The id with which to open the session.
         required session_id: SessionId,
         /// The session's working directory, as an absolute path.
         required cwd: String,
@@ -193,7 +193,7 @@ record! {
 }
 
 record! {
-    /// The response to `session/delete`.
+    /// The response to `session/delete`: the session was deleted.
     pub struct DeleteSessionResponse {}
 }
 
@@ -209,7 +209,7 @@ record! {
 }
 
 record! {
-    /// The response to `session/set_title`.
+    /// The response to `session/set_title`, with the title as stored.
     pub struct SetSessionTitleResponse {
         /// The title as stored. The agent may have trimmed or truncated it.
         required title: String,
@@ -225,7 +225,7 @@ record! {
 }
 
 record! {
-    /// The response to `session/close`.
+    /// The response to `session/close`: the session was closed.
     pub struct CloseSessionResponse {}
 }
 

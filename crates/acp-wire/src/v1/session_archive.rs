@@ -12,7 +12,7 @@ record! {
 }
 
 record! {
-    /// The response to `session/archive`.
+    /// The response to `session/archive`: the session is archived.
     pub struct ArchiveSessionResponse {}
 }
 
@@ -25,7 +25,7 @@ record! {
 }
 
 record! {
-    /// The response to `session/unarchive`.
+    /// The response to `session/unarchive`: the session is listed again.
     pub struct UnarchiveSessionResponse {}
 }
 

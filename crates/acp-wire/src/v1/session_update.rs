@@ -42,7 +42,7 @@ tagged! {
         SessionInfoUpdate(Box<SessionInfoUpdate>) = "session_info_update",
         /// The use of the context window, and the cost so far.
         UsageUpdate(Box<UsageUpdate>) = "usage_update",
-        /// One of several plans. Unstable; the client must support `plan`.
+        /// A new or changed plan, one of several. Unstable; the client must support `plan`.
         PlanUpdate(PlanUpdate) = "plan_update",
         /// The removal of a plan. Unstable; the client must support `plan`.
         PlanRemoved(PlanRemoved) = "plan_removed",
@@ -64,7 +64,7 @@ tagged! {
 record! {
     /// A chunk of a message.
     pub struct ContentChunk {
-        /// The content of the chunk.
+        /// The text or other content to append.
         required content: ContentBlock,
         /// The id of the message that the chunk belongs to.
         optional message_id: MessageId,

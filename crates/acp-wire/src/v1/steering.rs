@@ -15,7 +15,7 @@ record! {
 }
 
 record! {
-    /// The response to `_session/steering`.
+    /// The response to `_session/steering`, with what happened to the message.
     pub struct SteerResponse {
         /// What happened to the message.
         required outcome: SteeringOutcome,

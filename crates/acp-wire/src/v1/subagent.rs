@@ -7,7 +7,7 @@ record! {
     /// A new subagent of the session that the update is for, or a change to one. Updates and requests of the subagent
     /// have the id of its own session.
     pub patch SubagentUpdate {
-        /// The id of the subagent's session.
+        /// The subagent's own session.
         required session_id: SessionId,
         /// A short description of the subagent's task, to show to the user.
         clearable title: String,
@@ -60,7 +60,7 @@ record! {
     pub struct SessionMessageChunk {
         /// The id of the message in this session.
         required message_id: MessageId,
-        /// The content of the chunk.
+        /// The text or other content to append.
         required content: ContentBlock,
     }
 }

@@ -45,9 +45,9 @@ impl std::fmt::Debug for EnvVariable {
 }
 
 record! {
-    /// The response to `terminal/create`.
+    /// The response to `terminal/create`, with the terminal's id.
     pub struct CreateTerminalResponse {
-        /// The id of the new terminal.
+        /// The id that the client has given the new terminal.
         required terminal_id: TerminalId,
     }
 }
@@ -63,7 +63,7 @@ record! {
 }
 
 record! {
-    /// The response to `terminal/output`.
+    /// The response to `terminal/output`, with the output and the exit status.
     pub struct TerminalOutputResponse {
         /// The output that is still stored.
         required output: String,
@@ -95,7 +95,7 @@ record! {
 }
 
 record! {
-    /// The response to `terminal/release`.
+    /// The response to `terminal/release`: the terminal was freed.
     pub struct ReleaseTerminalResponse {}
 }
 
@@ -110,7 +110,7 @@ record! {
 }
 
 record! {
-    /// The response to `terminal/kill`.
+    /// The response to `terminal/kill`: the command was killed.
     pub struct KillTerminalResponse {}
 }
 

@@ -11,7 +11,7 @@ string_id! {
 record! {
     /// A use of a tool by the agent, as first reported.
     pub struct ToolCall {
-        /// The id of the tool call.
+        /// The id of the new tool call, unique in its session.
         required tool_call_id: ToolCallId,
         /// The title to show to the user.
         tolerant title: String,
@@ -103,7 +103,7 @@ open_enum! {
 tagged! {
     /// A part of what a tool call shows: a content block, a change to a file, or a terminal.
     pub enum ToolCallContent by "type" {
-        /// A content block.
+        /// Text, an image or other content.
         Content(Content) = "content",
         /// A change to a file.
         Diff(Diff) = "diff",

@@ -16,7 +16,7 @@ record! {
     /// An auth method for which the client runs the agent's program in a terminal. Exit code 0 means success. The
     /// method must not be passed to `auth/login`.
     pub struct AuthMethodTerminal {
-        /// The id of the auth method.
+        /// The id that distinguishes the auth method from others of the agent.
         required method_id: AuthMethodId,
         /// The name to show to the user.
         required name: String,
@@ -32,7 +32,7 @@ record! {
 record! {
     /// An auth method that the agent handles itself when it receives `auth/login`.
     pub struct AuthMethodAgent {
-        /// The id of the auth method.
+        /// The id that distinguishes the auth method from others of the agent.
         required method_id: AuthMethodId,
         /// The name to show to the user.
         required name: String,
@@ -51,7 +51,7 @@ record! {
 }
 
 record! {
-    /// The response to `auth/login`.
+    /// The response to `auth/login`: the client is logged in.
     pub struct LoginAuthResponse {}
 }
 
@@ -61,7 +61,7 @@ record! {
 }
 
 record! {
-    /// The response to `auth/logout`.
+    /// The response to `auth/logout`: the client is logged out.
     pub struct LogoutAuthResponse {}
 }
 

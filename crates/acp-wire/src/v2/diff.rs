@@ -13,15 +13,15 @@ record! {
 tagged! {
     /// What happened to one file.
     pub enum DiffChange by "operation" {
-        /// A new file.
+        /// The file was added.
         Add(DiffPathChange) = "add",
-        /// A deleted file.
+        /// The file was deleted.
         Delete(DiffPathChange) = "delete",
-        /// A file with new content.
+        /// The content of the file was changed.
         Modify(DiffPathChange) = "modify",
-        /// A moved file, whose content may have changed, too.
+        /// The file was moved, and its content may also have changed.
         Move(DiffPathPairChange) = "move",
-        /// A copied file.
+        /// The file was copied.
         Copy(DiffPathPairChange) = "copy",
     }
 }

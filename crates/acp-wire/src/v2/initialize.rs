@@ -12,7 +12,7 @@ record! {
         required protocol_version: ProtocolVersion,
         /// The client's name and version.
         tolerant info: Implementation,
-        /// The client's capabilities.
+        /// What the client supports.
         defaulted capabilities: ClientCapabilities,
     }
 }
@@ -24,7 +24,7 @@ record! {
         required protocol_version: ProtocolVersion,
         /// The agent's name and version.
         tolerant info: Implementation,
-        /// The agent's capabilities.
+        /// What the agent supports.
         defaulted capabilities: AgentCapabilities,
         /// The auth methods that the agent offers. An agent with any auth method supports `auth/login` and
         /// `auth/logout`.

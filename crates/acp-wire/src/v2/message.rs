@@ -18,7 +18,7 @@ record! {
     pub struct ContentChunk {
         /// The id of the message that the chunk belongs to.
         required message_id: MessageId,
-        /// The content of the chunk.
+        /// The text or other content to append.
         required content: ContentBlock,
     }
 }

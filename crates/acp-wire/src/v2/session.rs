@@ -18,11 +18,11 @@ record! {
 }
 
 record! {
-    /// The response to `session/new`.
+    /// The response to `session/new`, with the session's id and settings.
     pub struct NewSessionResponse {
-        /// The id of the new session.
+        /// The id that the agent has given the new session.
         required session_id: SessionId,
-        /// The session's config options.
+        /// All config options of the session, with their current values.
         list config_options: SessionConfigOption,
         /// The session's slash commands. Not in the draft of August 2026.
         list available_commands: AvailableCommand,
@@ -71,9 +71,9 @@ impl ReplayFrom {
 }
 
 record! {
-    /// The response to `session/resume`.
+    /// The response to `session/resume`, with the session's settings.
     pub struct ResumeSessionResponse {
-        /// The session's config options.
+        /// All config options of the session, with their current values.
         list config_options: SessionConfigOption,
         /// The session's slash commands. Not in the draft of August 2026.
         list available_commands: AvailableCommand,
@@ -99,11 +99,11 @@ record! {
 }
 
 record! {
-    /// The response to `session/fork`.
+    /// The response to `session/fork`, with the new session's id and settings.
     pub struct ForkSessionResponse {
-        /// The id of the new session.
+        /// The id that the agent has given the new session.
         required session_id: SessionId,
-        /// The session's config options.
+        /// All config options of the session, with their current values.
         list config_options: SessionConfigOption,
         /// The session's slash commands. Not in the draft of August 2026.
         list available_commands: AvailableCommand,

@@ -192,7 +192,7 @@ impl Session {
         }))
     }
 
-    /// Sets the agent's state for this session.
+    /// Stores a reference to the agent's state for this session.
     pub(super) fn set_state<A: Agent>(&self, state: &Arc<A::State>) {
         let state: Arc<dyn Any + Send + Sync> = Arc::<A::State>::clone(state);
         // Each session is opened once.
@@ -316,7 +316,7 @@ impl Session {
         }
     }
 
-    /// Returns a new message id.
+    /// Generates a message id that is new in the session.
     pub(crate) fn new_message_id(&self) -> MessageId {
         self.lock_state().next_message_id(&self.0.opening_id)
     }

@@ -109,7 +109,7 @@ impl ToolCallHandle {
         Self { session, id }
     }
 
-    /// Returns the id of the tool call.
+    /// Returns the id of the tool call, unique in its session.
     #[must_use]
     pub fn id(&self) -> &ToolCallId {
         &self.id
@@ -121,7 +121,7 @@ impl ToolCallHandle {
         ToolCallUpdate::new(&self.id)
     }
 
-    /// Sends an update of the tool call.
+    /// Sends any update of the tool call, such as a new title.
     ///
     /// # Errors
     /// The connection has ended.

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Prompt {
-    /// The content blocks, in order.
+    /// The user's message, as content blocks in order.
     pub content: Vec<ContentBlock>,
     /// Custom data from the client (`_meta`).
     pub meta: Option<Meta>,

@@ -68,9 +68,9 @@ pub(crate) type BridgeNoiseHandler = Box<dyn FnMut(&str) + Send>;
 /// The side of a bridge that a line comes from: the client or the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BridgeSide {
-    /// The client's side.
+    /// The connection to the client.
     Client,
-    /// The agent's side.
+    /// The connection to the agent.
     Agent,
 }
 

@@ -93,7 +93,7 @@ struct V1ToV2Session {
     current_message: Option<(String, String)>,
     /// The titles of the session's tool calls.
     titles: LruMap<String, 512>,
-    /// The terminals that the client knows.
+    /// The ids of the terminals that the client knows.
     terminals: LruMap<(), 512>,
     /// Whether the agent is sending a replay that the client did not request. The updates of the replay are dropped.
     hides_replay: bool,

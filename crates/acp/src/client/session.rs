@@ -39,7 +39,7 @@ impl ClientSession {
         Self { agent, id, thread }
     }
 
-    /// Returns the id of the session.
+    /// Returns the id that the agent has given the session.
     #[must_use]
     pub fn id(&self) -> &SessionId {
         &self.id
@@ -403,7 +403,7 @@ pub struct PromptContent {
 }
 
 impl PromptContent {
-    /// Creates a prompt from content blocks.
+    /// Creates a prompt from content blocks, without custom data.
     #[must_use]
     pub fn new(content: Vec<ContentBlock>) -> Self {
         Self {

@@ -52,7 +52,7 @@ pub struct ObservedChange {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ObservedEvent {
-    /// A turn has ended.
+    /// A turn has ended, with this result.
     TurnEnded(TurnResult),
     /// The agent has requested permission.
     PermissionRequested(RequestId, Box<PermissionRequest>),
@@ -187,7 +187,7 @@ impl Observer {
         })
     }
 
-    /// Changes the thread of a session with `change`.
+    /// Applies `change` to the thread of a session, and returns the observed change.
     fn change_thread(
         &mut self,
         session_id: SessionId,

@@ -11,7 +11,7 @@ use crate::memory::weight;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ThreadCompaction {
-    /// The id of the compaction.
+    /// The id of the compaction, unique in its session.
     pub id: CompactionId,
     /// How far the compaction has got.
     pub status: CompactionStatus,

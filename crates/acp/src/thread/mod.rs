@@ -104,9 +104,9 @@ pub struct Item {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum ItemKind {
-    /// A message from the user.
+    /// A message that the user has sent.
     User(ThreadMessage),
-    /// A message from the agent.
+    /// A message that the agent has sent to the user.
     Agent(ThreadMessage),
     /// A thought from the agent.
     Thought(ThreadMessage),
@@ -118,14 +118,14 @@ pub enum ItemKind {
     Compaction(ThreadCompaction),
     /// A subagent, with its own thread.
     Subagent(Box<ThreadSubagent>),
-    /// A message from one session to another.
+    /// A message from one session to another, such as between an agent and its subagent.
     SessionMessage(ThreadSessionMessage),
     /// An update of an unknown type, as received.
     Unknown(RawObject),
 }
 
 impl Thread {
-    /// Creates an empty thread.
+    /// Creates an empty thread with the default size limit.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

@@ -15,7 +15,7 @@ pub const ONLY_PLAN_ID: &str = "plan";
 pub struct ThreadPlan {
     /// The id of the plan, which is [`ONLY_PLAN_ID`] if the agent has only one.
     pub id: PlanId,
-    /// The content of the plan.
+    /// The plan's steps, file or Markdown text.
     pub content: PlanContent,
     /// The thread's revision when this plan last changed.
     pub revision: u64,

@@ -14,7 +14,7 @@ use crate::update::ToolCallPatch;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ThreadToolCall {
-    /// The id of the tool call.
+    /// The id of the tool call, unique in its session.
     pub id: ToolCallId,
     /// The name of the tool, for programs, if the agent reports it.
     pub name: Option<String>,

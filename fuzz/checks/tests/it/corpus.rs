@@ -1,13 +1,13 @@
-//! Runs the checks on the corpus: the bytes in `fuzz/corpus/` and `fuzz/regressions/`.
+//! Runs the checks on the corpus: the files in `fuzz/corpus/` and `fuzz/regressions/`.
 //!
-//! How the fuzzers themselves are run: `fuzz/README.md`.
+//! `fuzz/README.md` describes how to run the fuzzers themselves.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether something has panicked, even in a task, where nobody would notice.
+/// Whether any thread or task has panicked. A panic in a task would go unnoticed.
 static HAS_PANICKED: AtomicBool = AtomicBool::new(false);
 
 /// Returns the files of a fuzz target.
@@ -16,7 +16,7 @@ fn corpus_files(target: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for folder in ["corpus", "regressions"] {
         let folder = fuzz.join(folder).join(target);
-        // There may be no regressions.
+        // Some targets have no regressions.
         let Ok(entries) = fs::read_dir(&folder) else {
             continue;
         };
@@ -35,7 +35,7 @@ fn replay_corpus(target: &str, check: fn(&[u8])) {
         let checked = catch_unwind(AssertUnwindSafe(|| check(&bytes)));
         assert!(
             checked.is_ok() && !HAS_PANICKED.load(Ordering::Relaxed),
-            "{}: see what is said above",
+            "{}: the check panicked; see the message above",
             file.display()
         );
     }

@@ -1,11 +1,11 @@
 //! An agent on stdin and stdout that is built on the official Rust SDK and speaks the draft of version 2.
 //!
-//! Its prompts are those of `official-agent`, but for what version 2 does not have: it reads and writes
-//! files and runs commands itself, and shows them. See `turn.rs` for all of them.
+//! It accepts the prompts of `official-agent`, except that it reads and writes files and runs commands itself, because
+//! version 2 has no methods for them. `turn.rs` lists all prompts.
 //!
-//! `--auth` opens sessions only after `auth/login`: by `key`, which asks for nothing, or by `form`, which
-//! asks the person. `--store FILE` keeps the sessions there, so that another process can list, resume and
-//! delete them.
+//! With `--auth`, it opens sessions only after `auth/login`. The auth method `key` needs no input, and `form` requests
+//! input from the user. With `--store FILE`, it stores sessions in the file, so that another process can list, resume
+//! and delete them.
 
 mod sessions;
 mod turn;
@@ -69,7 +69,8 @@ async fn main() -> Result<()> {
                         connection: ConnectionTo<Client>| {
                 let sessions = Arc::clone(&login);
                 let peer = connection.clone();
-                // Handlers run where messages are read: one that asks the client must not wait there.
+                // Handlers run in the task that reads messages, so a handler that sends a request must not wait for the
+                // response there.
                 connection.spawn(async move {
                     let done = log_in(&request, responder.id(), &peer).await;
                     let done = done.map(|()| {
@@ -116,7 +117,7 @@ async fn main() -> Result<()> {
                     _ => Vec::new(),
                 };
                 let options = resume.open(&id, request.cwd.into_inner(), stored.history);
-                // After the past comes the present, and after both the answer.
+                // Send the replay first, then the current state, and then the response.
                 let present = StateUpdate::Idle(schema::IdleStateUpdate::new());
                 let present = schema::SessionUpdate::StateUpdate(present);
                 for update in replayed.into_iter().chain([present]) {
@@ -175,7 +176,7 @@ async fn main() -> Result<()> {
                 };
                 let withdrawn = responder.cancellation();
                 connection.spawn(async move {
-                    // While another turn of the session runs, the prompt is held.
+                    // While another turn of the session is running, the prompt is queued.
                     let turn = tokio::select! {
                         turn = waiting => turn,
                         () = withdrawn.cancelled() => None,
@@ -202,7 +203,7 @@ async fn main() -> Result<()> {
         )
         .on_receive_notification(
             async move |told: QuestionNotification, connection: ConnectionTo<Client>| {
-                // Told back, so that whoever told can see that it arrived.
+                // Send it back, so that the sender can see that it has arrived.
                 connection.send_notification(QuestionNotification {
                     what: format!("the official agent was told {}", told.what),
                 })
@@ -247,7 +248,7 @@ async fn log_in(
     match &*request.method_id.0 {
         "key" => Ok(()),
         "form" => {
-            // There is no session yet: it belongs to the request.
+            // There is no session yet, so the form belongs to the request.
             let form =
                 ElicitationFormMode::new(ElicitationRequestScope::new(id.clone()), loudness());
             let asked = CreateElicitationRequest::new(

@@ -1,4 +1,4 @@
-//! Open sessions and stored ones.
+//! The open and the stored sessions.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ pub(crate) struct OfficialV2Session {
     pub(crate) id_count: usize,
     /// The number of cancels so far. Each one cancels all turns that are running or waiting.
     pub(crate) cancel_count: watch::Sender<u64>,
-    /// Locked while a turn runs, so that turns run one after the other.
+    /// A lock that the running turn holds, so that turns run one after another.
     pub(crate) turn_lock: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -62,7 +62,7 @@ impl OfficialV2Settings {
     }
 }
 
-/// A session as it is stored.
+/// A session in the form in which it is stored.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct OfficialV2Stored {
     pub(crate) cwd: PathBuf,
@@ -93,7 +93,7 @@ impl OfficialV2Sessions {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls a function with an open session.
+    /// Passes an open session to a function, and returns the result.
     pub(crate) fn with_session<T>(
         &self,
         id: &SessionId,
@@ -126,7 +126,7 @@ impl OfficialV2Sessions {
         let session = OfficialV2Session {
             cwd,
             settings,
-            // Those before this process had no more.
+            // Earlier processes have generated at most this many ids.
             id_count: history.len(),
             history,
             title: None,

@@ -1,20 +1,20 @@
 //! A turn of a session, from the prompt to the state `idle`.
 //!
-//! The first word of the prompt says what happens:
+//! The first word of the prompt determines what happens:
 //!
-//! | prompt                         | what happens                                                        |
-//! |--------------------------------|---------------------------------------------------------------------|
-//! | `work`                         | a whole turn: reads `note.txt`, rewrites it, runs two commands      |
-//! | `wait`                         | says `waiting` and goes on until it is cancelled                    |
-//! | `wait-permission`              | asks for permission, and says what became of the question           |
-//! | `wait-command`                 | runs a command that does not end, until it is cancelled             |
-//! | `ask-command`                  | asks whether a command may be run, without a tool call              |
-//! | `ask-person`, `ask-web`        | asks the person by a form or on a web page, and says the answer     |
-//! | `ask-extension`                | `_interop/told` and `_interop/ask` to the client                    |
-//! | `ask-unknown`, `ask-withdraw`  | asks for what cannot be had, or takes the question back             |
-//! | `settings`, `content`          | says what is set, or which kinds of content the prompt has          |
-//! | `refuse`, `max-tokens`, `fail` | ends the turn like that                                             |
-//! | anything else                  | is said back                                                        |
+//! | prompt                         | what happens                                                    |
+//! |--------------------------------|-----------------------------------------------------------------|
+//! | `work`                         | a whole turn: reads `note.txt`, rewrites it, runs two commands  |
+//! | `wait`                         | sends `waiting` and continues until it is cancelled             |
+//! | `wait-permission`              | requests permission, and sends the outcome as text              |
+//! | `wait-command`                 | runs a command that does not exit, until it is cancelled        |
+//! | `ask-command`                  | requests permission for a command, without a tool call          |
+//! | `ask-person`, `ask-web`        | requests input by a form or on a web page, and sends it as text |
+//! | `ask-extension`                | sends `_interop/told` and `_interop/ask` to the client          |
+//! | `ask-unknown`, `ask-withdraw`  | sends a request that fails, or cancels its own request          |
+//! | `settings`, `content`          | sends the config options, or the types of content in the prompt |
+//! | `refuse`, `max-tokens`, `fail` | ends the turn in the way that the prompt names                  |
+//! | anything else                  | is repeated                                                     |
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -49,14 +49,14 @@ pub(crate) struct OfficialV2Turn {
     turn_guard: OwnedMutexGuard<()>,
 }
 
-/// Returns the form that asks for a number.
+/// Returns the schema of a form that asks for a number.
 pub(crate) fn loudness() -> ElicitationSchema {
     let number = IntegerPropertySchema::new().minimum(0).maximum(11);
     ElicitationSchema::new().property("loudness", number, true)
 }
 
 impl OfficialV2Turn {
-    /// Waits until this turn can run. Returns `None` if it is cancelled before, or if the session is not open.
+    /// Waits until this turn can run. Returns `None` if the turn is cancelled first, or if the session is not open.
     pub(crate) fn wait(
         sessions: &Arc<OfficialV2Sessions>,
         id: &SessionId,
@@ -127,7 +127,7 @@ impl OfficialV2Turn {
         self.update(SessionUpdate::ToolCallUpdate(call))
     }
 
-    /// Sends a new message with all of its text.
+    /// Sends a new message as a whole.
     pub(crate) fn say_whole(&mut self, text: &str) -> Result<()> {
         self.message = self.new_id("message").into();
         let whole = AgentMessage::new(self.message.clone()).content(vec![ContentBlock::from(text)]);
@@ -150,7 +150,7 @@ impl OfficialV2Turn {
     }
 
     pub(crate) async fn cancelled(&self) {
-        // The sender goes with the session, which is cancelled first.
+        // The sender is dropped with the session, which is cancelled first.
         let _ = self.cancel_count.clone().changed().await;
     }
 
@@ -158,7 +158,7 @@ impl OfficialV2Turn {
         let said = UserMessage::new(message).content(prompt.clone());
         self.update(SessionUpdate::UserMessage(said))?;
         self.send_running()?;
-        // The prompt has been taken: a failure ends the turn, not the request.
+        // The prompt has been accepted, so a failure ends the turn and not the request.
         let reason = self
             .run_prompt(&prompt)
             .await
@@ -178,7 +178,7 @@ impl OfficialV2Turn {
         self.peer.send_request(request).block_task().await
     }
 
-    /// Sends a request to the user. Nothing else happens until the response.
+    /// Sends a request to the user. The turn does nothing else until the response arrives.
     async fn ask_user<R: JsonRpcRequest>(&self, request: R) -> Result<R::Response>
     where
         R::Response: Send,

@@ -46,7 +46,7 @@ impl OfficialV2Turn {
                 .locations(locations.clone()),
         )?;
         let old = std::fs::read_to_string(&path).map_err(Error::into_internal_error)?;
-        // Content in pieces, then the rest of the call.
+        // Send the content in pieces, and then the rest of the call.
         for line in old.split_inclusive('\n') {
             let content = Content::new(ContentBlock::from(line));
             let chunk = ToolCallContentChunk::new("read", ToolCallContent::Content(content.into()));
@@ -93,7 +93,7 @@ impl OfficialV2Turn {
         self.send_settings()?;
         let title = SessionInfoUpdate::new().title("A loud note");
         self.update(SessionUpdate::SessionInfoUpdate(title))?;
-        // What comes after is a message of its own; it is sent whole, then added to.
+        // The next text is a separate message. Send it as a whole, and then append to it.
         self.say_whole("Do")?;
         self.say("ne.")?;
         Ok(StopReason::EndTurn)
@@ -143,7 +143,7 @@ impl OfficialV2Turn {
             child.kill().await?;
             child.wait().await
         };
-        // What was printed last is there when the end is told.
+        // The last output is sent before the exit status.
         let (status, read) = tokio::join!(ending, reading);
         read?;
         let status = status.map_err(Error::into_internal_error)?;

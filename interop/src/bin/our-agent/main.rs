@@ -1,8 +1,7 @@
 //! The counterpart of `official-agent` and `official-agent-v2` on our library. It does the same for the same prompts.
 //!
-//! `--auth` opens sessions only after `authenticate`. Every session id that begins with `old-` can be
-//! loaded, and has a past; two of them are listed. With `--protocol 2` it speaks the draft of version 2,
-//! too, with clients that do.
+//! With `--auth`, it opens sessions only after `authenticate`. Every session whose id starts with `old-` can be loaded
+//! and has a history. Two of these sessions are listed. With `--protocol 2`, it also speaks the draft of version 2.
 
 mod work;
 mod work_v2;
@@ -75,7 +74,7 @@ impl Agent for OurAgent {
     }
 
     async fn session_opened(&self, (): &(), session: Session) {
-        // A client that is gone needs no commands.
+        // An error means that the client is gone, which then needs no commands.
         let _ = session
             .set_commands(vec![AvailableCommand::new("work", "Do one of everything")])
             .await;
@@ -138,7 +137,7 @@ impl Agent for OurAgent {
         request: ExtensionRequest,
     ) -> Result<Box<RawValue>> {
         if request.method() == "_interop/wait" {
-            // Until whoever asks takes it back.
+            // Wait until the sender cancels the request.
             return std::future::pending().await;
         }
         if request.method() != "_interop/ask" {
@@ -158,7 +157,7 @@ impl Agent for OurAgent {
         let method = notification.method();
         let told = parse_params::<interop::QuestionNotification>(notification.params());
         if let ("_interop/told", Ok(told)) = (method, told) {
-            // Told back, so that whoever told can see that it arrived.
+            // Send it back, so that the sender can see that it has arrived.
             let told = interop::QuestionNotification {
                 what: format!("our agent was told {}", told.what),
             };
@@ -203,7 +202,7 @@ impl Agent for OurAgent {
                         .content(vec![terminal.as_content()]),
                 )
                 .await?;
-                // Cancelling drops all of this, and the terminal is released.
+                // Cancelling drops this future, which releases the terminal.
                 terminal.wait_for_exit().await?;
                 Ok(StopReason::EndTurn)
             }
@@ -394,7 +393,7 @@ impl Authentication for OurAgent {
     }
 }
 
-/// Returns an error unless this is one of the sessions that have a history.
+/// Returns an error unless the session is one of those that have a history.
 fn require_old(session: &SessionId) -> Result<()> {
     match session.as_str().starts_with("old-") {
         true => Ok(()),
@@ -420,7 +419,7 @@ fn speaks_v2(turn: &Turn) -> bool {
     turn.client().version() == ProtocolVersion::V2
 }
 
-/// Returns the form that asks for a number.
+/// Returns the schema of a form that asks for a number.
 fn loudness_form() -> ElicitationSchema {
     let number = IntegerPropertySchema::new().minimum(0).maximum(11);
     let number = ElicitationPropertySchema::Integer(number);
@@ -435,7 +434,7 @@ async fn send_error<T>(turn: &Turn, answer: Result<T>) -> Result<StopReason> {
     Ok(StopReason::EndTurn)
 }
 
-/// Returns all config options. The mode is one of them, since version 1 has it in a field of its own as well.
+/// Returns all config options. They include the mode, which version 1 clients also get as session modes.
 fn config_options(mode: &str) -> Vec<SessionConfigOption> {
     let value = |id: &str, name: &str| SessionConfigSelectOption::new(id, name);
     let modes = vec![value("ask", "Ask"), value("code", "Code")];

@@ -36,7 +36,7 @@ pub(crate) async fn run_work(turn: &Turn) -> Result<StopReason> {
         .locations(locations.clone());
     let call = turn.report_tool_call(call).await?;
     let old = std::fs::read_to_string(&file).map_err(|e| Error::internal(e.to_string()))?;
-    // Content in pieces, then the rest of the call.
+    // Send the content in pieces, and then the rest of the call.
     for line in old.split_inclusive('\n') {
         let content = acp::v1::ContentBlock::text(line);
         let content = v2::ToolCallContent::Content(acp::v1::Content::new(content));
@@ -79,7 +79,7 @@ pub(crate) async fn run_work(turn: &Turn) -> Result<StopReason> {
     turn.report_usage(usage).await?;
     turn.set_config_options(config_options("code")).await?;
     turn.set_title("A loud note").await?;
-    // A message of its own, whole, then added to.
+    // Send a separate message as a whole, and then append to it.
     let whole = v2::Message::new("whole").content(vec!["Do".into()]);
     turn.send_update(v2::SessionUpdate::AgentMessage(whole))
         .await?;
@@ -125,7 +125,7 @@ async fn run_command(turn: &Turn, id: &str, title: &str, script: &str, kill: boo
             if read == 0 {
                 break;
             }
-            // Byte by byte: no character arrives in one piece unless it is one byte long.
+            // Send the output byte by byte, so that longer characters are split.
             for byte in buffer.iter().take(read) {
                 terminal.append_output(std::slice::from_ref(byte)).await?;
             }

@@ -1,4 +1,4 @@
-//! Runs peers, and describes what happened in a few words.
+//! Runs peers, and outlines what happened.
 
 mod person;
 pub(crate) mod typescript;
@@ -78,10 +78,10 @@ pub(crate) fn work_updates() -> Vec<&'static str> {
         .collect()
 }
 
-/// The time limit for anything that must happen.
+/// The maximum time to wait for anything that must happen.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Waits for something that must happen.
+/// Waits for `work`, which must finish in time.
 #[track_caller]
 pub(crate) fn with_timeout<T>(
     what: &str,
@@ -90,7 +90,7 @@ pub(crate) fn with_timeout<T>(
     with_time_limit(TIMEOUT, what, work)
 }
 
-/// Like [`with_timeout`], with the given time limit.
+/// Waits like [`with_timeout`], with the given time limit.
 #[track_caller]
 fn with_time_limit<T>(
     patience: Duration,
@@ -124,8 +124,7 @@ impl InteropProject {
         self.path().join(name)
     }
 
-    /// Returns the directory in which programs store state, so that they do not use that of the user who runs the
-    /// tests.
+    /// Returns the state directory for programs, so that they do not use the state of the user who runs the tests.
     pub(crate) fn state_directory(&self) -> PathBuf {
         self.file(".state")
     }
@@ -138,7 +137,7 @@ impl InteropProject {
         std::fs::read_to_string(self.file(name)).unwrap()
     }
 
-    /// Requires that the command whose process id is in the file `pid` exits. It may take a moment to do so.
+    /// Requires that the command whose process id is in the file `pid` exits, possibly after a moment.
     #[track_caller]
     pub(crate) fn assert_command_ended(&self) {
         let pid = self.read_file("pid").trim().parse().unwrap();
@@ -155,7 +154,7 @@ impl InteropProject {
         self.run_program_within(TIMEOUT, program, args).await
     }
 
-    /// Like [`run_program`](Self::run_program), with the given time limit.
+    /// Runs a program like [`run_program`](Self::run_program), with the given time limit.
     pub(crate) async fn run_program_within<A: AsRef<OsStr>>(
         &self,
         patience: Duration,
@@ -196,8 +195,8 @@ impl InteropProject {
         )
     }
 
-    /// Makes `acp run` run a turn in the project, and presses Ctrl-C when a message with this method has been received.
-    /// Returns the last message that it printed, and its exit code.
+    /// Makes `acp run` run a turn in the project, and presses Ctrl-C when a message with a given method has been
+    /// received. Returns the last message that the program printed, and its exit code.
     pub(crate) async fn run_interrupted(
         &self,
         turn: &str,
@@ -235,7 +234,8 @@ impl InteropProject {
     }
 }
 
-/// Waits for the end of a process that is not a child of ours. A zombie counts as ended.
+/// Waits until a process that is not our child has ended. Returns `false` if that takes too long. A zombie counts as
+/// ended.
 #[cfg(target_os = "linux")]
 fn has_ended(pid: rustix::process::Pid) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -277,7 +277,7 @@ impl ProgramResult {
         self
     }
 
-    /// Requires these texts on stderr.
+    /// Requires that stderr contains the given texts.
     #[track_caller]
     pub(crate) fn expect_stderr(self, parts: &[&str]) -> Self {
         for part in parts {
@@ -286,7 +286,7 @@ impl ProgramResult {
         self
     }
 
-    /// Requires these texts on stdout, in this order.
+    /// Requires that stdout contains the given texts, in order.
     #[track_caller]
     pub(crate) fn expect_stdout(self, parts: &[&str]) -> Self {
         let mut rest = self.stdout.as_str();
@@ -299,7 +299,8 @@ impl ProgramResult {
         self
     }
 
-    /// Requires these texts on stdout, in any order. The position of a running terminal depends on timing.
+    /// Requires that stdout contains the given texts, in any order. The position of a running terminal depends on
+    /// timing.
     #[track_caller]
     pub(crate) fn assert_shown_anywhere(&self, parts: &[&str]) {
         for part in parts {
@@ -346,8 +347,8 @@ impl ClientOutput {
             .unwrap_or_else(|| panic!("no {field} of {call}: {:#?}", self.0))
     }
 
-    /// Describes what happened, in order, in a few words each. Omits what may happen at any time: the official SDK
-    /// reports responses whenever it likes, and commands may be announced at any time.
+    /// Describes each event in a few words, in order. Omits events that can happen at any time: the official SDK
+    /// reports responses at unpredictable times, and commands can be announced at any time.
     pub(crate) fn outline(&self) -> Vec<String> {
         self.0.iter().filter_map(outline_of).collect()
     }
@@ -384,7 +385,7 @@ fn outline_of(told: &Value) -> Option<String> {
             return None;
         }
         "permission" => {
-            // In version 2 the tool call is one of several things a question can be about.
+            // In version 2, a tool call is one of several subjects of a permission request.
             let calls = [&message["toolCall"], &message["subject"]["toolCall"]];
             let mut ids = calls
                 .into_iter()
@@ -455,7 +456,7 @@ pub(crate) fn update_outline(update: &Value) -> Option<String> {
     })
 }
 
-/// Requires these entries in the outline, in this order.
+/// Requires that the outline contains the given entries, in order.
 #[track_caller]
 pub(crate) fn assert_in_order(outline: &[String], expected: &[&str]) {
     let mut lines = outline.iter();
@@ -481,7 +482,7 @@ pub(crate) fn example_program(name: &str) -> String {
 
 /// Returns the path of one of our programs. Builds it if it does not exist or is older than its sources.
 fn built_program(path: &str, target: [&str; 4]) -> String {
-    // Programs of one build are in one directory, named after the profile.
+    // All programs of a build are in one directory, which is named after the profile.
     let directory = Path::new(env!("CARGO_BIN_EXE_official-client"))
         .parent()
         .unwrap();

@@ -1,4 +1,4 @@
-//! A client on our library, and what its threads show.
+//! A client on our library, and descriptions of what its threads show.
 
 use std::sync::{Arc, Mutex};
 
@@ -40,7 +40,7 @@ pub(crate) struct InteropClient {
     told: Option<mpsc::UnboundedSender<String>>,
 }
 
-/// A prompter without a user.
+/// A prompter that answers without a user.
 struct InteropPrompter;
 
 impl Prompter for InteropPrompter {
@@ -130,7 +130,7 @@ impl Client for InteropClient {
     type State = HostSession;
 
     async fn update(&self, _: &HostSession, cx: &UpdateContext, update: &Update) {
-        // As it was written, or nearly so.
+        // Convert the update back to the form in which it was sent, as far as possible.
         let update = match (update.clone().into_v1(), update.clone().into_v2()) {
             (_, Some(update)) if self.draft => serde_json::to_value(update),
             (Some(update), _) => serde_json::to_value(update),
@@ -181,7 +181,7 @@ impl Client for InteropClient {
 
     async fn extension_request(&self, request: ExtensionRequest) -> Result<Box<RawValue>> {
         if request.method() == "_interop/wait" {
-            // Until whoever asks takes it back.
+            // Wait until the sender cancels the request.
             std::future::pending::<HostSession>().await;
         }
         assert_eq!(request.method(), "_interop/ask");

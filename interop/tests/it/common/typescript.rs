@@ -25,7 +25,7 @@ impl TypeScriptPrograms {
             Err(reason) => {
                 let required = std::env::var_os(REQUIRE_VARIABLE).is_some_and(|value| value == "1");
                 assert!(!required, "{REQUIRE_VARIABLE} is set, and {reason}");
-                // Past the harness, which keeps what tests that pass print to itself.
+                // Bypass the test harness, which hides the output of tests that pass.
                 let _ = writeln!(std::io::stderr(), "skipped: {reason}");
                 None
             }
@@ -38,7 +38,7 @@ impl TypeScriptPrograms {
     }
 }
 
-/// Copies the sources out of the source tree and installs their packages there. If several test programs do so at the
+/// Copies the sources out of the source tree and installs their packages there. If several test programs do this at the
 /// same time, one installs and the others wait.
 fn install_programs() -> Result<TypeScriptPrograms, String> {
     let node = run_command(Command::new("node").arg("--version"))?;
@@ -58,12 +58,12 @@ fn install_programs() -> Result<TypeScriptPrograms, String> {
     alone.lock().unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
-        // A directory is what somebody has installed there by hand.
+        // A directory was installed by hand.
         if entry.file_type().unwrap().is_file() {
             copy_directory(&entry.path(), &to.join(entry.file_name()));
         }
     }
-    // Written when all is there: what was interrupted is done again.
+    // The mark is written at the end, so that an interrupted installation is repeated.
     let wanted = fs::read(to.join("package-lock.json")).unwrap();
     let mark = to.join(".installed");
     if fs::read(&mark).is_ok_and(|installed| installed == wanted) {
@@ -97,7 +97,7 @@ fn run_command(command: &mut Command) -> Result<Output, String> {
     output.map_err(|e| format!("{} cannot be run: {e}", command.get_program().display()))
 }
 
-/// Copies a file if its content differs. Replaces it as a whole, since a running program may be reading it.
+/// Copies a file if its content differs. Replaces it atomically, because a running program may be reading it.
 fn copy_directory(from: &Path, to: &Path) {
     let text = fs::read(from).unwrap();
     if fs::read(to).is_ok_and(|there| there == text) {
@@ -108,8 +108,8 @@ fn copy_directory(from: &Path, to: &Path) {
     fs::rename(new, to).unwrap();
 }
 
-/// Returns the error code if npm could not reach the registry, or if the registry failed. Any other error is a mistake
-/// of ours.
+/// Returns the error code if npm could not reach the registry, or if the registry failed. Any other error is a bug in
+/// our files.
 fn network_error(said: &str) -> Option<&str> {
     let network = [
         "EAI_AGAIN",

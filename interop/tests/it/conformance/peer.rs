@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::common::{InteropProject, acp_program};
 
-/// The time limit for the whole suite. Some peers wait for seconds in every turn.
+/// The maximum time for the whole suite. Some peers sleep for seconds in every turn.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// How many checks of a client may pass in one run and be skipped in another, because the client exits after its turn.
+/// The maximum number of checks that a client can pass in one run and skip in another, because it exits after its turn.
 const MAX_TIMING_DIFFERENCES: u64 = 5;
 
 /// A program to check.
@@ -60,7 +60,7 @@ impl ConformancePeer {
         self
     }
 
-    /// Sets the number of checks to run in parallel.
+    /// Sets the number of checks that run in parallel.
     pub(crate) fn with_jobs(mut self, jobs: u32) -> Self {
         self.jobs = jobs;
         self
@@ -72,7 +72,7 @@ impl ConformancePeer {
         self
     }
 
-    /// Requires that the suite finds exactly what is expected, and that the page has the right counts.
+    /// Requires that the suite has exactly the expected findings, and that the document has the right counts.
     pub(crate) async fn check(&self) {
         let project = InteropProject::new();
         let expected = expected_failures_file(self.name);
@@ -140,7 +140,7 @@ impl ConformancePeer {
         );
     }
 
-    /// Records a turn of this agent with our client, and requires that exactly these rules are broken in the trace.
+    /// Records a turn of the agent with our client, and requires that the trace breaks exactly the rules in `broken`.
     pub(crate) async fn lint_turn(&self, turn: &str, broken: &[&str]) {
         let project = InteropProject::new();
         let trace = project.file("trace.jsonl");
@@ -162,8 +162,8 @@ impl ConformancePeer {
         lint_trace(self.name, &trace, broken).await;
     }
 
-    /// Records a turn of the bundled agent with this client, and requires that exactly these rules are broken in the
-    /// trace.
+    /// Records a turn of the bundled agent with the client, and requires that the trace breaks exactly the rules in
+    /// `broken`.
     pub(crate) async fn lint_turn_of_our_agent(&self, broken: &[&str]) {
         let project = InteropProject::new();
         let trace = project.file("trace.jsonl");
@@ -177,7 +177,7 @@ impl ConformancePeer {
             "agent",
         ];
         let agent = [&agent[..], &["--protocol", self.protocol]].concat();
-        // No path of these needs to be quoted.
+        // None of these paths has to be quoted.
         let line = agent.join(" ");
         let mut command: Vec<&str> = Vec::new();
         for argument in &self.command {
@@ -193,7 +193,7 @@ impl ConformancePeer {
     }
 }
 
-/// Requires that `acp trace lint` finds exactly these rules broken.
+/// Requires that `acp trace lint` reports exactly the rules in `broken`.
 async fn lint_trace(peer: &str, trace: &Path, broken: &[&str]) {
     let project = InteropProject::new();
     let args = ["trace", "lint", "--format", "json", trace.to_str().unwrap()];
@@ -203,7 +203,7 @@ async fn lint_trace(peer: &str, trace: &Path, broken: &[&str]) {
     let rules = sums["rules"].as_array().unwrap().iter();
     let rules: Vec<&str> = rules.map(|rule| rule["rule"].as_str().unwrap()).collect();
     assert_eq!(rules, broken, "{peer}: {lines:#?}");
-    // There was a conversation: initialize, a session, a prompt, each with its answer.
+    // There was a whole conversation: initialize, a session and a prompt, each with its response.
     assert!(sums["messages"].as_u64() >= Some(6), "{peer}: {lines:#?}");
 }
 
@@ -218,7 +218,7 @@ fn describe_check(check: &Value) -> String {
     )
 }
 
-/// Returns the last messages of a check.
+/// Returns the last messages of a check, to show why it failed.
 fn describe_evidence(check: &Value) -> String {
     let lines = check["evidence"].as_array().map_or(&[][..], Vec::as_slice);
     let lines = lines
@@ -248,7 +248,7 @@ fn expected_failures_file(peer: &str) -> PathBuf {
         .join(format!("{peer}.txt"))
 }
 
-/// Reads the ids in such a file: one per line, with comments that start with `#`.
+/// Reads the ids in a file of expected findings: one per line, with comments that start with `#`.
 fn read_list(list: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(list).unwrap_or_else(|e| panic!("{}: {e}", list.display()));
     let ids = text
@@ -274,7 +274,7 @@ pub(crate) fn read_document() -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// Returns the counts on the page for a peer: passed, failed, warned, skipped.
+/// Returns a peer's counts in `docs/conformance-results.md`: passed, failed, warned, skipped.
 fn documented_counts(peer: &str) -> [u64; 4] {
     let document = read_document();
     let start = format!("| `{peer}` |");

@@ -24,7 +24,7 @@ async fn our_client_uses_every_feature_of_the_example_agent() {
     assert_eq!(ended, StopReason::EndTurn);
     let items =
         |thread: &Thread| -> Vec<String> { thread.items().iter().map(item_outline).collect() };
-    // It says everything twice: in pieces, then whole.
+    // The example sends everything twice: in chunks, and then as a whole.
     let turn = ["user hello", "agent Echo: hello"];
     assert_eq!(session.thread().read(items), turn);
     let page = agent.list_sessions(&ListSessionsRequest::new()).await;
@@ -35,7 +35,7 @@ async fn our_client_uses_every_feature_of_the_example_agent() {
     assert_eq!(listed.session_id, *session.id());
     assert_eq!(listed.title.as_deref(), Some("Echo agent session"));
 
-    // Closed twice, and opened again without its past, then with it.
+    // Close the session twice, and open it again, first without a replay and then with one.
     let id = session.id().clone();
     session.close().await.unwrap();
     let resumed = agent.resume_session(&id, project.path()).await.unwrap();
@@ -49,7 +49,7 @@ async fn our_client_uses_every_feature_of_the_example_agent() {
     run_prompt(&replayed, "again").await.unwrap();
     let both = [&turn[..], &["user again", "agent Echo: again"]].concat();
     assert_eq!(replayed.thread().read(items), both);
-    // Nothing runs: it is told all the same, and the next turn is not harmed.
+    // No turn is running. The cancel is sent nevertheless, and does not affect the next turn.
     replayed.cancel().await.unwrap();
     let ended = run_prompt(&replayed, "more").await.unwrap();
     assert_eq!(ended, StopReason::EndTurn);
@@ -63,7 +63,7 @@ async fn acp_run_completes_a_turn_with_the_example_agent() {
     let run = ["run", "--protocol", "2", "hello", "--", SIMPLE_AGENT];
     let ended = project.run_program(acp_program(), run).await.expect_code(0);
     assert_eq!(ended.stdout, "Echo: hello\n");
-    // It keeps its sessions, as every agent of version 2 does.
+    // The example stores its sessions, as every agent of version 2 does.
     assert!(
         ended
             .stderr
@@ -111,7 +111,7 @@ async fn coordination_example_opens_sessions_of_our_agent() {
         let args = ["--command", agent, "--session-id", id];
         project.run_program(COORDINATION_CLIENT, args).await
     };
-    // Six updates of the past, and the state it is in.
+    // The replay has six updates, including the current state.
     let ours = format!("{OUR_AGENT} --protocol 2");
     let ended = open(&ours, "old-1").await;
     let expected = [
@@ -122,7 +122,7 @@ async fn coordination_example_opens_sessions_of_our_agent() {
     ended.expect_code(0).expect_stdout(&expected);
     let ended = open(&ours, "new-1").await;
     ended.expect_code(1).expect_stderr(&["Resource not found"]);
-    // As it does with one of theirs.
+    // The example fails in the same way with an agent on the official SDK.
     let ended = open(OFFICIAL_AGENT, "new-1").await;
     ended.expect_code(1).expect_stderr(&["Resource not found"]);
 }

@@ -31,7 +31,7 @@ async fn official_agent_runs_prompts_one_after_another() {
             last_item_outline(thread) == end && !thread.is_running()
         })
         .await;
-        // Each answer follows its question.
+        // Each response follows its prompt.
         let first = format!("agent {answer}first");
         let expected = ["user first", &first, "user second", &end];
         session.thread().read(|thread| {
@@ -56,7 +56,7 @@ async fn cancel_also_cancels_the_queued_prompt() {
     })
     .await;
     let mut held = std::pin::pin!(prompt_during_turn(session.clone(), "hello"));
-    // A request is on its way as soon as it is begun.
+    // The request is sent when its future is first polled.
     let begun = poll_fn(|cx| Poll::Ready(held.as_mut().poll(cx).is_pending()));
     assert!(begun.await, "it is held");
     session.cancel().await.unwrap();
@@ -92,13 +92,13 @@ async fn our_agent_runs_prompts_one_after_another() {
         ]
     );
 
-    // A cancel takes the held prompt with it.
+    // A cancel also cancels the queued prompt.
     let args = ["--cancel-at", "message", "--meanwhile", "second", "wait"];
     let told = client.run_with_our_agent(&args).await;
     told.expect_stop_reason("cancelled");
     assert_eq!(told.one_of_type("refused")["code"], -32800);
 
-    // One that is taken back leaves the turn alone.
+    // Cancelling the queued prompt does not affect the running turn.
     let args = ["--meanwhile", "second", "--take-back", "ask-person"];
     let told = client.run_with_our_agent(&args).await;
     told.expect_stop_reason("end_turn");

@@ -97,7 +97,7 @@ async fn official_agent_requests_a_command_permission_and_a_url() {
         assert_eq!(Some(command.cwd.as_str()), project.path().to_str());
         assert_eq!(asked[0].kind(), &ToolKind::Execute);
     }
-    // No tool call came of the question.
+    // The question did not create a tool call.
     assert_eq!(session.thread().read(|thread| thread.items().len()), 2);
 
     run_prompt(&session, "ask-web").await.unwrap();
@@ -172,7 +172,7 @@ async fn our_agent_accepts_a_boolean_option_from_the_official_client() {
         .run_with_our_agent(&["--option", "loud=true", "settings"])
         .await;
     assert_in_order(&told.outline(), &["message \"ask small true\""]);
-    // Of another type.
+    // The value has the wrong type.
     let told = client
         .run_with_our_agent(&["--option", "mode=true", "settings"])
         .await;
@@ -190,7 +190,7 @@ async fn acp_run_shows_a_full_turn_of_the_official_agent() {
     let ended = ended.expect_code(0).expect_stdout(&[
         "First I look.",
         "Reading the note.",
-        // It was called "Look" before, which is seen only if it is drawn in between.
+        // The earlier title was "Look", which is visible only if the call is drawn in between.
         "Read note.txt (read)",
         "  one",
         "  two",
@@ -205,7 +205,7 @@ async fn acp_run_shows_a_full_turn_of_the_official_agent() {
     ]);
     ended.assert_shown_anywhere(&["| héllo", "exit code 3", "Wait (execute)", "SIGKILL"]);
     assert_eq!(project.read_file("note.txt"), "ONE\nTWO\n");
-    // Nothing may be changed, and nothing was.
+    // Changes are not allowed, and nothing was changed.
     project.write_file("note.txt", "one\ntwo\n");
     run(&["--allow", "reads", "work"], &[OFFICIAL_AGENT])
         .await

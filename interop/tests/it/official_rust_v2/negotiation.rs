@@ -22,7 +22,7 @@ async fn our_client_falls_back_to_version_1() {
     assert_eq!(agent.version(), ProtocolVersion::V1);
     assert_eq!(agent.info().unwrap().name, "official-agent");
     let session = agent.new_session(project.path()).await.unwrap();
-    // With files and terminals of the client's.
+    // The turn uses the client's files and terminals.
     assert_eq!(
         run_prompt(&session, "work").await.unwrap(),
         StopReason::EndTurn
@@ -73,7 +73,7 @@ async fn version_2_agent_rejects_a_version_1_client_with_a_reason() {
 #[tokio::test]
 async fn version_1_agent_rejects_a_version_2_client_with_a_reason() {
     let project = InteropProject::new();
-    // The switch is off.
+    // Version 2 is not enabled.
     let told = project
         .run_client(&[OFFICIAL_CLIENT], &["hello"], &[OUR_AGENT])
         .await;
@@ -84,8 +84,8 @@ async fn version_1_agent_rejects_a_version_2_client_with_a_reason() {
     );
 }
 
-/// Returns the command of an agent that responds to `initialize` with any requested version and these fields, but
-/// speaks only version 1.
+/// Returns the command of an agent that speaks only version 1, but responds to `initialize` with the requested version
+/// and the given fields.
 fn echo_agent_script(initialized: &str) -> String {
     let script = r#"
         while read -r line; do

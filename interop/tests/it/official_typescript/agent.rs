@@ -1,4 +1,4 @@
-//! Our library's client with the official agent.
+//! Tests of our library's client with the official agent.
 
 use acp::thread::{ONLY_PLAN_ID, PlanEntryStatus, ThreadToolCallContent, ToolCallStatus};
 use acp::v1::{
@@ -30,8 +30,8 @@ async fn our_client_completes_a_full_turn_of_the_official_agent() {
     );
     assert_eq!(official.project.read_file("note.txt"), "ONE\nTWO\n");
 
-    // Each update, once and in order: as ours, but for what the client itself does and says. This agent
-    // has modes, and not as a config option.
+    // Each update arrives once and in order, as from our agent, except for events of the client itself. This agent has
+    // modes, but no config option for them.
     let mut expected = work_updates();
     expected.retain(|line| *line != "config_option_update");
     assert_eq!(person.outline(), expected);
@@ -167,7 +167,7 @@ async fn our_client_cancels_the_official_agent_at_every_point() {
     );
     official.project.assert_command_ended();
 
-    // Dropping a prompt cancels it, too, and the session goes on.
+    // Dropping a prompt also cancels it, and the session continues.
     {
         let mut turn = std::pin::pin!(session.prompt("wait"));
         tokio::select! {
@@ -254,7 +254,7 @@ async fn extensions_work_both_ways_with_the_official_agent() {
         session.thread().read(last_item_outline),
         "agent our client heard how are you"
     );
-    // What it asks and takes back is given up, and it is told so.
+    // The agent cancels its own request, and gets an error for it.
     run_prompt(&session, "ask-withdraw").await.unwrap();
     assert_eq!(
         session.thread().read(last_item_outline),
@@ -368,7 +368,7 @@ async fn our_client_sets_modes_and_options_of_the_official_agent() {
     session.set_config_option("model", "large").await.unwrap();
     assert_eq!(shown(&SessionConfigOptionCategory::Model), "large");
     assert!(session.set_config_option("model", "huge").await.is_err());
-    // It has modes beside its options.
+    // The agent has modes in addition to config options.
     session.set_mode("code").await.unwrap();
     assert_eq!(shown(&SessionConfigOptionCategory::Mode), "code");
     assert!(session.set_mode("none").await.is_err());
@@ -402,7 +402,7 @@ async fn our_client_finds_sessions_of_the_official_agent_in_another_process() {
 
     let person = InteropClient::new(project, Policy::All);
     let (agent, _process) = official.start(&person, &with_store).await;
-    // It gives one session a page.
+    // The agent returns one session per page.
     let first = agent.list_sessions(&ListSessionsRequest::new()).await;
     let first = first.unwrap();
     let mut rest = ListSessionsRequest::new();
@@ -421,7 +421,7 @@ async fn our_client_finds_sessions_of_the_official_agent_in_another_process() {
         "{error}"
     );
     let session = agent.load_session(id, project.path()).await.unwrap();
-    // Complete as soon as it is loaded, and all of it is told as the past.
+    // The thread is complete as soon as the session is loaded, and all updates are part of the replay.
     assert_eq!(session.thread().read(items), before);
     let title = |thread: &Thread| thread.title().map(str::to_owned);
     assert_eq!(session.thread().read(title).as_deref(), Some("A loud note"));
@@ -430,7 +430,7 @@ async fn our_client_finds_sessions_of_the_official_agent_in_another_process() {
     run_prompt(&session, "hello").await.unwrap();
     assert_eq!(session.thread().read(last_item_outline), "agent hello");
 
-    // Resumed, it has no past; closed, it cannot be prompted; deleted, it cannot be resumed.
+    // A resumed session has no replay, a closed one accepts no prompts, and a deleted one cannot be resumed.
     let other = first.sessions[0].session_id.clone();
     let resumed = agent.resume_session(other.clone(), project.path()).await;
     let resumed = resumed.unwrap();

@@ -1,4 +1,4 @@
-//! The official client with our library's agent and with the bundled agent.
+//! Tests of the official client with our library's agent and with the bundled agent.
 
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ async fn official_client_completes_a_full_turn_of_our_agent() {
         (&printed["code"], &printed["ended"]),
         (&json!(3), &json!(true))
     );
-    // Two pipes: what went to stderr may come before what went to stdout.
+    // There are two pipes, so output on stderr can come before earlier output on stdout.
     let mut lines: Vec<&str> = printed["output"].as_str().unwrap().lines().collect();
     lines.sort_unstable();
     assert_eq!(lines, ["ONE", "TWO", "hello"]);
@@ -264,7 +264,7 @@ async fn official_client_sets_the_mode_of_our_agent_in_both_ways() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
-    // Setting one reports the other.
+    // Setting the mode reports the option, and setting the option reports the mode.
     for (setting, reported) in [
         (["--mode", "code"], "config_option_update"),
         (["--option", "mode=code"], "current_mode_update"),
@@ -361,7 +361,7 @@ async fn official_client_runs_commands_for_the_bundled_agent() {
     assert_eq!(told.tool_call_field("call_1", "rawOutput")["exitCode"], 3);
     assert_eq!(official.project.read_file("made"), "made\n");
 
-    // In this mode it does not ask for a change of a file.
+    // In this mode, the agent does not ask before it changes a file.
     let told = official
         .run_client(&["--mode", "code", "/write made again"], &bundled)
         .await;

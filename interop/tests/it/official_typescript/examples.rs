@@ -1,4 +1,5 @@
-//! The examples of the official SDK, unchanged, from an older release: newer ones do not include them.
+//! Tests with the unchanged examples of the official SDK, from an older release, because newer releases do not include
+//! them.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
@@ -31,7 +32,7 @@ async fn acp_run_completes_a_turn_with_the_example_agent() {
             end,
         ]);
     };
-    // It pretends to think for seconds: both at once.
+    // The example sleeps for seconds, so run both turns at once.
     tokio::join!(
         run(
             "all",
@@ -41,8 +42,8 @@ async fn acp_run_completes_a_turn_with_the_example_agent() {
     );
 }
 
-/// The example client starts its agent by `npx` and asks on stdin. Its prompt is fixed, so the bundled agent plays a
-/// script.
+/// The example client starts its agent with `npx` and asks on stdin. Its prompt is fixed, so the bundled agent follows
+/// a script.
 #[tokio::test]
 async fn example_client_completes_a_turn_with_the_bundled_agent() {
     let Some(official) = TypeScriptFixture::new() else {
@@ -76,7 +77,7 @@ async fn example_client_completes_a_turn_with_the_bundled_agent() {
         .kill_on_drop(true)
         .spawn()
         .unwrap();
-    // Kept open: the client takes the end of its stdin for no answer.
+    // Keep stdin open, because the client treats its end as a missing answer.
     let mut person = client.stdin.take().unwrap();
     person.write_all(b"1\n").await.unwrap();
     let output = with_timeout("the client ends", client.wait_with_output()).await;
@@ -96,7 +97,7 @@ async fn example_client_completes_a_turn_with_the_bundled_agent() {
         let found = rest.split_once(part);
         (_, rest) = found.unwrap_or_else(|| panic!("no {part:?} in {shown}"));
     }
-    // This client writes no files, it tells of them.
+    // This client does not write files, but only prints the requests.
     let told = String::from_utf8(output.stderr).unwrap();
     assert!(told.contains("Write text file called with"), "{told}");
     assert!(told.contains("new.txt"), "{told}");

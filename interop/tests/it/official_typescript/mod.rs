@@ -1,7 +1,7 @@
 //! The official TypeScript SDK and our library as each other's peers, in separate processes.
 //!
-//! The programs on the official SDK are in `interop/typescript`, and are installed when a test first
-//! needs them. Without node the tests are skipped, and say so.
+//! The programs on the official SDK are in `interop/typescript`, and are installed when a test first needs them.
+//! Without node, the tests are skipped with a message.
 
 mod agent;
 mod client;

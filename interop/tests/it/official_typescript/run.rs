@@ -1,4 +1,4 @@
-//! `acp run` with the official agent.
+//! Tests of `acp run` with the official agent.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::common::{ProgramResult, WORK_OUTLINE, acp_program, update_outline};
 use crate::official_typescript::TypeScriptFixture;
 
 impl TypeScriptFixture {
-    /// Makes `acp run` run a turn of the official agent.
+    /// Runs a turn of the official agent with `acp run`.
     async fn run_acp(&self, args: &[&str], agent_args: &[&str]) -> ProgramResult {
         let agent = self.agent_command(agent_args);
         let args = [&["run"], args, &["--"], &agent].concat();
@@ -134,7 +134,7 @@ async fn acp_run_exit_code_reflects_the_official_agents_stop_reason() {
         (ended.stdout.as_str(), ended.stderr.as_str()),
         ("hello\n", "")
     );
-    // Nothing may be changed, and nothing was.
+    // Changes are not allowed, and nothing was changed.
     let ended = official.run_acp(&["--allow", "reads", "work"], &[]).await;
     ended
         .expect_code(0)
@@ -154,7 +154,7 @@ async fn ctrl_c_cancels_a_turn_of_the_official_agent() {
         .await;
     assert_eq!(last["result"], json!({"stopReason": "cancelled"}));
     assert_eq!(code, Some(130));
-    // It may not have come to write its process id; whoever did is gone.
+    // The command may not have written its process id. If it has, the process has exited.
     if official.project.file("pid").exists() && !official.project.read_file("pid").is_empty() {
         official.project.assert_command_ended();
     }

@@ -1,4 +1,4 @@
-//! The draft of version 2 with the official client and agent.
+//! Tests of the draft of version 2 with the official client and agent.
 
 use serde_json::json;
 
@@ -103,7 +103,7 @@ async fn acp_run_shows_a_full_turn_of_the_official_agent() {
     let ended = ended.expect_code(0).expect_stdout(&[
         "First I look.",
         "Reading the note.",
-        // It was called "Look" before, which is seen only if it is drawn in between.
+        // The earlier title was "Look", which is visible only if the call is drawn in between.
         "Read note.txt (read)",
         "completed",
         "Shout (edit)",
@@ -123,7 +123,7 @@ async fn single_version_agent_rejects_the_other_version() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
-    // Theirs speaks version 2 alone.
+    // The official agent speaks only version 2.
     let [_, agent] = installed_program("official-agent-v2.mjs").unwrap();
     let told = official.run_client(&["hello"], &["node", &agent]).await;
     let refused = told.expect_error_code(-32022).one_of_type("error");
@@ -133,7 +133,7 @@ async fn single_version_agent_rejects_the_other_version() {
     ended
         .expect_code(3)
         .expect_stderr(&["the agent speaks version 2", "use --protocol 2"]);
-    // Theirs speaks version 1 alone.
+    // The official agent speaks only version 1.
     let person = crate::common::InteropClient::for_version_2(&official.project);
     let (connection, _process) = official.start(&person, &[]).await;
     assert_eq!(connection.version(), acp::v1::ProtocolVersion::V1);

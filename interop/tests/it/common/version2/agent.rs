@@ -1,4 +1,4 @@
-//! Our client with an official agent.
+//! Tests of our client with an official agent.
 
 use acp::client::ClientSession;
 use acp::thread::{
@@ -52,7 +52,7 @@ const WORK_OUTLINE: [&str; 32] = [
     "state idle end_turn",
 ];
 
-/// What the user sees of the prompt `work`.
+/// The items that the user sees after the prompt `work`.
 const SEEN_OUTLINE: [&str; 8] = [
     "user work",
     "thought First I look.",
@@ -77,7 +77,7 @@ pub(crate) async fn check_full_turn(agent: &[&str]) {
     );
     assert_eq!(project.read_file("note.txt"), "ONE\nTWO\n");
 
-    // Each update, once and in order.
+    // Each update must arrive once and in order.
     let mut outline = person.outline();
     outline.retain(|line| line != "terminal_output_chunk");
     assert_eq!(outline, WORK_OUTLINE);
@@ -107,7 +107,7 @@ pub(crate) async fn check_full_turn(agent: &[&str]) {
         let run = call_terminal(thread, "run");
         assert!(run.command.as_ref().unwrap().starts_with("cat note.txt"));
         assert_eq!(run.cwd.as_deref(), project.path().to_str());
-        // Two pipes: what went to stderr may come before what went to stdout.
+        // There are two pipes, so output on stderr can come before earlier output on stdout.
         let printed = run.output();
         let mut lines: Vec<&str> = printed.lines().collect();
         lines.sort_unstable();
@@ -189,7 +189,7 @@ pub(crate) async fn check_rejection(agent: &[&str]) {
     session.thread().read(|thread| {
         let edit = thread.tool_call(&"edit".into()).unwrap();
         assert_eq!(edit.status, ToolCallStatus::Failed);
-        // What is said after the tool call goes on with the message before it: it has its id.
+        // Text after the tool call continues the message before it, because it has the same id.
         let said = "agent Reading the note. I was not allowed to.";
         assert!(
             thread
@@ -234,7 +234,7 @@ pub(crate) async fn check_cancel_at_every_point(agent: &[&str]) {
     );
     project.assert_command_ended();
 
-    // Dropping a prompt cancels it, too, and the session goes on.
+    // Dropping a prompt also cancels it, and the session continues.
     {
         let mut turn = std::pin::pin!(session.prompt("wait"));
         tokio::select! {
@@ -249,7 +249,7 @@ pub(crate) async fn check_cancel_at_every_point(agent: &[&str]) {
     assert_eq!(ended, StopReason::EndTurn);
     assert_eq!(session.thread().read(last_item_outline), "agent hello");
 
-    // So does closing the session.
+    // Closing the session also cancels the prompt.
     let turn = tokio::spawn({
         let session = session.clone();
         async move { session.prompt("wait").await }
@@ -310,7 +310,7 @@ pub(crate) async fn check_stop_reasons(agent: &[&str]) {
     assert_eq!(refused, StopReason::Refusal);
     let full = run_prompt(&session, "max-tokens").await.unwrap();
     assert_eq!(full, StopReason::MaxTokens);
-    // The prompt has been taken; the turn fails all the same.
+    // The prompt was accepted, but the turn fails.
     let error = run_prompt(&session, "fail").await.unwrap_err();
     let Error::Rpc(error) = error else {
         panic!("{error}")
@@ -322,7 +322,7 @@ pub(crate) async fn check_stop_reasons(agent: &[&str]) {
     assert_eq!(json!(error.data), json!({"until": "Monday"}));
     let ended = run_prompt(&session, "hello").await.unwrap();
     assert_eq!(ended, StopReason::EndTurn);
-    // What was said is shown once, though the agent says it again.
+    // The prompt is shown once, although the agent echoes it.
     session.thread().read(|thread| {
         let items: Vec<String> = thread.items().iter().map(item_outline).collect();
         let said = ["user refuse", "user max-tokens", "user fail", "user hello"];
@@ -429,7 +429,7 @@ pub(crate) async fn check_stored_sessions(agent: &[&str]) {
         let thread = session.thread();
         thread.read(|thread| thread.items().iter().map(item_outline).collect())
     };
-    // Complete as soon as it is loaded, and all of it is told as the past.
+    // The thread is complete as soon as the session is loaded, and all updates are part of the replay.
     assert_eq!(items(&session), SEEN_OUTLINE);
     let title = |thread: &Thread| thread.title().map(str::to_owned);
     let title = session.thread().read(title);
@@ -438,7 +438,7 @@ pub(crate) async fn check_stored_sessions(agent: &[&str]) {
     run_prompt(&session, "hello").await.unwrap();
     assert_eq!(items(&session)[8..], ["user hello", "agent hello"]);
 
-    // Closed, and closed again; then opened without its past.
+    // Close the session twice, and then open it without a replay.
     session.close().await.unwrap();
     let again = CloseSessionRequest::new(&id);
     connection.connection().request(&again).await.unwrap();

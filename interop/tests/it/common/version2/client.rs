@@ -1,4 +1,4 @@
-//! An official client with our library's agent and with the bundled agent.
+//! Tests of an official client with our library's agent and with the bundled agent.
 
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ const WORK_OUTLINE: [&str; 34] = [
     "ended end_turn",
 ];
 
-/// What it reports at the beginning of each turn.
+/// The events that the client reports at the start of each turn.
 const TURN_START: [&str; 2] = ["user_message", "state running"];
 
 /// An official client, with a project to work in.
@@ -63,12 +63,12 @@ impl<'a> OfficialClient<'a> {
         }
     }
 
-    /// Makes it run a turn of our library's agent.
+    /// Makes the client run a turn with our library's agent.
     pub(crate) async fn run_with_our_agent(&self, args: &[&str]) -> ClientOutput {
         self.run_with(args, &[self.agent, "--protocol", "2"]).await
     }
 
-    /// Makes it run a turn of the bundled agent.
+    /// Makes the client run a turn with the bundled agent.
     async fn run_with_bundled_agent(&self, args: &[&str]) -> ClientOutput {
         self.run_with(args, &[acp_program(), "agent", "--protocol", "2"])
             .await
@@ -117,10 +117,10 @@ impl<'a> OfficialClient<'a> {
         assert_eq!(begun["cwd"], json!(self.project.path()));
         let ended = of_terminal.next_back().unwrap();
         assert_eq!(ended["exitStatus"], json!({"exitCode": 3}));
-        // One byte each, also those of the é.
+        // Each chunk has one byte, even within the é.
         let printed = "ONE\nTWO\nhéllo\n".len();
         assert_eq!(of_terminal.count(), printed);
-        // What was said is said again under the id that the answer names.
+        // The agent echoes the prompt with the id that its response contains.
         assert_eq!(
             updates[1..]
                 .iter()
@@ -197,7 +197,7 @@ impl<'a> OfficialClient<'a> {
         self.run_with_our_agent(&["max-tokens"])
             .await
             .expect_stop_reason("max_tokens");
-        // The prompt has been taken; the turn fails all the same.
+        // The prompt was accepted, but the turn fails.
         let told = self.run_with_our_agent(&["fail"]).await;
         let error = &told.expect_stop_reason("error").one_of_type("ended")["error"];
         assert_eq!(
@@ -246,7 +246,7 @@ impl<'a> OfficialClient<'a> {
             told.outline(),
             [&["logged_out"], &TURN_START[..], &turn].concat()
         );
-        // There is no session yet: what is asked belongs to the request.
+        // There is no session yet, so the form belongs to the request.
         let told = self
             .run_with(&["--authenticate", "form", "hello"], &agent)
             .await;
@@ -318,7 +318,7 @@ impl<'a> OfficialClient<'a> {
         let options = &told.one_of_type("option")["configOptions"];
         let (model, loud) = (&options[1], &options[2]);
         assert_eq!(model["currentValue"], "large");
-        // Under headings.
+        // The values are in groups with headings.
         assert_eq!(model["options"][1]["groupId"], "large ones");
         assert_eq!(model["options"][1]["options"][0]["value"], "large");
         assert_eq!(loud["type"], "boolean");

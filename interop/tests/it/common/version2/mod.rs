@@ -1,5 +1,5 @@
-//! Tests with a peer on an official SDK that speaks the draft of version 2. They are the same for each SDK, since our
-//! programs on the SDKs do the same.
+//! Tests with a peer on an official SDK that speaks the draft of version 2. The tests are the same for each SDK,
+//! because our programs on the SDKs behave in the same way.
 
 pub(crate) mod agent;
 pub(crate) mod client;
