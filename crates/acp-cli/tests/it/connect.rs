@@ -642,7 +642,7 @@ fn a_project_cannot_send_the_users_secrets() {
         .expect_stderr("a token in `url` is not allowed in a project's file");
     brings(&url)
         .expect_code(2)
-        .expect_stderr("has not been allowed");
+        .expect_stderr("you have not allowed");
     let allowed = project
         .acp_command(&["agents", "allow", "--yes"])
         .output()
@@ -662,7 +662,7 @@ fn a_project_cannot_send_the_users_secrets() {
     // The permission is for one URL.
     brings("url = 'ws://127.0.0.1:1/'")
         .expect_code(2)
-        .expect_stderr("has not been allowed");
+        .expect_stderr("you have not allowed");
 }
 
 #[test]

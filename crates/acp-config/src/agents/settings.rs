@@ -103,11 +103,7 @@ impl AgentSettings {
             );
         }
         if tokens.contains(&true) && !url.takes_token() {
-            return Err(format!(
-                "no token can line uses.
-    pub sent to {}",
-                url.key()
-            ));
+            return Err(format!("no token can be sent to {}", url.key()));
         }
         if let Some(pin) = &self.pin {
             let pin = parse_pin(pin).map_err(|e| format!("pin: {e}"))?;
