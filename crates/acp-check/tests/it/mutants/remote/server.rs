@@ -60,6 +60,9 @@ impl Seen {
 /// Which stream it is: the connection, and the session.
 pub(crate) type StreamKey = (String, Option<String>);
 
+/// Returns where an event goes, and as what. It gets all streams that are open, in the order in which they were opened.
+pub(crate) type EventRoute = fn(&StreamKey, &Value, &[StreamKey]) -> Vec<(StreamKey, String)>;
+
 /// How a server is wrong.
 pub(crate) enum Change {
     /// The endpoint gets other headers.
@@ -68,8 +71,8 @@ pub(crate) enum Change {
     Instead(fn(&Seen) -> Option<u16>),
     /// Another response. The body is empty for streams and upgrades, and cannot be changed then.
     Response(fn(&Seen, &mut response::Parts, &mut Vec<u8>)),
-    /// Where an event goes, and as what. It gets all streams that are open, in the order in which they were opened.
-    Event(fn(&StreamKey, &Value, &[StreamKey]) -> Vec<(StreamKey, String)>),
+    /// Where an event goes, and as what.
+    Event(EventRoute),
     /// Streams stay open after their end.
     KeepStreams,
     /// Another frame, or none.
