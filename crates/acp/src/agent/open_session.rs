@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use acp_wire::v1::{
-    self, ForkSessionRequest, ForkSessionResponse, LoadSessionResponse, McpServer,
-    NewSessionResponse, ResumeSessionResponse, SessionConfigOption, SessionId,
+    ForkSessionRequest, ForkSessionResponse, LoadSessionResponse, McpServer, NewSessionResponse,
+    ResumeSessionResponse, SessionConfigOption, SessionId,
 };
 use acp_wire::{Request, jsonrpc, v2};
 use serde::Serialize;
@@ -34,8 +34,13 @@ pub(crate) enum ReopenMode {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum OpenSessionResponse {
-    V1(v1::AgentResponse),
-    V2(v2::AgentResponse),
+    New(NewSessionResponse),
+    Load(LoadSessionResponse),
+    Resume(ResumeSessionResponse),
+    Fork(ForkSessionResponse),
+    NewV2(v2::NewSessionResponse),
+    ResumeV2(v2::ResumeSessionResponse),
+    ForkV2(v2::ForkSessionResponse),
 }
 
 /// A session that is being opened. If opening fails, the session that was open before under the same id is restored.
@@ -391,17 +396,17 @@ impl<A: Agent> AgentSide<A> {
                 answer.modes = modes;
                 answer.config_options = config_options;
                 answer.meta = meta;
-                OpenSessionResponse::V1(v1::AgentResponse::$var(answer))
+                OpenSessionResponse::$var(answer)
             }};
         }
         Ok(match origin {
-            SessionOrigin::New => answer!(NewSession, NewSessionResponse::new(session.id())),
-            SessionOrigin::Fork => answer!(ForkSession, ForkSessionResponse::new(session.id())),
+            SessionOrigin::New => answer!(New, NewSessionResponse::new(session.id())),
+            SessionOrigin::Fork => answer!(Fork, ForkSessionResponse::new(session.id())),
             SessionOrigin::Existing(ReopenMode::Load) => {
-                answer!(LoadSession, LoadSessionResponse::new())
+                answer!(Load, LoadSessionResponse::new())
             }
             SessionOrigin::Existing(ReopenMode::Resume) => {
-                answer!(ResumeSession, ResumeSessionResponse::new())
+                answer!(Resume, ResumeSessionResponse::new())
             }
         })
     }
@@ -425,13 +430,13 @@ fn to_v2_response(
         ($var:ident, $answer:expr) => {{
             let mut answer = $answer.config_options(options);
             answer.meta = meta;
-            OpenSessionResponse::V2(v2::AgentResponse::$var(answer))
+            OpenSessionResponse::$var(answer)
         }};
     }
     match origin {
-        SessionOrigin::New => answer!(NewSession, v2::NewSessionResponse::new(session.id())),
-        SessionOrigin::Fork => answer!(ForkSession, v2::ForkSessionResponse::new(session.id())),
-        SessionOrigin::Existing(_) => answer!(ResumeSession, v2::ResumeSessionResponse::new()),
+        SessionOrigin::New => answer!(NewV2, v2::NewSessionResponse::new(session.id())),
+        SessionOrigin::Fork => answer!(ForkV2, v2::ForkSessionResponse::new(session.id())),
+        SessionOrigin::Existing(_) => answer!(ResumeV2, v2::ResumeSessionResponse::new()),
     }
 }
 

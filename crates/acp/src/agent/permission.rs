@@ -1,5 +1,7 @@
 //! `session/request_permission`, which requests the user's permission for an action.
 
+use std::pin::pin;
+
 use acp_wire::v1::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
     ToolCallUpdate,
@@ -12,7 +14,7 @@ use crate::connection::RequestOptions;
 use crate::error::Result;
 use crate::update;
 
-/// The user's answer to [`Turn::ask`].
+/// The answer to [`Turn::ask`]: the user allowed or rejected the action, or there is no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "the action must not be performed unless the user allowed it"]
 pub enum PermissionAnswer {
@@ -33,7 +35,7 @@ impl PermissionAnswer {
 }
 
 impl Turn {
-    /// Asks the user to allow this tool call once. The user sees only what was reported about the call, so report
+    /// Asks the user to allow a tool call once. The user sees only what was reported about the call, so report
     /// everything that it will do before you ask. See the specification's page "Tool Calls", "Requesting Permission".
     ///
     /// To offer other options, such as "always", use [`request_permission`](Self::request_permission).
@@ -41,16 +43,16 @@ impl Turn {
     /// # Errors
     /// The client returned an error, or the connection has ended.
     pub async fn ask(&self, call: &ToolCallHandle) -> Result<PermissionAnswer> {
-        const ALLOW: PermissionOptionKind = PermissionOptionKind::AllowOnce;
-        const REJECT: PermissionOptionKind = PermissionOptionKind::RejectOnce;
-        // Each option's id is its kind, because some clients treat any other id as a rejection.
-        let options = [("Allow", ALLOW), ("Reject", REJECT)]
+        const ALLOW_KIND: PermissionOptionKind = PermissionOptionKind::AllowOnce;
+        const REJECT_KIND: PermissionOptionKind = PermissionOptionKind::RejectOnce;
+        // Use each option's kind as its id, because some clients treat any other id as a rejection.
+        let options = [("Allow", ALLOW_KIND), ("Reject", REJECT_KIND)]
             .map(|(name, kind)| PermissionOption::new(kind.to_string(), name, kind))
             .to_vec();
         let outcome = self.request_permission(call.new_update(), options).await?;
         Ok(match outcome {
             RequestPermissionOutcome::Selected(option)
-                if option.option_id.as_str() == ALLOW.to_string() =>
+                if option.option_id.as_str() == ALLOW_KIND.to_string() =>
             {
                 PermissionAnswer::Allowed
             }
@@ -80,16 +82,16 @@ impl Turn {
             let subject = v2::ToolCallPermissionSubject::new(subject);
             let request = v2::RequestPermissionRequest::new(session, title, options)
                 .subject(v2::RequestPermissionSubject::ToolCall(subject));
-            self.wait_for_user(conn.request(&request)).await?
+            self.wait_for_user(pin!(conn.request(&request))).await?
         } else {
             let request = RequestPermissionRequest::new(session, tool_call, options);
-            // A client that cancels the turn also responds to its pending permission requests, so they are not
+            // A client that cancels the turn also responds to the pending permission requests of the turn. They are not
             // cancelled separately.
             let ask = RequestOptions {
                 cancel_on_drop: false,
                 ..RequestOptions::default()
             };
-            self.wait_for_user(conn.request_with(&request, ask, |_| ()))
+            self.wait_for_user(pin!(conn.request_with(&request, ask, |_| ())))
                 .await?
         };
         Ok(answer.map_or_else(RequestPermissionOutcome::cancelled, |answer| answer.outcome))

@@ -48,7 +48,8 @@ pub(crate) enum UnopenedReason {
 pub(crate) struct ReplayBackup {
     unopened: Option<UnopenedReason>,
     parent: Option<SessionId>,
-    thread: Thread,
+    /// Boxed, because every request that opens a session has space for a backup.
+    thread: Box<Thread>,
 }
 
 impl<S> SessionTable<S> {
@@ -133,12 +134,16 @@ impl<S> SessionTable<S> {
 
     /// Marks a session as opened by the client. Returns its thread, if it is known.
     pub(crate) fn claim(&mut self, id: &SessionId) -> Option<ThreadHandle> {
-        self.unopened.remove(id);
         // Opening a session takes precedence over its announcement as a subagent: it becomes a root session.
-        self.parents.remove(id);
-        let limit = self.thread_limit;
+        let is_new_root = self.unopened.contains_key(id) || self.parents.contains_key(id);
+        if is_new_root {
+            self.unopened.remove(id);
+            self.parents.remove(id);
+        }
         let thread = self.entries.get(id)?.thread.clone();
-        thread.change(|thread| thread.set_limit(limit));
+        if is_new_root {
+            thread.change(|thread| thread.set_limit(self.thread_limit));
+        }
         Some(thread)
     }
 
@@ -150,7 +155,7 @@ impl<S> SessionTable<S> {
         let backup = ReplayBackup {
             unopened: self.unopened.get(id).copied(),
             parent: self.parents.get(id).cloned(),
-            thread: entry.thread.change(Thread::begin_replay),
+            thread: Box::new(entry.thread.change(Thread::begin_replay)),
         };
         self.claim(id);
         Some(backup)
@@ -166,7 +171,7 @@ impl<S> SessionTable<S> {
             entry.is_replaying = false;
             entry
                 .thread
-                .change(|thread| thread.end_replay(before.thread));
+                .change(|thread| thread.end_replay(*before.thread));
         }
     }
 

@@ -32,7 +32,7 @@ impl<S> SessionTable<S> {
         parent: &SessionId,
         child: &SessionId,
     ) -> Option<AdoptedSubagent<S>> {
-        let ancestors = self.ancestors(parent);
+        let ancestors: Vec<SessionId> = self.ancestors(parent).collect();
         if ancestors.contains(child) || ancestors.len() >= DEPTH {
             tracing::warn!(%parent, %child, "ignoring a subagent that is its own ancestor or nested too deeply");
             return None;
@@ -56,11 +56,9 @@ impl<S> SessionTable<S> {
     }
 
     /// Returns the id of a session, of its parent, and so on up to the root session.
-    fn ancestors(&self, id: &SessionId) -> Vec<SessionId> {
+    fn ancestors(&self, id: &SessionId) -> impl Iterator<Item = SessionId> {
         let parent = |id: &SessionId| self.parents.get(id).cloned();
-        std::iter::successors(Some(id.clone()), parent)
-            .take(DEPTH + 1)
-            .collect()
+        std::iter::successors(Some(id.clone()), parent).take(DEPTH + 1)
     }
 
     /// Returns the ids of a session's subagents, of their subagents, and so on.
@@ -86,7 +84,7 @@ impl<S> SessionTable<S> {
     /// Returns the id of the root session, which the user has opened: that of this session, or of the topmost parent of
     /// this subagent.
     pub(crate) fn root_session(&self, id: &SessionId) -> SessionId {
-        self.ancestors(id).pop().unwrap_or_else(|| id.clone())
+        self.ancestors(id).last().unwrap_or_else(|| id.clone())
     }
 
     /// Returns the name of a subagent, or `None` if the session is not a subagent.

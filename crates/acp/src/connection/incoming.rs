@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -234,6 +235,7 @@ impl Responder {
         work: impl Future<Output = Result<R, Error>> + Send + 'static,
     ) {
         let conn = self.conn.clone();
+        let work = Box::pin(work);
         poll_once_and_spawn(&conn.0.tasks, async move {
             let answer = match self.or_cancelled(work).await {
                 Some(Ok(mut response)) => {
@@ -257,9 +259,10 @@ impl Responder {
 
     /// Returns the result of `work`, [`Error::Cancelled`] if the peer cancels the request, or `None` if the connection
     /// ends.
+    // `work` is boxed because each future that it is passed to would reserve space for it again, and copy it.
     async fn or_cancelled<R>(
         &self,
-        work: impl Future<Output = Result<R, Error>>,
+        work: Pin<Box<impl Future<Output = Result<R, Error>>>>,
     ) -> Option<Result<R, Error>> {
         tokio::select! {
             biased;
@@ -279,6 +282,7 @@ impl Responder {
         work: impl Future<Output = Result<R, Error>> + Send + 'static,
     ) {
         let conn = self.conn.clone();
+        let work = Box::pin(work);
         poll_once_and_spawn(&conn.0.tasks, async move {
             if let Some(result) = self.or_cancelled(work).await {
                 self.respond(result).await;
@@ -294,6 +298,7 @@ impl Responder {
         weigh: impl Fn(&R) -> usize + Send + 'static,
     ) {
         let conn = self.conn.clone();
+        let work = Box::pin(work);
         poll_once_and_spawn(&conn.0.tasks, async move {
             if let Some(result) = self.or_cancelled(work).await {
                 let result = result.and_then(|response| {
@@ -314,7 +319,8 @@ impl Responder {
         let closed = self.conn.0.abort_token.clone();
         let cancel = self.cancel_token.clone();
         let conn = self.conn.clone();
-        let work = work(self);
+        // Boxed for the same reason as in `or_cancelled`.
+        let work = Box::pin(work(self));
         poll_once_and_spawn(&conn.0.tasks, async move {
             tokio::select! {
                 biased;

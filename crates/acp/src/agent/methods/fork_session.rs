@@ -53,6 +53,6 @@ impl<A: Agent> PendingRequest<AgentSide<A>> {
     fn fork(self, from: SessionId, setup: SessionSetup) {
         let side = Arc::clone(&self.side);
         self.responder
-            .spawn_with_responder(async move |responder| side.fork(from, setup, responder).await);
+            .spawn_with_responder(|responder| side.fork(from, setup, responder));
     }
 }

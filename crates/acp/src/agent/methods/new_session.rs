@@ -26,6 +26,6 @@ impl<A: Agent> PendingRequest<AgentSide<A>> {
     fn new_session(self, setup: SessionSetup) {
         let side = Arc::clone(&self.side);
         self.responder
-            .spawn_with_responder(async move |responder| side.new_session(setup, responder).await);
+            .spawn_with_responder(|responder| side.new_session(setup, responder));
     }
 }
