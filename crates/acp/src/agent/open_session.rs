@@ -351,7 +351,7 @@ impl<A: Agent> AgentSide<A> {
         };
         match answer {
             Ok(answer) => {
-                responder.respond(Ok(answer)).await;
+                responder.respond(Ok(&answer)).await;
                 let session = opening.commit();
                 if let Some(state) = session.agent_state::<A>() {
                     self.agent.session_opened(&state, session).await;
@@ -380,10 +380,10 @@ impl<A: Agent> AgentSide<A> {
         session.replace_config_options(config_options.clone());
         if session.client().is_v2() {
             if let SessionOrigin::Existing(_) = origin {
-                // A client that resumes a session needs its current state.
-                session
-                    .send_state_update(v2::StateUpdate::Idle(v2::IdleStateUpdate::new()))
-                    .await?;
+                // A client that resumes a session needs its current state. Boxed, because the opening of every session
+                // would reserve space for this future.
+                let idle = v2::StateUpdate::Idle(v2::IdleStateUpdate::new());
+                Box::pin(session.send_state_update(idle)).await?;
             }
             return Ok(to_v2_response(session, config_options, meta, origin));
         }
