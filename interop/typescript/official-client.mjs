@@ -1,23 +1,31 @@
-// A client that is built on the official TypeScript SDK: starts an agent, runs one turn, serves files,
-// terminals and permissions for real, and prints what happens as JSON, one line each. What it takes and
-// prints is what its twin on the official Rust SDK does, `official-client.rs`, and some more.
+// A client that is built on the official TypeScript SDK: starts an agent, or connects to one, runs one turn,
+// serves files, terminals and permissions for real, and prints what happens as JSON, one line each. What it
+// takes and prints is what its twin on the official Rust SDK does, `official-client.rs`, and some more.
 //
 //     official-client.mjs [OPTIONS] PROMPT -- AGENT COMMAND...
+//     official-client.mjs [OPTIONS] --url URL PROMPT
 
 import { spawn } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import * as acp from "@agentclientprotocol/sdk";
+import { createHttpStream } from "@agentclientprotocol/sdk/experimental/http-client";
+import { createWebSocketStream } from "@agentclientprotocol/sdk/experimental/ws-client";
+import { WebSocket } from "ws";
 import { arrived, asMessage, print, stream } from "./peer.mjs";
 import { Terminals } from "./terminals.mjs";
 
-const end = process.argv.indexOf("--");
+const dashes = process.argv.indexOf("--");
+const end = dashes < 0 ? process.argv.length : dashes;
 const [program, ...programArgs] = process.argv.slice(end + 1);
 const { values: args, positionals } = parseArgs({
   args: process.argv.slice(2, end),
   allowPositionals: true,
   options: {
+    // Connects to this server instead of starting an agent, with this token in a header.
+    url: { type: "string" },
+    token: { type: "string" },
     // Where the session works.
     cwd: { type: "string", default: "." },
     // Says no to every permission request.
@@ -167,9 +175,26 @@ async function drive(agent) {
   if (args.delete) await ask("deleted", methods.session.delete, { sessionId });
 }
 
-const child = spawn(program, programArgs, { stdio: ["pipe", "pipe", "inherit"] });
-await app.connectWith(stream(acp, child.stdin, child.stdout), (agent) =>
-  drive(agent).catch((error) => print("error", asMessage(error))),
+/** A stream to the server: WebSocket or streamable HTTP, as the URL says. */
+function connect(url) {
+  const headers = args.token ? { Authorization: `Bearer ${args.token}` } : {};
+  return url.startsWith("ws")
+    ? createWebSocketStream(url, { headers, WebSocket })
+    : createHttpStream(url, { headers });
+}
+
+const child = args.url ? null : spawn(program, programArgs, { stdio: ["pipe", "pipe", "inherit"] });
+const agentStream = args.url ? connect(args.url) : stream(acp, child.stdin, child.stdout);
+let isOver = false;
+// An answer may still be on its way when the turn has ended, such as that a terminal was released. The SDK's HTTP
+// client aborts its POST when the stream is closed, and nothing catches that.
+process.on("unhandledRejection", (error) => {
+  if (!isOver || error?.name !== "AbortError") throw error;
+});
+await app.connectWith(agentStream, (agent) =>
+  drive(agent)
+    .catch((error) => print("error", asMessage(error)))
+    .finally(() => (isOver = true)),
 );
 // Agents end when their stdin does. Ours must; whatever does not end keeps this from ending, too.
-child.stdin.end();
+child?.stdin.end();
