@@ -1,5 +1,6 @@
-// An agent on stdin and stdout that is built on the official TypeScript SDK. Its prompts are those of its
-// twin on the official Rust SDK, `official-agent.rs`, and three more:
+// An agent on stdin and stdout, or with `--listen ADDRESS` over the network, that is built on the
+// official TypeScript SDK. Its prompts are those of its twin on the official Rust SDK, `official-agent.rs`,
+// and three more:
 //
 // | prompt         | what happens                                        |
 // |----------------|-----------------------------------------------------|
@@ -11,13 +12,17 @@
 // that another process can list, load, resume and delete them.
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { parseArgs } from "node:util";
 import * as acp from "@agentclientprotocol/sdk";
+import { createNodeHttpHandler, createNodeWebSocketUpgradeHandler } from "@agentclientprotocol/sdk/experimental/node";
+import { AcpServer } from "@agentclientprotocol/sdk/experimental/server";
+import { WebSocketServer } from "ws";
 import { asMessage, Flag, stream, text, textOf } from "./peer.mjs";
 import { work, openTerminal, requestPermission } from "./work.mjs";
 
 const { values: args } = parseArgs({
-  options: { auth: { type: "boolean" }, store: { type: "string" } },
+  options: { auth: { type: "boolean" }, store: { type: "string" }, listen: { type: "string" } },
 });
 const { RequestError } = acp;
 const client = acp.methods.client;
@@ -82,7 +87,7 @@ function reopen({ sessionId, cwd }) {
   return open(sessionId, cwd, found.history);
 }
 
-acp
+const app = acp
   .agent({ name: "official-agent" })
   .onRequest("initialize", ({ params }) => {
     booleans = params.clientCapabilities?.session?.configOptions?.boolean != null;
@@ -166,8 +171,18 @@ acp
   .onNotification("_interop/told", asIs, ({ params, client: peer }) =>
     // Send it back, so that the sender can see that it has arrived.
     peer.notify("_interop/told", { what: `the official agent was told ${params.what}` }),
-  )
-  .connect(stream(acp, process.stdout, process.stdin));
+  );
+
+if (args.listen) serve(...args.listen.split(":"));
+else app.connect(stream(acp, process.stdout, process.stdin));
+
+/** Serves the agent over WebSocket and streamable HTTP, as the SDK does by itself: without a token, on any path. */
+function serve(host, port) {
+  const server = new AcpServer({ agent: app });
+  const http = createServer(createNodeHttpHandler(server));
+  http.on("upgrade", createNodeWebSocketUpgradeHandler(server, new WebSocketServer({ noServer: true })));
+  http.listen(Number(port), host, () => console.error(`serving http://${host}:${http.address().port}/acp`));
+}
 
 /** A turn of a session: what is sent in it, and remembered. */
 class Turn {

@@ -1,24 +1,42 @@
+<<<<<<< HEAD
 // A client that is built on the official TypeScript SDK. It starts an agent, runs one turn, provides real files and
 // terminals, responds to permission requests, and prints each event as one line of JSON. Its options and output are
 // those of `official-client.rs`, which is built on the official Rust SDK, and some more.
+=======
+// A client that is built on the official TypeScript SDK: starts an agent, or connects to one, runs one turn,
+// serves files, terminals and permissions for real, and prints what happens as JSON, one line each. What it
+// takes and prints is what its twin on the official Rust SDK does, `official-client.rs`, and some more.
+>>>>>>> interop20
 //
 //     official-client.mjs [OPTIONS] PROMPT -- AGENT COMMAND...
+//     official-client.mjs [OPTIONS] --url URL PROMPT
 
 import { spawn } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import * as acp from "@agentclientprotocol/sdk";
+import { createHttpStream } from "@agentclientprotocol/sdk/experimental/http-client";
+import { createWebSocketStream } from "@agentclientprotocol/sdk/experimental/ws-client";
+import { WebSocket } from "ws";
 import { arrived, asMessage, print, stream } from "./peer.mjs";
 import { Terminals } from "./terminals.mjs";
 
-const end = process.argv.indexOf("--");
+const dashes = process.argv.indexOf("--");
+const end = dashes < 0 ? process.argv.length : dashes;
 const [program, ...programArgs] = process.argv.slice(end + 1);
 const { values: args, positionals } = parseArgs({
   args: process.argv.slice(2, end),
   allowPositionals: true,
   options: {
+<<<<<<< HEAD
     // The working directory of the session.
+=======
+    // Connects to this server instead of starting an agent, with this token in a header.
+    url: { type: "string" },
+    token: { type: "string" },
+    // Where the session works.
+>>>>>>> interop20
     cwd: { type: "string", default: "." },
     // Reject every permission request.
     reject: { type: "boolean" },
@@ -167,9 +185,31 @@ async function drive(agent) {
   if (args.delete) await ask("deleted", methods.session.delete, { sessionId });
 }
 
-const child = spawn(program, programArgs, { stdio: ["pipe", "pipe", "inherit"] });
-await app.connectWith(stream(acp, child.stdin, child.stdout), (agent) =>
-  drive(agent).catch((error) => print("error", asMessage(error))),
+/** A stream to the server: WebSocket or streamable HTTP, as the URL says. */
+function connect(url) {
+  const headers = args.token ? { Authorization: `Bearer ${args.token}` } : {};
+  return url.startsWith("ws")
+    ? createWebSocketStream(url, { headers, WebSocket })
+    : createHttpStream(url, { headers });
+}
+
+const child = args.url ? null : spawn(program, programArgs, { stdio: ["pipe", "pipe", "inherit"] });
+const agentStream = args.url ? connect(args.url) : stream(acp, child.stdin, child.stdout);
+let isOver = false;
+// An answer may still be on its way when the turn has ended, such as that a terminal was released. The SDK's HTTP
+// client aborts its POST when the stream is closed, and nothing catches that.
+process.on("unhandledRejection", (error) => {
+  if (!isOver || error?.name !== "AbortError") throw error;
+});
+await app.connectWith(agentStream, (agent) =>
+  drive(agent)
+    .catch((error) => print("error", asMessage(error)))
+    .finally(() => (isOver = true)),
 );
+<<<<<<< HEAD
 // Agents exit when their stdin ends. If ours does not, this program does not exit, either.
 child.stdin.end();
+=======
+// Agents end when their stdin does. Ours must; whatever does not end keeps this from ending, too.
+child?.stdin.end();
+>>>>>>> interop20

@@ -1,4 +1,4 @@
-//! An agent on stdin and stdout that is built on the official Rust SDK.
+//! An agent on stdin and stdout, or with `--listen ADDRESS` over the network, that is built on the official Rust SDK.
 //!
 //! The first word of the prompt determines what happens:
 //!
@@ -18,6 +18,7 @@
 //! the file, so that another process can load them.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -41,9 +42,10 @@ use agent_client_protocol::v1::schema::{
     WaitForTerminalExitRequest, WriteTextFileRequest,
 };
 use agent_client_protocol::{
-    Agent, Client, Error, JsonRpcRequest, Result, Stdio, UntypedMessage, on_receive_notification,
-    on_receive_request,
+    Agent, Client, ConnectTo, Error, JsonRpcRequest, Result, Stdio, UntypedMessage,
+    on_receive_notification, on_receive_request,
 };
+use agent_client_protocol_http::AcpHttpServer;
 use clap::Parser;
 use interop::{QuestionNotification, QuestionRequest, QuestionResponse};
 use serde_json::json;
@@ -57,6 +59,9 @@ struct OfficialAgentArgs {
     /// Store the updates of sessions in this file.
     #[arg(long)]
     store: Option<PathBuf>,
+    /// Serve clients over the network instead of one on stdin and stdout, and print the URL on stderr.
+    #[arg(long)]
+    listen: Option<SocketAddr>,
 }
 
 struct OfficialSession {
@@ -121,6 +126,24 @@ async fn main() -> Result<()> {
         opened_count: AtomicUsize::new(0),
         sessions: Mutex::default(),
     });
+    match state.args.listen {
+        Some(address) => serve(address, state)
+            .await
+            .map_err(Error::into_internal_error),
+        None => agent(state).connect_to(Stdio::new()).await,
+    }
+}
+
+/// Serves the agent over WebSocket and streamable HTTP, as the official SDK does by itself: without a token.
+async fn serve(address: SocketAddr, state: Arc<OfficialAgentState>) -> std::io::Result<()> {
+    let listener = tokio::net::TcpListener::bind(address).await?;
+    eprintln!("serving http://{}/acp", listener.local_addr()?);
+    let server = AcpHttpServer::new(move || agent(Arc::clone(&state)));
+    axum::serve(listener, server.into_router()).await
+}
+
+/// Returns the agent for one connection.
+fn agent(state: Arc<OfficialAgentState>) -> impl ConnectTo<Client> {
     let [new, load, option, prompt, cancel, authenticate] = [(); 6].map(|()| Arc::clone(&state));
     Agent
         .v1()
@@ -279,8 +302,6 @@ async fn main() -> Result<()> {
             },
             on_receive_notification!(),
         )
-        .connect_to(Stdio::new())
-        .await
 }
 
 fn modes() -> SessionModeState {

@@ -1,7 +1,8 @@
-//! A client that is built on the official Rust SDK. It starts an agent, runs one turn, provides real files and
-//! terminals, responds to permission requests, and prints each event as one line of JSON.
+//! A client that is built on the official Rust SDK. It starts an agent, or connects to one, runs one turn,
+//! provides real files, terminals, responds to permission requests, and prints each event as one line of JSON.
 //!
 //!     official-client [OPTIONS] PROMPT -- AGENT COMMAND...
+//!     official-client [OPTIONS] --url URL PROMPT
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -13,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
-    AuthenticateRequest, CancelNotification, ClientCapabilities, ContentBlock,
+    AuthenticateRequest, CancelNotification, ClientCapabilities, CloseSessionRequest, ContentBlock,
     CreateTerminalRequest, CreateTerminalResponse, FileSystemCapabilities, Implementation,
     InitializeRequest, KillTerminalRequest, KillTerminalResponse, LoadSessionRequest,
     NewSessionRequest, PermissionOptionKind, PromptRequest, ReadTextFileRequest,
@@ -25,9 +26,10 @@ use agent_client_protocol::v1::schema::{
     WriteTextFileRequest, WriteTextFileResponse,
 };
 use agent_client_protocol::{
-    AcpAgent, AcpAgentConfig, Agent, Client, Error, Result, UntypedMessage,
+    AcpAgent, AcpAgentConfig, Agent, Client, ConnectTo, Error, Result, UntypedMessage,
     on_receive_notification, on_receive_request,
 };
+use agent_client_protocol_http::HttpClient;
 use clap::{Parser, ValueEnum};
 use interop::{QuestionNotification, QuestionRequest, QuestionResponse};
 use serde_json::{Value, json};
@@ -40,8 +42,11 @@ struct OfficialClientArgs {
     /// The prompt.
     prompt: String,
     /// The command that starts the agent.
-    #[arg(last = true, required = true)]
+    #[arg(last = true, required_unless_present = "url")]
     agent: Vec<String>,
+    /// Connect to this server instead: `ws://` for WebSocket, `http://` for streamable HTTP.
+    #[arg(long, conflicts_with = "agent")]
+    url: Option<String>,
     /// The working directory of the session.
     #[arg(long, default_value = ".")]
     cwd: PathBuf,
@@ -66,6 +71,9 @@ struct OfficialClientArgs {
     /// Send `_interop/ask` and `_interop/told` before the turn.
     #[arg(long)]
     extension: bool,
+    /// Close the session after the turn.
+    #[arg(long)]
+    close: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -117,10 +125,23 @@ impl OfficialClientState {
 #[tokio::main]
 async fn main() -> Result<()> {
     let args = OfficialClientArgs::parse();
+    if let Some(url) = &args.url {
+        // The tests' servers are on this machine, where a proxy cannot reach them.
+        let server = HttpClient::builder_with_endpoint(url)
+            .configure_http(|http| http.no_proxy())
+            .build()
+            .map_err(Error::into_internal_error)?;
+        return run(args, server).await;
+    }
     let Some((program, arguments)) = args.agent.split_first() else {
         return Err(Error::invalid_params().data("no agent command"));
     };
     let agent = AcpAgent::new(AcpAgentConfig::new(program).args(arguments));
+    run(args, agent).await
+}
+
+/// Runs the client with an agent, however that is reached.
+async fn run(args: OfficialClientArgs, agent: impl ConnectTo<Client>) -> Result<()> {
     let state = Arc::new(OfficialClientState {
         reject: args.reject,
         cancel_at: args.cancel_at,
@@ -304,10 +325,18 @@ async fn drive(args: &OfficialClientArgs, connection: &ConnectionTo<Agent>) -> R
     }
     let prompt = vec![ContentBlock::from(args.prompt.as_str())];
     let ended = connection
-        .send_request(PromptRequest::new(id, prompt))
+        .send_request(PromptRequest::new(id.clone(), prompt))
         .block_task()
         .await?;
-    print("ended", &ended)
+    print("ended", &ended)?;
+    if args.close {
+        let request = CloseSessionRequest::new(id);
+        print(
+            "closed",
+            &connection.send_request(request).block_task().await?,
+        )?;
+    }
+    Ok(())
 }
 
 /// Prints what happened and the message as one line of JSON.

@@ -16,3 +16,5 @@ mod official_rust;
 mod official_rust_v2;
 #[cfg(unix)]
 mod official_typescript;
+#[cfg(unix)]
+mod remote;

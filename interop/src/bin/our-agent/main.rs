@@ -1,11 +1,12 @@
 //! The counterpart of `official-agent` and `official-agent-v2` on our library. It does the same for the same prompts.
 //!
 //! With `--auth`, it opens sessions only after `authenticate`. Every session whose id starts with `old-` can be loaded
-//! and has a history. Two of these sessions are listed. With `--protocol 2`, it also speaks the draft of version 2.
+//! and has a history. Two of these sessions are listed. With `--protocol 2`, it also speaks the draft of version 2. With `--listen ADDRESS` it is an endpoint of our library for remote clients.
 
 mod work;
 mod work_v2;
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use acp::agent::{
@@ -23,11 +24,13 @@ use acp::v1::{
     SessionConfigSelectOption, SessionConfigSelectOptions, SessionId, SessionInfo, StopReason,
     ToolCall, ToolCallStatus, ToolKind,
 };
-use acp::{Agent, Connection, Error, Options, Result, jsonrpc, v2};
+use acp::{Agent, Connection, Error, Options, Result, Transport, jsonrpc, v2};
+use acp_remote::Token;
+use acp_remote::server::{AgentEndpoint, ConnectionInfo, ServeOptions, ServerConfig, serve};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-#[derive(clap::Parser)]
+#[derive(Clone, clap::Parser)]
 struct OurAgentArgs {
     /// Open sessions only after `authenticate`.
     #[arg(long)]
@@ -35,11 +38,22 @@ struct OurAgentArgs {
     /// The latest protocol version to speak.
     #[arg(long, default_value_t = 1)]
     protocol: u16,
+    /// Serve clients over the network instead of one on stdin and stdout, and print the URL with its token on stderr.
+    #[arg(long)]
+    listen: Option<SocketAddr>,
 }
 
 #[tokio::main]
 async fn main() -> std::io::Result<()> {
     let args: OurAgentArgs = clap::Parser::parse();
+    match args.listen {
+        Some(address) => listen(address, args).await,
+        None => serve_client(acp::transport::stdio()?, args).await,
+    }
+}
+
+/// Serves one client.
+async fn serve_client(transport: Transport, args: OurAgentArgs) -> std::io::Result<()> {
     let mut options = Options::new().limits(acp::agent::default_limits());
     if args.protocol == 2 {
         options = options.draft_version_2();
@@ -48,7 +62,26 @@ async fn main() -> std::io::Result<()> {
         args,
         authenticated: AtomicBool::new(false),
     };
-    acp::agent::serve_with(acp::transport::stdio()?, twin, options).await
+    acp::agent::serve_with(transport, twin, options).await
+}
+
+/// Serves clients over WebSocket and streamable HTTP, each with an agent of its own.
+async fn listen(address: SocketAddr, args: OurAgentArgs) -> std::io::Result<()> {
+    let token = Token::random();
+    let listener = tokio::net::TcpListener::bind(address).await?;
+    let address = listener.local_addr()?;
+    eprintln!("serving ws://{address}/acp?token={}", token.expose());
+    let endpoint = AgentEndpoint::new(
+        ServerConfig::new().token(token),
+        move |_: ConnectionInfo, transport| {
+            let args = args.clone();
+            async move {
+                // How a connection ends is for the client to say.
+                let _ = serve_client(transport, args).await;
+            }
+        },
+    );
+    serve(listener, endpoint, ServeOptions::new()).await
 }
 
 struct OurAgent {

@@ -1,6 +1,7 @@
 //! Runs peers, and outlines what happened.
 
 mod person;
+pub(crate) mod server;
 pub(crate) mod typescript;
 pub(crate) mod version2;
 
@@ -187,6 +188,24 @@ impl InteropProject {
     ) -> ClientOutput {
         let (program, client_args) = client.split_first().unwrap();
         let args = client_args.iter().chain(args).chain(&["--"]).chain(agent);
+        ClientOutput(
+            self.run_program(program, args)
+                .await
+                .expect_code(0)
+                .json_lines(),
+        )
+    }
+
+    /// Makes a client run a turn in the project with the agent at a URL.
+    pub(crate) async fn run_remote_client(
+        &self,
+        client: &[&str],
+        args: &[&str],
+        url: &str,
+    ) -> ClientOutput {
+        let (program, client_args) = client.split_first().unwrap();
+        let to = ["--url", url];
+        let args = client_args.iter().chain(&to).chain(args);
         ClientOutput(
             self.run_program(program, args)
                 .await

@@ -17,6 +17,7 @@ use acp::v1::{
 };
 use acp::{Client, Error, Options, Result, Thread, ThreadHandle, Transport};
 use acp_host::{AgentCommand, AgentProcess, Host, HostSession, Policy, Prompter};
+use acp_remote::client::ConnectOptions;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
@@ -92,18 +93,26 @@ impl InteropClient {
             .cwd(project.path());
         let process = AgentProcess::spawn(&command).unwrap();
         let (stdin, stdout) = process.take_stdio().unwrap();
+        let transport = Transport::new(stdout, stdin);
+        (self.connect_over(transport).await, process)
+    }
+
+    /// Connects to the agent at a URL.
+    pub(crate) async fn connect(&self, url: &str) -> AgentConnection {
+        let connecting = acp_remote::client::connect(url, ConnectOptions::new());
+        let transport = with_timeout("the server accepts our client", connecting).await;
+        self.connect_over(transport.unwrap()).await
+    }
+
+    async fn connect_over(&self, transport: Transport) -> AgentConnection {
         let mut options = Options::new();
         if self.draft {
             options = options.draft_version_2();
         }
-        let transport = Transport::new(stdout, stdin);
         let connecting = acp::testing::start_client(transport, self.clone(), options);
-        (
-            with_timeout("our client connects", connecting)
-                .await
-                .unwrap(),
-            process,
-        )
+        with_timeout("our client connects", connecting)
+            .await
+            .unwrap()
     }
 
     pub(crate) fn outline(&self) -> Vec<String> {
