@@ -146,7 +146,7 @@ impl RemoteClientHarness {
             ..
         } = self;
         drop(server);
-        TargetProcess::end(process).await;
+        TargetProcess::end_process(process).await;
         transcript
     }
 
@@ -419,7 +419,7 @@ impl RemoteClientHarness {
 
     /// Responds to a request as an agent with the minimum of capabilities does.
     pub(crate) async fn serve(&mut self, message: &Value) -> Result<(), CheckStop> {
-        let Some(Envelope::Request { id, method, .. }) = Envelope::read(message) else {
+        let Some(Envelope::Request { id, method, .. }) = Envelope::parse(message) else {
             return Ok(());
         };
         let result = |result: Value| json!({"jsonrpc": "2.0", "id": id, "result": result});

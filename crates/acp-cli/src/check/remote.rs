@@ -98,7 +98,7 @@ fn server(url: &UrlRequest, args: &CheckServerArgs) -> Result<RemoteServer, Comm
         };
         server = server.token(token, style);
     }
-    if let Some(trust) = agent.pin.as_deref().and_then(Trust::pinned) {
+    if let Some(trust) = agent.pin.as_deref().and_then(Trust::from_pin) {
         server = server.trust(trust);
     }
     if let Some(cwd) = &args.cwd {

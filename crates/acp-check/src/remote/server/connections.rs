@@ -3,7 +3,7 @@
 use hyper::Method;
 use serde_json::json;
 
-use crate::agent_harness::{QUIET, UNKNOWN_METHOD};
+use crate::agent_harness::{QUIET_TIME, UNKNOWN_METHOD};
 use crate::check::remote_checks;
 use crate::options::AgentTask;
 use crate::remote::http::HttpRequest;
@@ -63,7 +63,7 @@ async fn separates_connections(harness: &mut ServerHarness) -> Result<(), CheckS
     let other = harness.connect().await?;
     let session = harness.open_session(&one).await?;
     harness.run_turn(&session, AgentTask::Answer).await?;
-    harness.collect(QUIET).await?;
+    harness.collect(QUIET_TIME).await?;
     let mut messages = harness.messages.iter();
     match messages.find(|(stream, _)| *stream == other.stream) {
         Some((_, message)) => fail(format!(
