@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use crate::sys;
 
-/// The variables that [`protect`] removed from the environment, with their values.
+/// The variables that [`protect_secrets`] removed from the environment, with their values.
 static REMOVED_VARIABLES: OnceLock<BTreeMap<OsString, OsString>> = OnceLock::new();
 
 /// Hides this process's secrets from processes that it starts. Call this first in `main`, before a second thread is

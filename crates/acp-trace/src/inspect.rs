@@ -24,7 +24,7 @@ pub(super) struct LineResult {
 /// is cheap, and then inspects only the rest.
 #[derive(Debug, Default)]
 pub(super) struct LineInspector {
-    /// The beginning of the previous line, up to [`MAX_PREFIX_LEN`] bytes.
+    /// The beginning of the previous line, up to [`MAX_PREFIX_BYTES`] bytes.
     last_line: Vec<u8>,
     checker: JsonChecker,
     gathered: GatheredLines,
