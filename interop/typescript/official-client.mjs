@@ -1,12 +1,6 @@
-<<<<<<< HEAD
-// A client that is built on the official TypeScript SDK. It starts an agent, runs one turn, provides real files and
-// terminals, responds to permission requests, and prints each event as one line of JSON. Its options and output are
-// those of `official-client.rs`, which is built on the official Rust SDK, and some more.
-=======
-// A client that is built on the official TypeScript SDK: starts an agent, or connects to one, runs one turn,
-// serves files, terminals and permissions for real, and prints what happens as JSON, one line each. What it
-// takes and prints is what its twin on the official Rust SDK does, `official-client.rs`, and some more.
->>>>>>> interop20
+// A client that is built on the official TypeScript SDK. It starts an agent or connects to one, runs one turn, provides
+// real files and terminals, responds to permission requests, and prints each event as one line of JSON. Its options and
+// output are those of `official-client.rs`, which is built on the official Rust SDK, and some more.
 //
 //     official-client.mjs [OPTIONS] PROMPT -- AGENT COMMAND...
 //     official-client.mjs [OPTIONS] --url URL PROMPT
@@ -29,14 +23,10 @@ const { values: args, positionals } = parseArgs({
   args: process.argv.slice(2, end),
   allowPositionals: true,
   options: {
-<<<<<<< HEAD
-    // The working directory of the session.
-=======
     // Connects to this server instead of starting an agent, with this token in a header.
     url: { type: "string" },
     token: { type: "string" },
-    // Where the session works.
->>>>>>> interop20
+    // The working directory of the session.
     cwd: { type: "string", default: "." },
     // Reject every permission request.
     reject: { type: "boolean" },
@@ -206,10 +196,5 @@ await app.connectWith(agentStream, (agent) =>
     .catch((error) => print("error", asMessage(error)))
     .finally(() => (isOver = true)),
 );
-<<<<<<< HEAD
 // Agents exit when their stdin ends. If ours does not, this program does not exit, either.
-child.stdin.end();
-=======
-// Agents end when their stdin does. Ours must; whatever does not end keeps this from ending, too.
 child?.stdin.end();
->>>>>>> interop20

@@ -272,7 +272,9 @@ fn default_agent_of_a_project_is_not_used_before_it_is_allowed() {
     );
     acp(&["run", "/read notes.txt"])
         .expect_code(0)
-        .expect_stderr("ignoring the project's default agent: you have not allowed .acp/config.toml");
+        .expect_stderr(
+            "ignoring the project's default agent: you have not allowed .acp/config.toml",
+        );
     assert_eq!(started_program(&project, "helper"), None);
     acp(&["agents", "allow", "--yes"]).expect_code(0);
     // Also from below, where the path would lead elsewhere.

@@ -286,16 +286,7 @@ impl Tasks {
 
     /// Returns the tasks that were started since the last call.
     fn take_new_tasks(&self) -> Vec<DriverFuture> {
-        std::mem::take(&mut queue.new_tasks), queue.waker.take())
-        };
-        drop(waker);
-        new
-    }
-
-    /// Sets the waker to call when a task is started. Returns `false` if a task was started in the meantime.
-    fn set_waker(&self, waker: &Waker) -> bool {
-        let waker = waker.clone();
-        let mut queue = self.lock().new_tasks)
+        std::mem::take(&mut self.lock().new_tasks)
     }
 
     /// Waits until all tasks have ended, except for detached ones.
