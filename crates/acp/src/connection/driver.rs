@@ -10,7 +10,7 @@ use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use futures_util::future::{Either, FutureExt, select};
@@ -29,8 +29,8 @@ pub(super) type SpawnedTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// A function that starts a task on an executor.
 pub(crate) type SpawnFn = Arc<dyn Fn(SpawnedTask) + Send + Sync>;
 
-/// The maximum number of times per poll that the driver looks for more to do before it yields to its executor.
-const MAX_POLL_ROUNDS: usize = 16;
+/// The maximum number of times per poll that the driver looks for new tasks before it yields to its executor.
+const MAX_POLL_ROUNDS: usize = 64;
 
 /// The future that runs a connection: it reads, writes and calls handlers. Nothing happens unless it is polled. It
 /// resolves to the reason why the connection ended.
@@ -121,15 +121,9 @@ impl Future for Driver {
         if let Some(reason) = &self.close_reason {
             return Poll::Ready(reason.clone());
         }
-        let driver_waker = Arc::clone(&self.conn.0.tasks.driver_waker);
-        let waker = Waker::from(Arc::clone(&driver_waker));
         for _ in 0..MAX_POLL_ROUNDS {
-            driver_waker.begin_poll();
             self.take_new_tasks();
-            match self
-                .futures
-                .poll_next_unpin(&mut Context::from_waker(&waker))
-            {
+            match self.futures.poll_next_unpin(cx) {
                 Poll::Ready(Some(None)) => {}
                 Poll::Ready(Some(Some(reason))) => {
                     self.end(reason.clone());
@@ -140,8 +134,8 @@ impl Future for Driver {
                     self.end(CloseReason::Local);
                     return Poll::Ready(CloseReason::Local);
                 }
-                Poll::Pending if driver_waker.end_poll(cx.waker()) => return Poll::Pending,
-                // A task was started or woken meanwhile.
+                Poll::Pending if self.conn.0.tasks.set_waker(cx.waker()) => return Poll::Pending,
+                // A task was started in the meantime.
                 Poll::Pending => {}
             }
         }
@@ -161,7 +155,6 @@ impl Drop for Driver {
 /// The tasks of a connection except for reading: writing, and the work on requests.
 pub(crate) struct Tasks {
     queue: Mutex<DriverQueue>,
-    driver_waker: Arc<DriverWaker>,
     /// The number of running tasks that must end before the connection ends.
     running_count: watch::Sender<usize>,
     spawn_fn: Option<SpawnFn>,
@@ -171,62 +164,10 @@ pub(crate) struct Tasks {
 struct DriverQueue {
     /// Started tasks that are not in the driver yet.
     new_tasks: Vec<DriverFuture>,
+    /// The driver's waker, while the driver is not being polled.
+    waker: Option<Waker>,
     /// Whether the driver has ended.
     is_closed: bool,
-}
-
-/// What wakes the driver. Its futures often wake each other: the reader a turn, and the turn the writer. The executor
-/// is not told of that while it polls the driver, because it would poll again for nothing, and tokio makes a system call
-/// before it does.
-#[derive(Default)]
-struct DriverWaker(Mutex<WakeState>);
-
-#[derive(Default)]
-struct WakeState {
-    /// The executor's waker, while the driver is not being polled.
-    executor: Option<Waker>,
-    /// Whether the driver was woken since the last poll began.
-    is_woken: bool,
-}
-
-impl DriverWaker {
-    fn lock(&self) -> MutexGuard<'_, WakeState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn begin_poll(&self) {
-        let before = std::mem::take(&mut *self.lock());
-        // After the lock is released: a waker of the executor may do anything when it is dropped.
-        drop(before);
-    }
-
-    /// Sets the waker to call from now on. Returns `false` if the driver was woken during the poll.
-    fn end_poll(&self, executor: &Waker) -> bool {
-        let executor = executor.clone();
-        let mut state = self.lock();
-        if !state.is_woken {
-            state.executor = Some(executor);
-            return true;
-        }
-        false
-    }
-}
-
-impl Wake for DriverWaker {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        let executor = {
-            let mut state = self.lock();
-            state.is_woken = true;
-            state.executor.take()
-        };
-        if let Some(executor) = executor {
-            executor.wake();
-        }
-    }
 }
 
 /// A guard that counts as a running task until it is dropped.
@@ -239,11 +180,10 @@ impl Drop for TaskCounter {
 }
 
 impl Tasks {
-    /// Creates an empty set of tasks, which `spawn` runs if it is set.
+    /// Creates an empty set of tasks. If `spawn` is set, it runs the tasks on the caller's executor.
     pub(super) fn new(spawn: Option<SpawnFn>) -> Self {
         Self {
             queue: Mutex::default(),
-            driver_waker: Arc::default(),
             running_count: watch::Sender::new(0),
             spawn_fn: spawn,
         }
@@ -280,13 +220,32 @@ impl Tasks {
             return;
         }
         queue.new_tasks.push(Box::pin(task.map(|()| None)));
+        let waker = queue.waker.take();
         drop(queue);
-        self.driver_waker.wake_by_ref();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
     }
 
-    /// Returns the tasks that were started since the last call.
+    /// Returns the tasks that were started since the last call. Removes the waker, because the driver is being polled.
     fn take_new_tasks(&self) -> Vec<DriverFuture> {
-        std::mem::take(&mut self.lock().new_tasks)
+        let (new, waker) = {
+            let mut queue = self.lock();
+            (std::mem::take(&mut queue.new_tasks), queue.waker.take())
+        };
+        drop(waker);
+        new
+    }
+
+    /// Sets the waker to call when a task is started. Returns `false` if a task was started in the meantime.
+    fn set_waker(&self, waker: &Waker) -> bool {
+        let waker = waker.clone();
+        let mut queue = self.lock();
+        if queue.new_tasks.is_empty() {
+            queue.waker = Some(waker);
+            return true;
+        }
+        false
     }
 
     /// Waits until all tasks have ended, except for detached ones.
