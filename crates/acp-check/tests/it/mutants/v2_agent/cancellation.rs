@@ -23,7 +23,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/prompt-lifecycle/33",
-            "was cancelled, too",
+            "was cancelled too",
             "the agent cancels all later turns",
             cancel_all_later_turns,
         ),
