@@ -1,42 +1,10 @@
 //! The benchmark's agent on the official Rust SDK.
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use agent_client_protocol::schema::ProtocolVersion;
-use agent_client_protocol::v1::ConnectionTo;
-use agent_client_protocol::v1::schema::{
-    AgentCapabilities, ContentBlock, ContentChunk, InitializeRequest, InitializeResponse,
-    LoadSessionRequest, LoadSessionResponse, NewSessionRequest, NewSessionResponse,
-    PermissionOption, PermissionOptionKind, PromptRequest, PromptResponse, ReadTextFileRequest,
-    RequestPermissionOutcome, RequestPermissionRequest, SessionId, SessionNotification,
-    SessionUpdate, StopReason, ToolCallUpdate, ToolCallUpdateFields,
-};
-use agent_client_protocol::{Agent, Client, Error, Result, Stdio, on_receive_request};
-use bench_official::{EmptyRequest, EmptyResponse};
-use bench_work::{BenchTask, BenchText};
+use agent_client_protocol::{ConnectTo, Result, Stdio};
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let opened = AtomicU64::new(0);
-    Agent
-        .v1()
-        .name("official-agent")
-        .on_receive_request(
-            async move |_: InitializeRequest, responder, _| {
-                let capabilities = AgentCapabilities::new().load_session(true);
-                responder.respond(
-                    InitializeResponse::new(ProtocolVersion::V1).agent_capabilities(capabilities),
-                )
-            },
-            on_receive_request!(),
-        )
-        .on_receive_request(
-            async move |_: NewSessionRequest, responder, _| {
-                let number = opened.fetch_add(1, Ordering::Relaxed) + 1;
-                responder.respond(NewSessionResponse::new(format!("s{number}")))
-            },
-            on_receive_request!(),
+    bench_official::agent().connect_to(Stdio::new(),
         )
         .on_receive_request(
             async move |request: LoadSessionRequest,

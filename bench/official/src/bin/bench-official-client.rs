@@ -272,28 +272,16 @@ impl OfficialBenchDriver {
         bytes: u64,
     ) -> Result<ClientReport, OfficialBenchError> {
         let session = self.first_session().await?;
-        let start = Instant::now();
-        self.prompt(session, &format!("read {path}")).await?;
-        let answer = ClientReport::since(start);
-        let said = std::mem::take(&mut self.notes.lock().text);
-        if said != bytes.to_string() {
-            return Err(format!("the agent says {said:?}, not {bytes}").into());
-        }
-        Ok(answer)
-    }
+use bench_official::{OfficialBenchError, run_client};
 
-    async fn load_session(
+#[tokio::main]
+async fn load_session(
         &self,
         messages: u64,
         bytes: usize,
-    ) -> Result<ClientReport, OfficialBenchError> {
-        let session = SessionId::new(format!("replay-{messages}-{bytes}"));
-        self.expect_chunks(&session, messages, bytes);
-        let request = LoadSessionRequest::new(session.clone(), PathBuf::from("/"));
-        let start = Instant::now();
-        self.connection.send_request(request).block_task().await?;
-        let answer = ClientReport::since(start);
-        self.check_chunks(&session)?;
-        Ok(answer)
-    }
+    ) -> Result<(), OfficialBenchError> {
+    let path = std::env::args_os()
+        .nth(1)
+        .ok_or("usage: bench-official-client SOCKET")?;
+    run_client(path, Stdio::new()).await
 }
