@@ -144,7 +144,7 @@ impl BenchDriver {
     }
 
     async fn connect(&mut self, connections: usize) -> Result<ClientReport, BenchClientError> {
-        let url = self.url.as_deref().open_sessions("there is no URL")?;
+        let url = self.url.as_deref().ok_or("there is no URL")?;
         let start = Instant::now();
         for _ in 0..connections {
             let transport = connect(url, ConnectOptions::new()).await?;
@@ -156,7 +156,7 @@ impl BenchDriver {
 
     async fn first_session(&mut self) -> Result<ClientSession, BenchClientError> {
         if self.sessions.is_empty() {
-            self.open(1).await?;
+            self.open_sessions(1).await?;
         }
         Ok(self.sessions.first().ok_or("no session")?.clone())
     }

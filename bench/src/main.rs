@@ -30,7 +30,8 @@ use crate::rows::{BenchRow, FILE_BYTES, PeerIds, RowSetting};
 /// Any error, to show to the user.
 pub(crate) type BenchError = Box<dyn std::error::Error>;
 
-/// Run the same workloads with this library and with other implementations ("peers"), in processes connected by pipes or over the network, and reports the time and memory that each takes.
+/// Run the same workloads with this library and with other implementations ("peers"), in processes connected by pipes or
+/// over the network, and report the time and memory that each takes.
 #[derive(Parser)]
 #[command(about, long_about = None)]
 struct BenchArgs {

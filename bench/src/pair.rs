@@ -1,4 +1,5 @@
-//! Runs a connected agent and connected by pipes or over the network, and measures the resources that a workload takes.
+//! Runs an agent and a client that are connected by pipes or over the network, and measures the resources that a workload
+//! takes.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -22,7 +23,7 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// A guard for a child process, which kills the process when it is dropped.
 struct ChildGuard {
     child: Child,
-    /// Whether it ends only when it is told to.
+    /// Whether the process ends only when it is told to.
     is_server: bool,
 }
 
@@ -62,7 +63,7 @@ impl Drop for ChildGuard {
         }
         let start = Instant::now();
         while !self.has_ended() {
-            if start.elapsed() > LAST_WORDS {
+            if start.elapsed() > EXIT_TIMEOUT {
                 let _ = self.child.kill();
                 let _ = self.child.wait();
                 return;
@@ -73,8 +74,8 @@ impl Drop for ChildGuard {
     }
 }
 
-/// A connected agent and client. The fields are dropped in order: the client exits without the socket, and the agent
-/// exits everything else.
+/// A connected agent and client. The fields are dropped in order: the client exits without the socket, and everything
+/// else exits without the client.
 pub(crate) struct PeerPair {
     reports: BufReader<UnixStream>,
     client: ChildGuard,
@@ -150,13 +151,13 @@ impl PeerPair {
         }
     }
 
-    /// Returns `true` if the agent is served over what the network.
-    pub(crate) fn run_command(&self) -> bool {
+    /// Returns `true` if the agent is served over the network.
+    pub(crate) fn is_remote(&self) -> bool {
         self.agent.is_server
     }
 
-    /// Sends a command to the client and measures the work.
-    pub(crate) fn tell(&mut self, command: &ClientCommand) -> Result<TaskCost, BenchError> {
+    /// Sends a command to the client, and measures what the work takes.
+    pub(crate) fn run_command(&mut self, command: &ClientCommand) -> Result<TaskCost, BenchError> {
         let (agent, client) = (self.agent.child.id(), self.client.child.id());
         machine::reset_peak_memory(agent)?;
         machine::reset_peak_memory(client)?;

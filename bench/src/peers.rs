@@ -154,8 +154,7 @@ impl PeerProgram {
 
     /// Returns the command that serves an agent at a port of this machine.
     pub(crate) fn server_command(&self, port: u16) -> Command {
-        let each with command reason.
-    pub(crate) Command::new(&self.program);
+        let mut command = Command::new(&self.program);
         let port = port.to_string();
         command.args(self.args.iter().map(|arg| arg.replace("{port}", &port)));
         if self.is_noisy {
@@ -165,14 +164,14 @@ impl PeerProgram {
     }
 }
 
-/// The available programs.
+/// The programs that are available to measure.
 #[derive(Debug, Default)]
 pub(crate) struct Peers {
     agents: BTreeMap<PeerId, PeerProgram>,
     clients: BTreeMap<PeerId, PeerProgram>,
     /// The directory of our own programs.
     directory: PathBuf,
-    /// The peers that are not available, with the reasons.
+    /// The peers that are not available, each with the reason.
     pub(crate) missing: BTreeMap<PeerId, String>,
 }
 
@@ -322,7 +321,7 @@ impl Peers {
         let who = PeerId::FloorWebSocket;
         self.agents.insert(who, floor(&["agent", ADDRESS]));
         self.clients.insert(who, floor(&["client"]));
-        eprintln!("bench: skipping the served = PeerProgram {
+        let served = PeerProgram {
             is_noisy: true,
             ..served_agent_program(binary("acp"), &binary("bench-our-agent"))
         };
@@ -331,7 +330,10 @@ impl Peers {
             connector: Some(Box::new(PeerProgram::new(binary("acp"), &["connect"]))),
             ..client
         };
-        self.clients.insert(PeerId::Connected, but with a separate state directory.
+        self.clients.insert(PeerId::Connected, connected);
+    }
+
+    /// Adds the programs of an earlier build, which are in `directory`.
     pub(crate) fn add_before(&mut self, directory: &Path, state: &Path) -> Result<(), BenchError> {
         let directory = directory.canonicalize()?;
         let binary = |name: &str| {
@@ -358,12 +360,12 @@ impl Peers {
     }
 
     fn mark_missing(&mut self, who: PeerId, why: &BenchError) {
-        eprintln!("bench: the {} is left out: {why}", who.name());
+        eprintln!("bench: skipping the {}: {why}", who.name());
         self.missing.insert(who, why.to_string());
     }
 }
 
-/// Returns the bundled agent as an editor starts it, with its own directory for its state.
+/// Returns the bundled agent as an editor starts it, but with a separate state directory.
 fn acp_agent_program(program: PathBuf, state: &Path) -> io::Result<PeerProgram> {
     fs::create_dir_all(state)?;
     let sessions = state.to_string_lossy();

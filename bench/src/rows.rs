@@ -364,7 +364,7 @@ pub(crate) fn rows() -> Vec<BenchRow> {
     ]
 }
 
-/// The environment in which workloads run.
+/// The programs and directories with which workloads run.
 pub(crate) struct RowSetting<'a> {
     pub(crate) peers: &'a Peers,
     pub(crate) processor: usize,
@@ -563,8 +563,8 @@ impl RowSetting<'_> {
     ) -> Result<Sample, BenchError> {
         let connections = usize::try_from(self.scale(connections as u64))?;
         // So that what a server takes that has seen a few connections is not counted as the connections'.
-        let before = pair.tell(&ClientCommand::Connect { connections: 10 })?;
-        let after = pair.tell(&ClientCommand::Connect { connections })?;
+        let before = pair.run_command(&ClientCommand::Connect { connections: 10 })?;
+        let after = pair.run_command(&ClientCommand::Connect { connections })?;
         let (before, after) = (before.agent.memory.now, after.agent.memory.now);
         let each = after.saturating_sub(before) as f64 / 1e3 / connections as f64;
         Ok(Sample::from([(Metric::ServerConnection, each)]))

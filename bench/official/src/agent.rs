@@ -87,7 +87,7 @@ impl OfficialBenchTurn {
                 _ => None,
             })
             .collect();
-        match BenchTask::of(&text) {
+        match BenchTask::from_prompt(&text) {
             Some(BenchTask::Stream { messages, bytes }) => self.stream(messages, bytes),
             Some(BenchTask::Ask(requests)) => self.request_permissions(requests).await,
             Some(BenchTask::Read(path)) => self.read(&path).await,
@@ -98,7 +98,7 @@ impl OfficialBenchTurn {
     fn stream(&self, messages: u64, bytes: usize) -> Result<()> {
         let mut text = BenchText::new(bytes);
         // The SDK queues what is sent, and has nothing to wait for.
-        (0..messages).try_for_each(|number| self.send_chunk(text.of(number)))
+        (0..messages).try_for_each(|number| self.send_chunk(text.text_for(number)))
     }
 
     async fn request_permissions(&self, requests: u64) -> Result<()> {
@@ -127,7 +127,7 @@ impl OfficialBenchTurn {
     }
 
     fn replay(&self) -> Result<()> {
-        match BenchTask::of_session(&self.session.0) {
+        match BenchTask::from_session_id(&self.session.0) {
             Some(BenchTask::Stream { messages, bytes }) => self.stream(messages, bytes),
             _ => Err(Error::invalid_params()),
         }

@@ -49,7 +49,7 @@ impl OfficialBenchState {
             return None;
         };
         match self.progress.get_mut(&notification.session_id) {
-            Some(chunks) => chunks.see(&text.text),
+            Some(chunks) => chunks.check_text(&text.text),
             None => self.text.push_str(&text.text),
         }
         self.handler_delay.take()
@@ -145,14 +145,14 @@ impl OfficialBenchDriver {
             .block_task()
             .await?;
         let (commands, mut answers) = socket.split();
-        answers.write_all(&ClientReport::ready().line()).await?;
+        answers.write_all(&ClientReport::ready().to_line()).await?;
         let mut commands = BufReader::new(commands).lines();
         while let Some(line) = commands.next_line().await? {
             let answer = self
                 .run_command(&line)
                 .await
                 .unwrap_or_else(ClientReport::failed);
-            answers.write_all(&answer.line()).await?;
+            answers.write_all(&answer.to_line()).await?;
         }
         Ok(())
     }
@@ -256,7 +256,7 @@ impl OfficialBenchDriver {
             each.push(now - last);
             last = now;
         }
-        Ok(ClientReport::since(start).each(each))
+        Ok(ClientReport::since(start).with_durations(each))
     }
 
     async fn run_permissions(&mut self, requests: u64) -> Result<ClientReport, OfficialBenchError> {
@@ -268,7 +268,7 @@ impl OfficialBenchDriver {
         if asked.len() as u64 != requests {
             return Err(format!("asked {} times, not {requests}", asked.len()).into());
         }
-        Ok(answer.each(gaps(&asked)))
+        Ok(answer.with_durations(gaps(&asked)))
     }
 
     async fn read(&mut self, path: &str, bytes: u64) -> Result<ClientReport, OfficialBenchError> {

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::wire::{BUFFER_SIZE, FloorChunk, FloorInput, FloorMessage, send, send};
+use super::wire::{BUFFER_SIZE, FloorChunk, FloorInput, FloorMessage, FloorOutput, send};
 use super::{ChunkMode, FloorError};
 
 /// The message id, as long as our agent's.

@@ -37,11 +37,11 @@ impl FloorInput {
         }
     }
 
-    /// Reads until this number of messages has been counted.
-    pub(super) fn count(&mut self, messages: u64) -> Result<(), FloorError> {
+    /// Reads this number of lines.
+    pub(super) fn skip_lines(&mut self, lines: u64) -> Result<(), FloorError> {
         match self {
-            Self::Pipe(lines) => lines.count(messages),
-            Self::Socket(_) => Err("raw bytes are only counted on pipes".into()),
+            Self::Pipe(input) => input.skip_lines(lines),
+            Self::Socket(_) => Err("lines can only be skipped on pipes".into()),
         }
     }
 }
