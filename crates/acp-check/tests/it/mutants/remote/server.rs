@@ -38,7 +38,7 @@ pub(crate) struct ServerMutant {
 }
 
 /// A request, as the server received it.
-pub(crate) struct Seen {
+pub(crate) struct ObservedRequest {
     pub(crate) method: Method,
     pub(crate) headers: HeaderMap,
     /// The body as JSON. Null if it is none.
@@ -47,7 +47,7 @@ pub(crate) struct Seen {
     pub(crate) earlier: usize,
 }
 
-impl Seen {
+impl ObservedRequest {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
@@ -66,11 +66,11 @@ pub(crate) type EventRoute = fn(&StreamKey, &Value, &[StreamKey]) -> Vec<(Stream
 /// How a server is wrong.
 pub(crate) enum Change {
     /// The endpoint gets other headers.
-    Request(fn(&Seen, &mut HeaderMap)),
+    Request(fn(&ObservedRequest, &mut HeaderMap)),
     /// This status and this body instead of the endpoint's response.
-    Instead(fn(&Seen) -> Option<u16>),
+    Instead(fn(&ObservedRequest) -> Option<u16>),
     /// Another response. The body is empty for streams and upgrades, and cannot be changed then.
-    Response(fn(&Seen, &mut response::Parts, &mut Vec<u8>)),
+    Response(fn(&ObservedRequest, &mut response::Parts, &mut Vec<u8>)),
     /// Where an event goes, and as what.
     Event(EventRoute),
     /// Streams stay open after their end.
@@ -204,7 +204,7 @@ impl MutatedService {
     async fn answer(mut self, request: Request<Incoming>) -> Response<TestBody> {
         let (mut parts, body) = request.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
-        let mut seen = Seen {
+        let mut seen = ObservedRequest {
             method: parts.method.clone(),
             headers: parts.headers.clone(),
             message: serde_json::from_slice(&body).unwrap_or_default(),

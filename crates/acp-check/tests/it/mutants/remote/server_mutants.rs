@@ -3,7 +3,7 @@
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::server::{Change, Seen, ServerMutant, StreamKey};
+use super::server::{Change, ObservedRequest, ServerMutant, StreamKey};
 
 const CONNECTION: &str = "acp-connection-id";
 const SESSION: &str = "acp-session-id";
@@ -23,11 +23,11 @@ fn mutant(
 }
 
 /// Whether a request is a message about an existing connection.
-fn is_message(seen: &Seen) -> bool {
+fn is_message(seen: &ObservedRequest) -> bool {
     seen.method == Method::POST && seen.header(CONNECTION).is_some()
 }
 
-fn is_unknown(seen: &Seen) -> bool {
+fn is_unknown(seen: &ObservedRequest) -> bool {
     seen.header(CONNECTION) == Some("acp-check-no-such-connection")
 }
 
