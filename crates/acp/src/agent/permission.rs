@@ -1,7 +1,5 @@
 //! `session/request_permission`, which requests the user's permission for an action.
 
-use std::pin::pin;
-
 use acp_wire::v1::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
     ToolCallUpdate,
@@ -82,7 +80,7 @@ impl Turn {
             let subject = v2::ToolCallPermissionSubject::new(subject);
             let request = v2::RequestPermissionRequest::new(session, title, options)
                 .subject(v2::RequestPermissionSubject::ToolCall(subject));
-            self.wait_for_user(pin!(conn.request(&request))).await?
+            self.wait_for_user(conn.request(&request)).await?
         } else {
             let request = RequestPermissionRequest::new(session, tool_call, options);
             // A client that cancels the turn also responds to the pending permission requests of the turn. They are not
@@ -91,7 +89,7 @@ impl Turn {
                 cancel_on_drop: false,
                 ..RequestOptions::default()
             };
-            self.wait_for_user(pin!(conn.request_with(&request, ask, |_| ())))
+            self.wait_for_user(conn.request_with(&request, ask, |_| ()))
                 .await?
         };
         Ok(answer.map_or_else(RequestPermissionOutcome::cancelled, |answer| answer.outcome))
