@@ -54,7 +54,7 @@ pub(crate) struct RelayContext {
 
 /// How a relay ended.
 #[derive(Debug)]
-pub(crate) enum RelayEnd {
+pub(crate) enum AgentRelayEnd {
     /// The client closed the connection, or did not come back.
     Client,
     /// The agent closed its stdout.
@@ -70,7 +70,7 @@ pub(crate) async fn relay(
     transport: Transport,
     (stdin, stdout): (ChildStdin, ChildStdout),
     context: &RelayContext,
-) -> RelayEnd {
+) -> AgentRelayEnd {
     let (from_client, to_client) = transport.into_split();
     let (replies, waiting) = mpsc::channel(MAX_REPLIES);
     let agent = relay_agent(stdout, to_client, waiting, &context.in_flight);
@@ -82,34 +82,34 @@ pub(crate) async fn relay(
     };
     match client_end {
         // The agent's last messages may still be of use: a client can close only its own direction.
-        RelayEnd::Client => {
+        AgentRelayEnd::Client => {
             let _ = timeout(EXIT_TIMEOUT, agent).await;
-            RelayEnd::Client
+            AgentRelayEnd::Client
         }
         // The agent does not read any more. It may still send messages, and usually exits.
-        RelayEnd::Agent => agent.await,
+        AgentRelayEnd::Agent => agent.await,
         end => end,
     }
 }
 
-/// Passes lines of the client on to the agent. Returns [`RelayEnd::Agent`] if the agent does not read any more.
+/// Passes lines of the client on to the agent. Returns [`AgentRelayEnd::Agent`] if the agent does not read any more.
 async fn relay_client(
     mut from_client: impl AsyncRead + Unpin,
     mut to_agent: impl AsyncWrite + Unpin,
     replies: mpsc::Sender<Vec<u8>>,
     context: &RelayContext,
-) -> RelayEnd {
+) -> AgentRelayEnd {
     let mut buffer = Vec::with_capacity(MIN_READ);
     loop {
         let unfinished = buffer.len();
         if unfinished > context.max_message {
-            return RelayEnd::MessageTooLong;
+            return AgentRelayEnd::MessageTooLong;
         }
         reserve(&mut buffer);
         match from_client.read_buf(&mut buffer).await {
-            Ok(0) => return RelayEnd::Client,
+            Ok(0) => return AgentRelayEnd::Client,
             Ok(_) => {}
-            Err(e) => return RelayEnd::Failed(e),
+            Err(e) => return AgentRelayEnd::Failed(e),
         }
         let Some(length) = memchr::memrchr(b'\n', &buffer[unfinished..]) else {
             continue;
@@ -125,7 +125,7 @@ async fn relay_client(
             let decision = decide(text, &context.roots, &context.in_flight);
             if decision != LineDecision::Forward {
                 if to_agent.write_all(&buffer[written..start]).await.is_err() {
-                    return RelayEnd::Agent;
+                    return AgentRelayEnd::Agent;
                 }
                 written = end;
             }
@@ -140,7 +140,7 @@ async fn relay_client(
             to_agent.flush().await
         };
         if sent.await.is_err() {
-            return RelayEnd::Agent;
+            return AgentRelayEnd::Agent;
         }
         for reply in rejected {
             // Fails only if the other direction has ended, which ends this one.
@@ -167,7 +167,7 @@ async fn relay_agent(
     mut to_client: impl AsyncWrite + Unpin,
     mut replies: mpsc::Receiver<Vec<u8>>,
     in_flight: &RequestsInFlight,
-) -> RelayEnd {
+) -> AgentRelayEnd {
     let mut buffer = Vec::with_capacity(MIN_READ);
     let mut lines = ResponseFinder::default();
     loop {
@@ -181,18 +181,18 @@ async fn relay_agent(
                 to_client.write_all(&reply).await
             }
             read = from_agent.read_buf(&mut buffer) => match read {
-                Ok(0) => return RelayEnd::Agent,
+                Ok(0) => return AgentRelayEnd::Agent,
                 Ok(_) => {
                     lines.push(&buffer, in_flight);
                     to_client.write_all(&buffer).await
                 }
-                Err(e) => return RelayEnd::Failed(e),
+                Err(e) => return AgentRelayEnd::Failed(e),
             },
         };
         if let Err(e) = sent {
             return match e.kind() {
-                io::ErrorKind::BrokenPipe => RelayEnd::Client,
-                _ => RelayEnd::Failed(e),
+                io::ErrorKind::BrokenPipe => AgentRelayEnd::Client,
+                _ => AgentRelayEnd::Failed(e),
             };
         }
     }

@@ -14,7 +14,7 @@ use tracing::Instrument;
 
 use crate::in_flight::RequestsInFlight;
 use crate::metrics::AgentCounters;
-use crate::relay::{RelayContext, RelayEnd, relay};
+use crate::relay::{AgentRelayEnd, RelayContext, relay};
 use crate::roots::AllowedRoots;
 
 /// How long an agent may take to exit after its stdin is closed, and again after it is asked to exit.
@@ -118,15 +118,15 @@ impl AgentRunner {
     }
 
     /// Returns the status that tells the client how its connection ended.
-    async fn close_status(&self, end: RelayEnd, process: &AgentProcess) -> CloseStatus {
+    async fn close_status(&self, end: AgentRelayEnd, process: &AgentProcess) -> CloseStatus {
         match end {
-            RelayEnd::Client => CloseStatus::normal(),
-            RelayEnd::MessageTooLong => {
+            AgentRelayEnd::Client => CloseStatus::normal(),
+            AgentRelayEnd::MessageTooLong => {
                 let reason = format!("message too long (limit: {} bytes)", self.max_message);
                 CloseStatus::new(CloseStatus::TOO_LARGE, reason)
             }
-            RelayEnd::Failed(e) => CloseStatus::failed(format!("cannot relay messages: {e}")),
-            RelayEnd::Agent => {
+            AgentRelayEnd::Failed(e) => CloseStatus::failed(format!("cannot relay messages: {e}")),
+            AgentRelayEnd::Agent => {
                 self.counters.processes_failed.increment();
                 let exit = timeout(EXIT_CODE_TIMEOUT, process.wait()).await;
                 let reason = match exit {

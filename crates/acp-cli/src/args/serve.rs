@@ -84,7 +84,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) host: Vec<String>,
 
-    /// Origin of web pages that may connect, such as https://example.com.
+    /// Origin of web pages that may connect, such as `https://example.com`.
     ///
     /// Pages of this machine's loopback are allowed. Can be repeated.
     #[arg(long, value_name = "ORIGIN")]

@@ -40,8 +40,8 @@ pub async fn serve<A: Agent>(transport: Transport, agent: A) -> std::io::Result<
     serve_with(transport, agent, Options::new().limits(default_limits())).await
 }
 
-/// Serves a client like [`serve`], but with options of your own. For the limits, start from [`limits`], because the
-/// default of [`Limits::linger`] is zero. [`Options::draft_version_2`] lets clients use the draft of version 2.
+/// Serves a client like [`serve`], but with options of your own. For the limits, start from [`default_limits`], because
+/// the default of [`Limits::linger`] is zero. [`Options::draft_version_2`] lets clients use the draft of version 2.
 ///
 /// # Errors
 /// Reading or writing fails.
