@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use tungstenite::handshake::derive_accept_key;
 
 use super::client_target::RemoteClientTarget;
-use super::scripted_server::{ReceivedRequest, ScriptedBody, ScriptedServer};
+use super::scripted_server::{PendingHttpRequest, ScriptedBody, ScriptedServer};
 use super::websocket::{CLOSE, CONTINUATION, Frame, PING, PONG, TEXT, WebSocket};
 use crate::check_directory::CheckDirectory;
 use crate::client_harness::SESSION_ID;
@@ -59,7 +59,7 @@ impl SeenRequest {
 
 /// What the client does.
 #[derive(Debug, Clone)]
-pub(crate) enum ClientEvent {
+pub(crate) enum RemoteClientEvent {
     /// A message arrived, by either transport.
     Message(Value),
     /// A frame of a WebSocket arrived that is not a message.
@@ -161,7 +161,7 @@ impl RemoteClientHarness {
     }
 
     /// Waits for what the client does next. What can be answered at once, is.
-    pub(crate) async fn next(&mut self) -> Result<ClientEvent, CheckStop> {
+    pub(crate) async fn next(&mut self) -> Result<RemoteClientEvent, CheckStop> {
         loop {
             let frame = async {
                 match &mut self.socket {
@@ -191,21 +191,24 @@ impl RemoteClientHarness {
                         self.socket = None;
                         self.has_ended = true;
                         self.transcript.push_event("the client closed the WebSocket");
-                        return Ok(ClientEvent::Ended);
+                        return Ok(RemoteClientEvent::Ended);
                     }
                     Err(why) => return fail(why),
                 },
                 exit = exit => {
                     self.has_ended = true;
                     self.transcript.push_event(format!("the client exited ({exit})"));
-                    return Ok(ClientEvent::Ended);
+                    return Ok(RemoteClientEvent::Ended);
                 }
             }
         }
     }
 
     /// Answers a request over HTTP.
-    async fn receive(&mut self, request: ReceivedRequest) -> Result<ClientEvent, CheckStop> {
+    async fn receive(
+        &mut self,
+        request: PendingHttpRequest,
+    ) -> Result<RemoteClientEvent, CheckStop> {
         let seen = SeenRequest {
             method: request.method.clone(),
             version: request.version,
@@ -235,14 +238,16 @@ impl RemoteClientHarness {
             match timeout(self.options.timeout, upgrade).await {
                 Ok(Ok(upgraded)) => {
                     self.socket = Some(WebSocket::server(Box::new(TokioIo::new(upgraded))));
-                    return Ok(ClientEvent::Request(seen));
+                    return Ok(RemoteClientEvent::Request(seen));
                 }
                 _ => return fail("the client did not complete the upgrade"),
             }
         }
         let event = match seen.method {
-            Method::POST if !seen.message.is_null() => ClientEvent::Message(seen.message.clone()),
-            _ => ClientEvent::Request(seen.clone()),
+            Method::POST if !seen.message.is_null() => {
+                RemoteClientEvent::Message(seen.message.clone())
+            }
+            _ => RemoteClientEvent::Request(seen.clone()),
         };
         let method = seen.message["method"].as_str().unwrap_or_default();
         match (&seen.method, self.rejected) {
@@ -315,7 +320,10 @@ impl RemoteClientHarness {
     }
 
     /// Handles a frame. Returns what it means, unless it is a part of a message.
-    async fn receive_frame(&mut self, frame: Frame) -> Result<Option<ClientEvent>, CheckStop> {
+    async fn receive_frame(
+        &mut self,
+        frame: Frame,
+    ) -> Result<Option<RemoteClientEvent>, CheckStop> {
         let text = String::from_utf8_lossy(&frame.payload).into_owned();
         let line = format!("[{}] {text}", frame.opcode);
         self.transcript
@@ -329,7 +337,7 @@ impl RemoteClientHarness {
             // The client ends the connection. It waits for the answer.
             CLOSE => {
                 let _ = self.send_frame(CLOSE, true, &frame.payload).await;
-                Ok(Some(ClientEvent::Frame(frame)))
+                Ok(Some(RemoteClientEvent::Frame(frame)))
             }
             TEXT | CONTINUATION => {
                 self.message.extend_from_slice(&frame.payload);
@@ -338,11 +346,11 @@ impl RemoteClientHarness {
                 }
                 let message = serde_json::from_slice(&std::mem::take(&mut self.message));
                 Ok(Some(match message {
-                    Ok(message) => ClientEvent::Message(message),
-                    Err(_) => ClientEvent::Frame(frame),
+                    Ok(message) => RemoteClientEvent::Message(message),
+                    Err(_) => RemoteClientEvent::Frame(frame),
                 }))
             }
-            _ => Ok(Some(ClientEvent::Frame(frame))),
+            _ => Ok(Some(RemoteClientEvent::Frame(frame))),
         }
     }
 
@@ -447,7 +455,7 @@ impl RemoteClientHarness {
         &mut self,
         patience: Duration,
         what: &str,
-        mut found: impl FnMut(&Self, &ClientEvent) -> Option<T>,
+        mut found: impl FnMut(&Self, &RemoteClientEvent) -> Option<T>,
     ) -> Result<T, CheckStop> {
         let waiting = async {
             loop {
@@ -456,9 +464,11 @@ impl RemoteClientHarness {
                     return Ok(found);
                 }
                 match event {
-                    ClientEvent::Message(message) => self.serve(&message).await?,
-                    ClientEvent::Ended => return fail(format!("the client ended before {what}")),
-                    ClientEvent::Frame(_) | ClientEvent::Request(_) => {}
+                    RemoteClientEvent::Message(message) => self.serve(&message).await?,
+                    RemoteClientEvent::Ended => {
+                        return fail(format!("the client ended before {what}"));
+                    }
+                    RemoteClientEvent::Frame(_) | RemoteClientEvent::Request(_) => {}
                 }
             }
         };
@@ -472,7 +482,7 @@ impl RemoteClientHarness {
     pub(crate) async fn wait_for_prompt(&mut self) -> Result<RemotePrompt, CheckStop> {
         let patience = self.options.turn_timeout;
         self.wait_within(patience, "`session/prompt`", |_, event| match event {
-            ClientEvent::Message(message) if message["method"] == "session/prompt" => {
+            RemoteClientEvent::Message(message) if message["method"] == "session/prompt" => {
                 let id = message["id"].clone();
                 Some(RemotePrompt { id })
             }
@@ -497,7 +507,7 @@ impl RemoteClientHarness {
         let patience = self.options.timeout;
         let missing = format!("the response to a request after {what}");
         self.wait_within(patience, &missing, |_, event| match event {
-            ClientEvent::Message(message) => {
+            RemoteClientEvent::Message(message) => {
                 (message["id"] == id && message.get("method").is_none()).then_some(())
             }
             _ => None,
@@ -510,10 +520,10 @@ impl RemoteClientHarness {
         let patience = self.options.timeout;
         let what = format!("the end of the connection after {after}");
         self.wait_within(patience, &what, |_, event| match event {
-            ClientEvent::Ended => Some(()),
-            ClientEvent::Frame(frame) => (frame.opcode == CLOSE).then_some(()),
-            ClientEvent::Request(request) => (request.method == Method::DELETE).then_some(()),
-            ClientEvent::Message(_) => None,
+            RemoteClientEvent::Ended => Some(()),
+            RemoteClientEvent::Frame(frame) => (frame.opcode == CLOSE).then_some(()),
+            RemoteClientEvent::Request(request) => (request.method == Method::DELETE).then_some(()),
+            RemoteClientEvent::Message(_) => None,
         })
         .await
     }

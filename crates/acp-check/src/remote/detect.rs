@@ -6,7 +6,7 @@ use hyper::Method;
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::http::{HttpClient, HttpRequest};
+use super::http::{HttpClient, RawHttpRequest};
 use super::server_harness::ServerHarness;
 use super::server_target::{OfferedTransports, RemoteServer};
 use super::websocket::request_upgrade;
@@ -63,10 +63,12 @@ async fn post_status(server: &Arc<RemoteServer>, uses_http2: bool) -> Result<u16
     let mut client = HttpClient::new(Arc::clone(server), uses_http2);
     let params = ServerHarness::initialize_params();
     let message = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
-    let response = client.send(&HttpRequest::post(message.to_string())).await?;
+    let response = client
+        .send(&RawHttpRequest::post(message.to_string()))
+        .await?;
     let connection = response.header("acp-connection-id");
     if !connection.is_empty() {
-        let request = HttpRequest::new(Method::DELETE).connection(connection);
+        let request = RawHttpRequest::new(Method::DELETE).connection(connection);
         let _ = client.send(&request).await;
     }
     Ok(response.status)

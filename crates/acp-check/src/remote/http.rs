@@ -13,7 +13,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::sync::mpsc;
 
 use super::server_target::{ALPN_HTTP_1, ALPN_HTTP_2, RemoteServer};
-use super::sse::{EventReader, ServerEvent};
+use super::sse::{ServerEvent, StreamEventReader};
 
 /// The maximum size of a stream, in bytes. A larger one counts as ended.
 const MAX_STREAM_LEN: usize = 64 * 1024 * 1024;
@@ -23,7 +23,7 @@ const MAX_BODY_LEN: usize = 16 * 1024 * 1024;
 
 /// A request to send.
 #[derive(Debug, Clone)]
-pub(crate) struct HttpRequest {
+pub(crate) struct RawHttpRequest {
     pub(crate) method: Method,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: Bytes,
@@ -49,7 +49,7 @@ pub(crate) struct HttpClient {
     cookies: BTreeMap<String, String>,
 }
 
-impl HttpRequest {
+impl RawHttpRequest {
     pub(crate) fn new(method: Method) -> Self {
         Self {
             method,
@@ -100,7 +100,7 @@ impl HttpClient {
     }
 
     /// Sends a request, and returns the response as soon as its headers are there.
-    pub(crate) async fn send(&mut self, request: &HttpRequest) -> Result<HttpResponse, String> {
+    pub(crate) async fn send(&mut self, request: &RawHttpRequest) -> Result<HttpResponse, String> {
         let (response, sender) = if self.uses_http2 {
             (self.send_http2(request).await?, None)
         } else {
@@ -123,7 +123,7 @@ impl HttpClient {
         })
     }
 
-    fn build(&self, request: &HttpRequest, uri: &str) -> Result<Request<Full<Bytes>>, String> {
+    fn build(&self, request: &RawHttpRequest, uri: &str) -> Result<Request<Full<Bytes>>, String> {
         let mut built = Request::builder().method(&request.method).uri(uri);
         for (name, value) in &request.headers {
             built = built.header(*name, value);
@@ -148,7 +148,7 @@ impl HttpClient {
 
     async fn send_http1(
         &self,
-        request: &HttpRequest,
+        request: &RawHttpRequest,
     ) -> Result<(hyper::Response<Incoming>, http1::SendRequest<Full<Bytes>>), String> {
         let request = self.build(request, self.server.path_and_query())?;
         let (socket, _) = self.server.dial(&[ALPN_HTTP_1]).await?;
@@ -162,7 +162,7 @@ impl HttpClient {
 
     async fn send_http2(
         &mut self,
-        request: &HttpRequest,
+        request: &RawHttpRequest,
     ) -> Result<hyper::Response<Incoming>, String> {
         let uri = format!(
             "{}://{}{}",
@@ -246,7 +246,7 @@ impl HttpResponse {
         events: mpsc::UnboundedSender<(K, Option<ServerEvent>)>,
     ) {
         let mut body = self.body;
-        let mut reader = EventReader::default();
+        let mut reader = StreamEventReader::default();
         let mut length = 0;
         while length < MAX_STREAM_LEN {
             let frame = tokio::select! {

@@ -24,12 +24,12 @@ const MAX_BODY_LEN: usize = 64 * 1024 * 1024;
 /// A server on a port of its own. It accepts HTTP/1.1, and HTTP/2 with prior knowledge.
 pub(crate) struct ScriptedServer {
     pub(crate) address: SocketAddr,
-    requests: mpsc::UnboundedReceiver<ReceivedRequest>,
+    requests: mpsc::UnboundedReceiver<PendingHttpRequest>,
     accepting: JoinHandle<()>,
 }
 
 /// A request that waits for its response.
-pub(crate) struct ReceivedRequest {
+pub(crate) struct PendingHttpRequest {
     pub(crate) method: Method,
     pub(crate) version: Version,
     pub(crate) headers: HeaderMap,
@@ -58,7 +58,7 @@ impl ScriptedServer {
     }
 
     /// Returns the next request.
-    pub(crate) async fn next(&mut self) -> Option<ReceivedRequest> {
+    pub(crate) async fn next(&mut self) -> Option<PendingHttpRequest> {
         self.requests.recv().await
     }
 }
@@ -70,7 +70,7 @@ impl Drop for ScriptedServer {
 }
 
 /// Serves connections. They end with the future.
-async fn accept(listener: TcpListener, requests: mpsc::UnboundedSender<ReceivedRequest>) {
+async fn accept(listener: TcpListener, requests: mpsc::UnboundedSender<PendingHttpRequest>) {
     let mut connections = JoinSet::new();
     while let Ok((socket, _)) = listener.accept().await {
         // Pieces of an event are to leave as they are written.
@@ -89,14 +89,14 @@ async fn accept(listener: TcpListener, requests: mpsc::UnboundedSender<ReceivedR
 /// Passes a request to the check, and returns the check's response.
 async fn pass(
     mut request: Request<Incoming>,
-    requests: mpsc::UnboundedSender<ReceivedRequest>,
+    requests: mpsc::UnboundedSender<PendingHttpRequest>,
 ) -> Result<Response<ScriptedBody>, String> {
     let is_upgrade = request.headers().contains_key("upgrade");
     let upgrade = is_upgrade.then(|| hyper::upgrade::on(&mut request));
     let (head, body) = request.into_parts();
     let body = Limited::new(body, MAX_BODY_LEN).collect().await;
     let (response, responded) = oneshot::channel();
-    let request = ReceivedRequest {
+    let request = PendingHttpRequest {
         method: head.method,
         version: head.version,
         headers: head.headers,

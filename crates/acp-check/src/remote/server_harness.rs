@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use super::http::{HttpClient, HttpRequest, HttpResponse};
+use super::http::{HttpClient, HttpResponse, RawHttpRequest};
 use super::server_target::{OfferedTransports, RemoteServer};
 use super::sse::ServerEvent;
 use crate::check_directory::CheckDirectory;
@@ -43,7 +43,7 @@ struct OpenedStream {
 
 /// A connection over HTTP, with its stream.
 #[derive(Debug, Clone)]
-pub(crate) struct HttpConnection {
+pub(crate) struct TestedConnection {
     pub(crate) id: String,
     pub(crate) stream: StreamId,
     /// The result of `initialize`.
@@ -100,7 +100,7 @@ impl ServerHarness {
         let connections = std::mem::take(&mut self.connections);
         let closing = async {
             for id in connections {
-                let request = HttpRequest::new(Method::DELETE).connection(&id);
+                let request = RawHttpRequest::new(Method::DELETE).connection(&id);
                 let _ = self.client.send(&request).await;
             }
         };
@@ -159,7 +159,10 @@ impl ServerHarness {
     }
 
     /// Sends a request, and returns the response as soon as its headers are there.
-    pub(crate) async fn send(&mut self, request: &HttpRequest) -> Result<HttpResponse, CheckStop> {
+    pub(crate) async fn send(
+        &mut self,
+        request: &RawHttpRequest,
+    ) -> Result<HttpResponse, CheckStop> {
         self.record_request(request);
         let method = &request.method;
         match timeout(self.options.timeout, self.client.send(request)).await {
@@ -181,7 +184,7 @@ impl ServerHarness {
         }
     }
 
-    pub(crate) fn record_request(&mut self, request: &HttpRequest) {
+    pub(crate) fn record_request(&mut self, request: &RawHttpRequest) {
         let mut line = format!("{} {}", request.method, self.server.path());
         for (name, value) in &request.headers {
             line.push_str(&format!(" [{name}: {value}]"));
@@ -227,7 +230,7 @@ impl ServerHarness {
     pub(crate) async fn require_status(
         &mut self,
         what: &str,
-        request: HttpRequest,
+        request: RawHttpRequest,
         expected: u16,
     ) -> Result<HttpResponse, CheckStop> {
         let response = self.send(&request).await?;
@@ -242,7 +245,7 @@ impl ServerHarness {
     async fn require_success(
         &mut self,
         what: &str,
-        request: HttpRequest,
+        request: RawHttpRequest,
     ) -> Result<HttpResponse, CheckStop> {
         let response = self.send(&request).await?;
         let status = response.status;
@@ -256,7 +259,7 @@ impl ServerHarness {
     pub(crate) async fn initialize(&mut self) -> Result<(String, Value), CheckStop> {
         self.require_http()?;
         let (_, message) = self.request_message("initialize", Self::initialize_params());
-        let request = HttpRequest::post(message.to_string());
+        let request = RawHttpRequest::post(message.to_string());
         let response = self.require_success("`initialize`", request).await?;
         let id = response.header("acp-connection-id").to_owned();
         require(!id.is_empty(), || {
@@ -278,10 +281,10 @@ impl ServerHarness {
     }
 
     /// Opens a connection and its stream.
-    pub(crate) async fn connect(&mut self) -> Result<HttpConnection, CheckStop> {
+    pub(crate) async fn connect(&mut self) -> Result<TestedConnection, CheckStop> {
         let (id, initialize_result) = self.initialize().await?;
         let stream = self.open_stream(&id, None).await?;
-        Ok(HttpConnection {
+        Ok(TestedConnection {
             id,
             stream,
             initialize_result,
@@ -294,7 +297,7 @@ impl ServerHarness {
         connection: &str,
         session: Option<&str>,
     ) -> Result<StreamId, CheckStop> {
-        let mut request = HttpRequest::get().connection(connection);
+        let mut request = RawHttpRequest::get().connection(connection);
         if let Some(session) = session {
             request = request.session(session);
         }
@@ -335,7 +338,7 @@ impl ServerHarness {
         what: &str,
         message: &Value,
     ) -> Result<HttpResponse, CheckStop> {
-        let mut request = HttpRequest::post(message.to_string()).connection(connection);
+        let mut request = RawHttpRequest::post(message.to_string()).connection(connection);
         if let Some(session) = session {
             request = request.session(session);
         }

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::http::HttpRequest;
-use super::server_harness::{HttpConnection, ServerHarness, StreamId, response_to};
+use super::http::RawHttpRequest;
+use super::server_harness::{ServerHarness, StreamId, TestedConnection, response_to};
 use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, skip};
 use crate::wire::ReceivedResponse;
@@ -21,7 +21,7 @@ impl ServerHarness {
     /// Opens a session, and returns its id.
     pub(crate) async fn new_session(
         &mut self,
-        connection: &HttpConnection,
+        connection: &TestedConnection,
     ) -> Result<String, CheckStop> {
         let (_, session) = self.new_session_on(connection).await?;
         Ok(session)
@@ -30,7 +30,7 @@ impl ServerHarness {
     /// Opens a session. Returns the stream on which the response arrived, and the id.
     pub(crate) async fn new_session_on(
         &mut self,
-        connection: &HttpConnection,
+        connection: &TestedConnection,
     ) -> Result<(StreamId, String), CheckStop> {
         let params = self.session_params();
         let id = self.post_request(&connection.id, None, "session/new", params.clone());
@@ -63,7 +63,7 @@ impl ServerHarness {
     /// Opens a session and its stream.
     pub(crate) async fn open_session(
         &mut self,
-        connection: &HttpConnection,
+        connection: &TestedConnection,
     ) -> Result<HttpSession, CheckStop> {
         let id = self.new_session(connection).await?;
         let stream = self.open_stream(&connection.id, Some(&id)).await?;
@@ -113,7 +113,7 @@ impl ServerHarness {
     /// Sends several requests at once, and returns the statuses of the responses.
     pub(crate) async fn send_at_once(
         &mut self,
-        requests: Vec<HttpRequest>,
+        requests: Vec<RawHttpRequest>,
     ) -> Result<Vec<u16>, CheckStop> {
         let mut sending = tokio::task::JoinSet::new();
         for request in requests {

@@ -54,9 +54,9 @@ pub struct OfferedTransports {
 }
 
 /// A connection to a server, with or without TLS.
-pub(crate) trait Socket: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(crate) trait ServerSocket: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Socket for T {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> ServerSocket for T {}
 
 /// The names of protocols in TLS.
 pub(crate) const ALPN_HTTP_1: &[u8] = b"http/1.1";
@@ -160,7 +160,10 @@ impl RemoteServer {
     }
 
     /// Connects. Returns the socket, and whether TLS has negotiated HTTP/2.
-    pub(crate) async fn dial(&self, alpn: &[&[u8]]) -> Result<(Box<dyn Socket>, bool), String> {
+    pub(crate) async fn dial(
+        &self,
+        alpn: &[&[u8]],
+    ) -> Result<(Box<dyn ServerSocket>, bool), String> {
         let address = format!("{}:{}", self.host, self.port);
         let cannot = |why: &dyn fmt::Display| format!("cannot connect to {address}: {why}");
         let host = self.host.trim_start_matches('[').trim_end_matches(']');

@@ -9,14 +9,14 @@ pub(crate) struct ServerEvent {
 
 /// Reads events from the bytes of a stream, however they are cut.
 #[derive(Debug, Default)]
-pub(crate) struct EventReader {
+pub(crate) struct StreamEventReader {
     line: Vec<u8>,
     data: Option<String>,
     after_return: bool,
     is_after_first_line: bool,
 }
 
-impl EventReader {
+impl StreamEventReader {
     /// Returns the events that end in these bytes.
     pub(crate) fn read(&mut self, bytes: &[u8]) -> Vec<ServerEvent> {
         let mut events = Vec::new();
@@ -68,7 +68,7 @@ mod tests {
     fn events_are_read_however_they_are_written() {
         let text = "\u{feff}: hello\r\ndata: a\r\nid: 1\r\n\r\ndata:b\rdata: c\r\rretry: 1\n\ndata\n\ndata: d\n";
         for size in 1..text.len() {
-            let mut reader = EventReader::default();
+            let mut reader = StreamEventReader::default();
             let pieces = text.as_bytes().chunks(size);
             let events: Vec<String> = pieces
                 .flat_map(|piece| reader.read(piece))

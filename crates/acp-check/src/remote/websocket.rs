@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tungstenite::protocol::frame::FrameHeader;
 use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
 
-use super::server_target::{ALPN_HTTP_1, RemoteServer, Socket};
+use super::server_target::{ALPN_HTTP_1, RemoteServer, ServerSocket};
 
 /// The maximum length of a message or of a head, in bytes.
 const MAX_LEN: usize = 64 * 1024 * 1024;
@@ -37,7 +37,7 @@ pub(crate) struct Frame {
 
 /// A socket after the upgrade.
 pub(crate) struct WebSocket {
-    socket: Box<dyn Socket>,
+    socket: Box<dyn ServerSocket>,
     /// Whether to mask frames, as clients must.
     masks: bool,
     buf: Vec<u8>,
@@ -109,7 +109,7 @@ pub(crate) async fn request_upgrade(server: &RemoteServer) -> Result<UpgradeResp
 
 impl WebSocket {
     /// Creates the server's end of a WebSocket, after the upgrade.
-    pub(crate) fn server(socket: Box<dyn Socket>) -> Self {
+    pub(crate) fn server(socket: Box<dyn ServerSocket>) -> Self {
         Self {
             socket,
             masks: false,

@@ -5,7 +5,9 @@ use serde_json::json;
 
 use crate::check::remote_checks;
 use crate::client_harness::SESSION_ID;
-use crate::remote::client_harness::{CONNECTION_ID, ClientEvent, RemoteClientHarness, SeenRequest};
+use crate::remote::client_harness::{
+    CONNECTION_ID, RemoteClientEvent, RemoteClientHarness, SeenRequest,
+};
 use crate::verdict::{CheckStop, fail, require, skip};
 
 remote_checks! { RemoteClient "requests";
@@ -178,7 +180,9 @@ async fn replaces_cookie(harness: &mut RemoteClientHarness) -> Result<(), CheckS
     let patience = harness.options.turn_timeout;
     harness
         .wait_within(patience, "`initialize`", |_, event| match event {
-            ClientEvent::Message(message) => (message["method"] == "initialize").then_some(()),
+            RemoteClientEvent::Message(message) => {
+                (message["method"] == "initialize").then_some(())
+            }
             _ => None,
         })
         .await?;
@@ -202,7 +206,7 @@ async fn sends_delete(harness: &mut RemoteClientHarness) -> Result<(), CheckStop
     let patience = harness.options.timeout;
     harness
         .wait_within(patience, "a DELETE", |_, event| match event {
-            ClientEvent::Request(request) => (request.method == Method::DELETE).then_some(()),
+            RemoteClientEvent::Request(request) => (request.method == Method::DELETE).then_some(()),
             _ => None,
         })
         .await

@@ -6,7 +6,7 @@ use hyper::Method;
 use crate::check::remote_checks;
 use crate::client_harness::SESSION_ID;
 use crate::remote::client_harness::{
-    ClientEvent, RemoteClientHarness, RemotePrompt, alive_request,
+    RemoteClientEvent, RemoteClientHarness, RemotePrompt, alive_request,
 };
 use crate::verdict::{CheckStop, fail, require};
 
@@ -141,8 +141,8 @@ async fn notices_end(harness: &mut RemoteClientHarness) -> Result<(), CheckStop>
     let patience = harness.options.timeout;
     let noticed = harness
         .wait_within(patience, "a reaction", |harness, event| match event {
-            ClientEvent::Ended => Some(()),
-            ClientEvent::Request(request) if request.method == Method::DELETE => Some(()),
+            RemoteClientEvent::Ended => Some(()),
+            RemoteClientEvent::Request(request) if request.method == Method::DELETE => Some(()),
             _ => harness.has_session_stream().then_some(()),
         })
         .await;

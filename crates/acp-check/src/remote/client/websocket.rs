@@ -4,7 +4,7 @@ use tungstenite::protocol::frame::coding::{Data, OpCode};
 
 use crate::check::remote_checks;
 use crate::remote::client_harness::{
-    ClientEvent, RemoteClientHarness, RemotePrompt, alive_request,
+    RemoteClientEvent, RemoteClientHarness, RemotePrompt, alive_request,
 };
 use crate::remote::websocket::{BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT};
 use crate::verdict::{CheckStop, fail, require};
@@ -41,7 +41,7 @@ async fn initializes_first(harness: &mut RemoteClientHarness) -> Result<(), Chec
     let patience = harness.options.turn_timeout;
     let first = harness
         .wait_within(patience, "a message", |_, event| match event {
-            ClientEvent::Message(message) => Some(message.clone()),
+            RemoteClientEvent::Message(message) => Some(message.clone()),
             _ => None,
         })
         .await?;
@@ -103,7 +103,7 @@ async fn answers_pings(harness: &mut RemoteClientHarness) -> Result<(), CheckSto
     let what = "a pong with the content of the ping";
     harness
         .wait_within(patience, what, |_, event| match event {
-            ClientEvent::Frame(frame) => {
+            RemoteClientEvent::Frame(frame) => {
                 (frame.opcode == PONG && frame.payload == b"acp-check").then_some(())
             }
             _ => None,
@@ -130,8 +130,8 @@ async fn wait_for_close(harness: &mut RemoteClientHarness) -> Result<(), CheckSt
     let patience = harness.options.timeout;
     let closed = harness
         .wait_within(patience, "a close frame", |_, event| match event {
-            ClientEvent::Frame(frame) => (frame.opcode == CLOSE).then_some(true),
-            ClientEvent::Ended => Some(false),
+            RemoteClientEvent::Frame(frame) => (frame.opcode == CLOSE).then_some(true),
+            RemoteClientEvent::Ended => Some(false),
             _ => None,
         })
         .await?;

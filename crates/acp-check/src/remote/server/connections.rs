@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::agent_harness::{QUIET_TIME, UNKNOWN_METHOD};
 use crate::check::remote_checks;
 use crate::options::AgentTask;
-use crate::remote::http::HttpRequest;
+use crate::remote::http::RawHttpRequest;
 use crate::remote::server_harness::ServerHarness;
 use crate::verdict::{CheckStop, fail, require, skip};
 
@@ -19,8 +19,8 @@ remote_checks! { Server "connections";
     6 Should "A session survives its connection: `session/load` opens it in a new one." => keeps_sessions;
 }
 
-fn delete(connection: &str) -> HttpRequest {
-    HttpRequest::new(Method::DELETE).connection(connection)
+fn delete(connection: &str) -> RawHttpRequest {
+    RawHttpRequest::new(Method::DELETE).connection(connection)
 }
 
 async fn accepts_delete(harness: &mut ServerHarness) -> Result<(), CheckStop> {
@@ -42,7 +42,7 @@ async fn forgets_connection(harness: &mut ServerHarness) -> Result<(), CheckStop
     let connection = harness.connect().await?;
     harness.send(&delete(&connection.id)).await?;
     let (_, message) = harness.request_message(UNKNOWN_METHOD, json!({}));
-    let request = HttpRequest::post(message.to_string()).connection(&connection.id);
+    let request = RawHttpRequest::post(message.to_string()).connection(&connection.id);
     harness
         .require_status("a POST after DELETE", request, 404)
         .await?;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::agent_harness::UNKNOWN_METHOD;
 use crate::check::remote_checks;
-use crate::remote::http::HttpRequest;
+use crate::remote::http::RawHttpRequest;
 use crate::remote::server_harness::{ServerHarness, UNKNOWN_CONNECTION};
 use crate::verdict::{CheckStop, fail, require, skip};
 
@@ -36,10 +36,10 @@ remote_checks! { Server "requests";
 }
 
 /// Returns the POST of `initialize`.
-fn initialize_request(harness: &mut ServerHarness) -> HttpRequest {
+fn initialize_request(harness: &mut ServerHarness) -> RawHttpRequest {
     let params = ServerHarness::initialize_params();
     let (_, message) = harness.request_message("initialize", params);
-    HttpRequest::post(message.to_string())
+    RawHttpRequest::post(message.to_string())
 }
 
 /// Returns a request that every agent responds to, with an error.
@@ -58,7 +58,7 @@ async fn answers_initialize(harness: &mut ServerHarness) -> Result<(), CheckStop
 async fn answers_initialize_with_json(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     harness.require_http()?;
     let (id, message) = harness.request_message("initialize", ServerHarness::initialize_params());
-    let request = HttpRequest::post(message.to_string());
+    let request = RawHttpRequest::post(message.to_string());
     let response = harness.send(&request).await?;
     let kind = response.content_type();
     require(kind == "application/json", || {
@@ -97,7 +97,7 @@ async fn opens_connections(harness: &mut ServerHarness) -> Result<(), CheckStop>
 async fn require_accepted(
     harness: &mut ServerHarness,
     what: &str,
-    request: HttpRequest,
+    request: RawHttpRequest,
 ) -> Result<(), CheckStop> {
     let response = harness.require_status(what, request, 202).await?;
     let body = harness.read_body(response).await?;
@@ -113,7 +113,7 @@ async fn accepts_requests(harness: &mut ServerHarness) -> Result<(), CheckStop> 
     let connection = harness.connect().await?;
     let params = harness.session_params();
     let (_, message) = harness.request_message("session/new", params);
-    let request = HttpRequest::post(message.to_string()).connection(&connection.id);
+    let request = RawHttpRequest::post(message.to_string()).connection(&connection.id);
     require_accepted(harness, "`session/new`", request).await
 }
 
@@ -122,7 +122,7 @@ async fn accepts_notifications(harness: &mut ServerHarness) -> Result<(), CheckS
     let session = harness.open_session(&connection).await?;
     let params = json!({"sessionId": session.id});
     let message = json!({"jsonrpc": "2.0", "method": "session/cancel", "params": params});
-    let request = HttpRequest::post(message.to_string())
+    let request = RawHttpRequest::post(message.to_string())
         .connection(&connection.id)
         .session(&session.id);
     require_accepted(harness, "`session/cancel`", request).await
@@ -156,7 +156,7 @@ async fn accepts_content_type_parameter(harness: &mut ServerHarness) -> Result<(
 
 async fn rejects_post_without_connection(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     harness.require_http()?;
-    let request = HttpRequest::post(unknown_request(harness));
+    let request = RawHttpRequest::post(unknown_request(harness));
     let what = "a POST without `Acp-Connection-Id`";
     harness.require_status(what, request, 400).await?;
     Ok(())
@@ -164,7 +164,7 @@ async fn rejects_post_without_connection(harness: &mut ServerHarness) -> Result<
 
 async fn rejects_post_for_unknown_connection(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     harness.require_http()?;
-    let request = HttpRequest::post(unknown_request(harness)).connection(UNKNOWN_CONNECTION);
+    let request = RawHttpRequest::post(unknown_request(harness)).connection(UNKNOWN_CONNECTION);
     let what = "a POST for an unknown connection";
     harness.require_status(what, request, 404).await?;
     Ok(())
@@ -176,7 +176,7 @@ async fn rejects_post_without_session(harness: &mut ServerHarness) -> Result<(),
     let prompt = json!([{"type": "text", "text": "Hello"}]);
     let params = json!({"sessionId": session.id, "prompt": prompt});
     let (_, message) = harness.request_message("session/prompt", params);
-    let request = HttpRequest::post(message.to_string()).connection(&connection.id);
+    let request = RawHttpRequest::post(message.to_string()).connection(&connection.id);
     let what = "`session/prompt` without `Acp-Session-Id`";
     harness.require_status(what, request, 400).await?;
     Ok(())
@@ -185,14 +185,14 @@ async fn rejects_post_without_session(harness: &mut ServerHarness) -> Result<(),
 async fn rejects_batch(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     let (connection, _) = harness.initialize().await?;
     let batch = format!("[{}]", unknown_request(harness));
-    let request = HttpRequest::post(batch).connection(&connection);
+    let request = RawHttpRequest::post(batch).connection(&connection);
     harness.require_status("a batch", request, 501).await?;
     Ok(())
 }
 
 async fn rejects_accept(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     let (connection, _) = harness.initialize().await?;
-    let request = HttpRequest::get().without("Accept");
+    let request = RawHttpRequest::get().without("Accept");
     let request = request
         .header("Accept", "application/json")
         .connection(&connection);
@@ -203,7 +203,7 @@ async fn rejects_accept(harness: &mut ServerHarness) -> Result<(), CheckStop> {
 
 async fn accepts_further_types(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     let (connection, _) = harness.initialize().await?;
-    let request = HttpRequest::get().without("Accept");
+    let request = RawHttpRequest::get().without("Accept");
     let request = request
         .header("Accept", "application/json, text/event-stream;q=0.9")
         .connection(&connection);
@@ -216,14 +216,14 @@ async fn rejects_get_without_connection(harness: &mut ServerHarness) -> Result<(
     harness.require_http()?;
     let what = "a GET without `Acp-Connection-Id`";
     harness
-        .require_status(what, HttpRequest::get(), 400)
+        .require_status(what, RawHttpRequest::get(), 400)
         .await?;
     Ok(())
 }
 
 async fn rejects_get_for_unknown_connection(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     harness.require_http()?;
-    let request = HttpRequest::get().connection(UNKNOWN_CONNECTION);
+    let request = RawHttpRequest::get().connection(UNKNOWN_CONNECTION);
     let what = "a GET for an unknown connection";
     harness.require_status(what, request, 404).await?;
     Ok(())
@@ -231,7 +231,7 @@ async fn rejects_get_for_unknown_connection(harness: &mut ServerHarness) -> Resu
 
 async fn rejects_delete_without_connection(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     harness.require_http()?;
-    let request = HttpRequest::new(Method::DELETE);
+    let request = RawHttpRequest::new(Method::DELETE);
     let what = "a DELETE without `Acp-Connection-Id`";
     harness.require_status(what, request, 400).await?;
     Ok(())
@@ -241,7 +241,7 @@ async fn rejects_delete_for_unknown_connection(
     harness: &mut ServerHarness,
 ) -> Result<(), CheckStop> {
     harness.require_http()?;
-    let request = HttpRequest::new(Method::DELETE).connection(UNKNOWN_CONNECTION);
+    let request = RawHttpRequest::new(Method::DELETE).connection(UNKNOWN_CONNECTION);
     let what = "a DELETE for an unknown connection";
     harness.require_status(what, request, 404).await?;
     Ok(())
@@ -249,7 +249,7 @@ async fn rejects_delete_for_unknown_connection(
 
 async fn rejects_invalid_json(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     let connection = harness.connect().await?;
-    let request = HttpRequest::post("{\"jsonrpc\": ").connection(&connection.id);
+    let request = RawHttpRequest::post("{\"jsonrpc\": ").connection(&connection.id);
     let response = harness.send(&request).await?;
     let status = response.status;
     require((400..500).contains(&status), || {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::agent_harness::UNKNOWN_METHOD;
 use crate::check::remote_checks;
 use crate::options::AgentTask;
-use crate::remote::http::HttpRequest;
+use crate::remote::http::RawHttpRequest;
 use crate::remote::server_harness::{ServerHarness, StreamId};
 use crate::remote::server_sessions::HttpSession;
 use crate::verdict::{CheckStop, fail, require, skip};
@@ -115,7 +115,7 @@ async fn accepts_responses(harness: &mut ServerHarness) -> Result<(), CheckStop>
     let (prompt, (_, question)) = wait_for_question(harness, &session).await?;
     let outcome = json!({"outcome": {"outcome": "cancelled"}});
     let response = json!({"jsonrpc": "2.0", "id": question["id"], "result": outcome});
-    let request = HttpRequest::post(response.to_string())
+    let request = RawHttpRequest::post(response.to_string())
         .connection(&session.connection)
         .session(&session.id);
     let what = "the response to `session/request_permission`";
@@ -262,7 +262,7 @@ async fn answers_at_once(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     for _ in 0..REQUESTS_AT_ONCE {
         let (id, message) = harness.request_message(UNKNOWN_METHOD, json!({}));
         ids.push(id);
-        requests.push(HttpRequest::post(message.to_string()).connection(&connection.id));
+        requests.push(RawHttpRequest::post(message.to_string()).connection(&connection.id));
     }
     for status in harness.send_at_once(requests).await? {
         require((200..300).contains(&status), || {
