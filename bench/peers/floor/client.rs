@@ -1,6 +1,7 @@
 //! The floor's client.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -10,16 +11,13 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::wire::{FloorInput, FloorMessage, FloorOutput, FloorUpdateKind, send};
+use super::wire::{FloorLines, FloorMessage, FloorUpdateKind, send, stdio};
 use super::{ChunkMode, FloorError};
 
-pub(super) fn run(
-    how: ChunkMode,
-    socket: &str,
-    (lines, output): (FloorInput, FloorOutput),
-) -> Result<(), FloorError> {
+pub(super) fn run(how: ChunkMode, socket: &str) -> Result<(), FloorError> {
     let mut answers = UnixStream::connect(socket)?;
     let mut commands = BufReader::new(answers.try_clone()?).lines();
+    let (lines, output) = stdio()?;
     let mut client = FloorClient {
         mode: how,
         lines,
@@ -56,8 +54,8 @@ const MAX_UNANSWERED_PROMPTS: usize = 64;
 
 struct FloorClient {
     mode: ChunkMode,
-    lines: FloorInput,
-    output: FloorOutput,
+    lines: FloorLines,
+    output: File,
     /// The id of the next request.
     next_id: u64,
     sessions: Vec<String>,
@@ -78,7 +76,6 @@ impl FloorClient {
                 }
                 Ok(ClientReport::since(start))
             }
-            ClientCommand::Connect { .. } => Err("only ours does this".into()),
             ClientCommand::Stream {
                 messages,
                 bytes,
@@ -291,11 +288,7 @@ struct FloorOutcome {
     option_id: &'static str,
 }
 
-fn respond<T: Serialize>(
-    output: &mut FloorOutput,
-    id: &RawValue,
-    result: &T,
-) -> Result<(), FloorError> {
+fn respond<T: Serialize>(output: &mut File, id: &RawValue, result: &T) -> Result<(), FloorError> {
     #[derive(Serialize)]
     struct FloorResult<'a, T> {
         jsonrpc: &'static str,
