@@ -121,16 +121,18 @@ async fn answer(
 ) -> std::io::Result<()> {
     let mut stream = BufReader::new(stream);
     loop {
-        let mut head = String::new();
+        // The client repeats a header of the input, which may not be UTF-8.
+        let mut head = Vec::new();
         loop {
             let start = head.len();
-            if stream.read_line(&mut head).await? == 0 {
+            if stream.read_until(b'\n', &mut head).await? == 0 {
                 return Ok(());
             }
-            if head[start..].trim().is_empty() {
+            if head[start..].trim_ascii().is_empty() {
                 break;
             }
         }
+        let head = String::from_utf8_lossy(&head);
         let header = |name: &str| {
             let lines = head.lines().filter_map(|line| line.split_once(": "));
             let mut lines = lines.filter(|(each, _)| each.eq_ignore_ascii_case(name));
@@ -140,7 +142,7 @@ async fn answer(
         let mut request = vec![0; length.unwrap_or(0)];
         stream.read_exact(&mut request).await?;
         let is_initialize = request.windows(12).any(|part| part == b"\"initialize\"");
-        let (head, body, goes_on) = match script {
+        let (response, body, goes_on) = match script {
             Script::Raw | Script::Responses => (String::new(), body.as_slice(), false),
             Script::Frames => {
                 let key = header("sec-websocket-key").unwrap_or_default();
@@ -177,7 +179,7 @@ async fn answer(
                 (head.to_owned(), [].as_slice(), true)
             }
         };
-        stream.get_mut().write_all(head.as_bytes()).await?;
+        stream.get_mut().write_all(response.as_bytes()).await?;
         stream.get_mut().write_all(body).await?;
         if !goes_on {
             return stream.get_mut().shutdown().await;

@@ -32,7 +32,7 @@ enum Prelude {
     /// The client sends a valid upgrade: each line of the input follows as one text message.
     Messages,
     /// The client sends a valid `initialize`: each line of the input follows as a POST. A line that starts with `GET `
-    /// names the session of a stream to open.
+    /// names the session of a stream to open, and is the last that is sent.
     Requests,
 }
 
@@ -206,14 +206,15 @@ async fn play(
             };
             for line in input.split(|byte| *byte == b'\n') {
                 let headers = format!("Acp-Connection-Id: {id}\r\n");
-                let request = match line.strip_prefix(b"GET ") {
-                    None => post(line, &headers),
-                    // A stream takes the rest of the connection, so it is requested last.
-                    Some(session) => get(session, &headers),
-                };
-                if !send(&request).await {
+                let Some(session) = line.strip_prefix(b"GET ") else {
+                    if send(&post(line, &headers)).await {
+                        continue;
+                    }
                     break;
-                }
+                };
+                // A stream takes the rest of the connection. The endpoint does not read requests behind it.
+                send(&get(session, &headers)).await;
+                break;
             }
         }
     }
