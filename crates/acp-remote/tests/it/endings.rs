@@ -8,7 +8,7 @@ use acp_remote::CloseStatus;
 use acp_remote::client::{ConnectError, ConnectOptions, ConnectionStatus, HttpVersion, connect};
 use acp_remote::server::{ConnectionInfo, ServeOptions, ServerConfig, ServerLimits};
 
-use crate::common::proxy::CuttingProxy;
+use crate::common::proxy::{ConnectionFault, CuttingProxy};
 use crate::common::server::{server_url, test_token};
 use crate::common::{TestAgent, TestClient, TestServer, connect_and_open, with_timeout};
 
@@ -43,7 +43,11 @@ async fn loss_without_the_extension_is_reported() {
             .limits(limits);
         let server = TestServer::start_with(config, ServeOptions::new()).await;
         // Enough to open a session, and too little for the turn.
-        let proxy = CuttingProxy::start(server.address, || Some(30_000)).await;
+        let proxy = CuttingProxy::start(server.address, || ConnectionFault {
+            cut_after: 30_000,
+            ..ConnectionFault::NONE
+        })
+        .await;
         let (agent, session) = connect_and_open(
             &server_url(scheme, proxy.address),
             connect_options(version),

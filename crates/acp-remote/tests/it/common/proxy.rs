@@ -1,13 +1,31 @@
-//! A proxy that cuts connections after so many bytes.
+//! A proxy that delays connections, and cuts them after so many bytes.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A proxy in front of a server. Each connection is cut after a number of bytes, in whichever direction they go.
+/// What a proxy does to a connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ConnectionFault {
+    /// The number of bytes, of both directions together, after which the connection is cut.
+    pub(crate) cut_after: usize,
+    /// How long each chunk waits before it is passed on.
+    pub(crate) delay: Duration,
+}
+
+impl ConnectionFault {
+    /// No cut and no delay.
+    pub(crate) const NONE: Self = Self {
+        cut_after: usize::MAX,
+        delay: Duration::ZERO,
+    };
+}
+
+/// A proxy in front of a server. It delays and cuts connections, and never reorders bytes.
 pub(crate) struct CuttingProxy {
     pub(crate) address: SocketAddr,
     /// How many connections were cut.
@@ -22,10 +40,10 @@ impl Drop for CuttingProxy {
 }
 
 impl CuttingProxy {
-    /// Starts a proxy. `allowance` returns how many bytes the next connection may pass; `None` for all.
+    /// Starts a proxy. `next_fault` returns what to do to the next connection.
     pub(crate) async fn start(
         server: SocketAddr,
-        mut allowance: impl FnMut() -> Option<usize> + Send + 'static,
+        mut next_fault: impl FnMut() -> ConnectionFault + Send + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -34,10 +52,10 @@ impl CuttingProxy {
         let task = tokio::spawn(async move {
             loop {
                 let (client, _) = listener.accept().await.unwrap();
-                let bytes = allowance();
+                let fault = next_fault();
                 let counted = Arc::clone(&counted);
                 tokio::spawn(async move {
-                    if relay_connection(client, server, bytes).await {
+                    if relay_connection(client, server, fault).await {
                         counted.fetch_add(1, Ordering::Relaxed);
                     }
                 });
@@ -52,17 +70,17 @@ impl CuttingProxy {
 }
 
 /// Passes bytes between client and server. Returns `true` if the connection was cut.
-async fn relay_connection(client: TcpStream, server: SocketAddr, bytes: Option<usize>) -> bool {
+async fn relay_connection(client: TcpStream, server: SocketAddr, fault: ConnectionFault) -> bool {
     let Ok(server) = TcpStream::connect(server).await else {
         return false;
     };
-    let left = AtomicUsize::new(bytes.unwrap_or(usize::MAX));
+    let left = AtomicUsize::new(fault.cut_after);
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = server.into_split();
     // Whichever ends first ends both: halves of a connection that is cut do not stay.
     tokio::select! {
-        cut = copy_until_cut(&mut from_client, &mut to_server, &left) => cut,
-        cut = copy_until_cut(&mut from_server, &mut to_client, &left) => cut,
+        cut = copy_until_cut(&mut from_client, &mut to_server, &left, fault.delay) => cut,
+        cut = copy_until_cut(&mut from_server, &mut to_client, &left, fault.delay) => cut,
     }
 }
 
@@ -70,12 +88,16 @@ async fn copy_until_cut(
     from: &mut tokio::net::tcp::OwnedReadHalf,
     to: &mut tokio::net::tcp::OwnedWriteHalf,
     left: &AtomicUsize,
+    delay: Duration,
 ) -> bool {
     let mut buf = vec![0; 16 * 1024];
     loop {
         let Ok(read @ 1..) = from.read(&mut buf).await else {
             return false;
         };
+        if !delay.is_zero() {
+            tokio::time::sleep(delay).await;
+        }
         let allowed = left.load(Ordering::Relaxed).min(read);
         if to.write_all(&buf[..allowed]).await.is_err() {
             return false;
