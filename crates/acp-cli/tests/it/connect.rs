@@ -133,7 +133,7 @@ impl CuttableRelay {
 }
 
 /// Writes a file that only its owner can read, and returns its path.
-fn token_file(project: &TestProject, token: &str) -> String {
+pub(crate) fn token_file(project: &TestProject, token: &str) -> String {
     let file = project.path_outside("tokens").join("token");
     std::fs::write(&file, format!("{token}\n")).unwrap();
     std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
@@ -141,12 +141,12 @@ fn token_file(project: &TestProject, token: &str) -> String {
 }
 
 /// A port on which nothing listens.
-fn closed_port() -> u16 {
+pub(crate) fn closed_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
 }
 
-fn http(url: &str) -> String {
+pub(crate) fn http(url: &str) -> String {
     url.replacen("ws", "http", 1)
 }
 

@@ -44,6 +44,8 @@ mod mcp_proxy;
 mod method_files;
 mod model;
 #[cfg(unix)]
+mod nginx;
+#[cfg(unix)]
 #[path = "../../../acp-host/tests/it/common/ordinary_user.rs"]
 mod ordinary_user;
 mod permissions;
@@ -59,6 +61,8 @@ mod session_names;
 mod sessions;
 #[cfg(target_os = "linux")]
 mod shells;
+#[cfg(target_os = "linux")]
+mod slow_connections;
 #[cfg(unix)]
 mod start;
 #[cfg(target_os = "linux")]

@@ -93,7 +93,7 @@ impl Server {
     }
 
     /// The response to a GET request, with its head.
-    fn get(&self, path: &str, headers: &str) -> String {
+    pub(crate) fn get(&self, path: &str, headers: &str) -> String {
         let mut stream = TcpStream::connect(self.address()).unwrap();
         let host = self.address();
         write!(
@@ -110,6 +110,11 @@ impl Server {
 
     fn authorization(&self) -> String {
         format!("Authorization: Bearer {}\r\n", self.token().expose())
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     #[cfg(unix)]

@@ -11,6 +11,7 @@ mod login;
 mod newcomers;
 mod options;
 mod player;
+mod remote;
 mod sessions;
 mod stage;
 mod tabs;
