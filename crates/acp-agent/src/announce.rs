@@ -1,4 +1,4 @@
-//! Announces the slash commands of a session to its client: "Slash Commands" in the specification.
+//! Announces the slash commands of a session to its client. See "Slash Commands" in the specification.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Visits the chain of causes of an error. For HTTP errors, often only the last cause says what went wrong.
+//! Formats errors with all their causes. For HTTP errors, often only the last cause says what went wrong.
 
 use std::io;
 

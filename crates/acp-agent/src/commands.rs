@@ -1,4 +1,4 @@
-//! The slash commands of the offline model, and their parser: "Slash Commands" in the specification.
+//! The slash commands of the offline model, and their parser. See "Slash Commands" in the specification.
 
 use acp::v1::{AvailableCommand, UnstructuredCommandInput};
 

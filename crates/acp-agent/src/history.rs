@@ -14,7 +14,7 @@ use crate::store::error::StoreError;
 use crate::store::session_store::SessionStore;
 use crate::store::stored_session::{EntryFilter, StoredSession};
 
-/// The result that is given to a tool call that was running when the process exited.
+/// The result of a tool call that was still running when the process exited.
 const INTERRUPTED_RESULT: &str =
     "The agent exited before this finished. Some or all of its work may have been done.";
 
@@ -52,7 +52,8 @@ impl StoredHistory {
     }
 
     /// Reads the model's conversation, and fills gaps that a killed process may have left. A partial response that the
-    /// client has received becomes a message of the model. A tool call without a result gets a result that says why.
+    /// client has received becomes a message of the model. A tool call without a result gets a result that explains
+    /// why.
     pub(crate) async fn model_history(&self) -> Result<ModelHistory, StoreError> {
         let mut messages = Vec::new();
         let mut pages = self.entry_pages(EntryFilter::Messages, 0);
@@ -166,7 +167,7 @@ impl UnsentMessages {
     }
 }
 
-/// Adds a result to each tool call that has none, because providers reject conversations in which a result is missing.
+/// Adds a result to each tool call that has none, because providers reject conversations with missing results.
 fn add_missing_results(messages: Vec<ModelMessage>) -> Vec<ModelMessage> {
     let mut all = Vec::with_capacity(messages.len());
     let mut open: Vec<String> = Vec::new();

@@ -1,5 +1,4 @@
-//! The providers' API keys: those that the caller passes, and those that the user entered and that are stored in a
-//! file.
+//! The providers' API keys, which are either passed by the caller or entered by the user and stored in a file.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -194,8 +194,8 @@ impl CodingAgent {
     }
 
     /// Stores sessions in `store`. Each update is stored before it is sent to the client, and clients can list, open
-    /// and delete sessions. By default, the agent forgets a session when it is closed, and supports neither listing nor
-    /// opening nor deleting stored sessions.
+    /// and delete sessions. By default, the agent forgets a session when it is closed, and clients cannot list, open or
+    /// delete stored sessions.
     #[must_use]
     pub fn keep_sessions(mut self, store: impl SessionStore) -> Self {
         self.sessions.set_store(Arc::new(store));
@@ -269,7 +269,7 @@ impl acp::Agent for CodingAgent {
         Some(&self.sessions)
     }
 
-    /// Returns capabilities that say that clients may override the system prompt. An override replaces only the part
+    /// Returns the capabilities that allow clients to override the system prompt. An override replaces only the part
     /// that describes the agent's role and how it works. The description of the session, the instruction files of the
     /// project and the user, and the permissions stay the same.
     fn system_prompt_capabilities(&self) -> Option<SessionSystemPromptCapabilities> {

@@ -1,4 +1,4 @@
-//! Stores everything about an open session through its log.
+//! The log through which an open session is stored.
 
 use std::sync::Arc;
 

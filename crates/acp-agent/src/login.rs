@@ -1,4 +1,4 @@
-//! The agent's auth methods: "Authentication" in the specification.
+//! The agent's auth methods. See "Authentication" in the specification.
 //!
 //! The user enters a key into the agent's own program in a terminal. The key never passes through the client.
 
@@ -39,10 +39,10 @@ impl Authentication for AgentSessions {
         methods
     }
 
-    /// Looks for keys again. Some clients authenticate with the first auth method before they open a session. In that
-    /// case, a missing key is not an error if a session can be opened without one: its model runs slash commands and
-    /// says that there is no key. If a session is open, the user has requested this after logging in, so a missing key
-    /// is an error.
+    /// Looks for keys again. If no session is open, a missing key is not an error as long as a session can be opened
+    /// without one, because some clients authenticate with the first auth method before they open a session. The model
+    /// of such a session runs slash commands and reports that there is no key. If a session is open, a missing key is
+    /// an error, because the user has requested this after logging in.
     async fn authenticate(&self, _: &AuthContext, _: &AuthMethodId) -> acp::Result<()> {
         self.registry.refresh_blocking().await;
         let chosen = ModelSelection::default();

@@ -1,4 +1,4 @@
-//! The modes of a session: "Session Modes" in the specification.
+//! The modes of a session. See "Session Modes" in the specification.
 
 use std::fmt;
 use std::str::FromStr;

@@ -230,12 +230,12 @@ impl ModelRegistry {
     pub(crate) async fn refresh_blocking(self: &Arc<Self>) {
         let choice = Arc::clone(self);
         if let Err(error) = tokio::task::spawn_blocking(move || choice.refresh()).await {
-            tracing::warn!(%error, "cannot look for keys");
+            tracing::warn!(%error, "cannot refresh the available models");
         }
     }
 
-    /// Gets the lists of models from all servers at the user's URLs at the same time, unless that was done recently. If
-    /// a server fails, its previous list is kept.
+    /// Fetches the lists of models from all servers at the user's URLs at the same time, unless that was done recently.
+    /// If a server fails, its previous list is kept.
     pub(crate) async fn refresh_lists(self: &Arc<Self>) {
         if self.fixed_model.is_some() {
             return;
@@ -267,7 +267,7 @@ impl ModelRegistry {
         self.refresh_blocking().await;
     }
 
-    /// Gets the lists of models if the chosen model is unknown, because a server may have added it.
+    /// Fetches the lists of models if the chosen model is unknown, because a server may have added it.
     pub(crate) async fn refresh_lists_for(self: &Arc<Self>, chosen: &ModelSelection) {
         if let Some(model) = &chosen.model
             && !self
@@ -326,8 +326,8 @@ impl ModelRegistry {
         }
     }
 
-    /// Checks that the selected model has the key that it requires. A model whose key was removed after it was offered
-    /// passes, so that the session can be opened and the user can choose another model.
+    /// Checks that the selected model has the key that it requires. Also accepts a model whose key was removed after
+    /// the model was offered, so that the session can be opened and the user can choose another model.
     ///
     /// # Errors
     /// [`ModelErrorKind::Unauthorized`], with a message that says what to do about it.
@@ -444,7 +444,7 @@ impl AvailableModels {
         self.models.iter().filter(|offered| !offered.has_lost_key)
     }
 
-    /// Returns one model for each server at the user's URLs whose key is known, if it requires one.
+    /// Returns one model for each server at the user's URLs, except for servers that require a key and have none.
     fn servers(&self) -> Vec<ProviderModel> {
         let mut servers: Vec<ProviderModel> = Vec::new();
         let models = self.models.iter().map(|offered| &offered.model);

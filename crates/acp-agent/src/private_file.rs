@@ -162,7 +162,7 @@ mod system {
         OpenOptions::new().write(true).create_new(true).open(path)
     }
 
-    #[allow(clippy::unnecessary_wraps, reason = "it can fail on Unix")]
+    #[allow(clippy::unnecessary_wraps, reason = "returns an error on Unix")]
     pub(super) fn restrict_access(_: &Path) -> Result<(), PrivateError> {
         Ok(())
     }

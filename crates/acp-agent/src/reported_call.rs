@@ -21,7 +21,7 @@ pub(crate) struct ReportedCall {
 }
 
 struct ReportedCallState {
-    /// The fields of the call that the client has.
+    /// The fields of the call that the client has received.
     reported: ToolCallUpdate,
     status: ToolCallStatus,
     /// Changes that will be sent with the next update.
@@ -63,8 +63,8 @@ impl ReportedCall {
         self.handle.new_update()
     }
 
-    /// Reports a change, along with the deferred ones. Leaves out fields that the client already has, and sends nothing
-    /// if no fields are left.
+    /// Reports a change, along with the deferred ones. Omits fields that the client already has, and sends nothing if
+    /// no fields are left.
     pub(crate) async fn update(&self, change: ToolCallUpdate) -> acp::Result<()> {
         let update = {
             let mut state = self.lock_state();
@@ -114,7 +114,7 @@ impl ReportedCall {
         self.update(update.content(vec![text_content(why)])).await
     }
 
-    /// Reports that the call was cancelled with its turn. Its content stays.
+    /// Reports that the call was cancelled with its turn. Its content is kept.
     pub(crate) async fn cancel(&self) -> acp::Result<()> {
         let mut update = self.new_update();
         if self.is_v2 {

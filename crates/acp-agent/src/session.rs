@@ -1,4 +1,4 @@
-//! Holds the state of an open session.
+//! Defines the state of an open session.
 //!
 //! Changes that must outlive the process are written to the [`SessionLog`] first.
 
@@ -251,7 +251,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// Gives a session without a title one that is derived from the prompt (see `title.rs`). Returns the new title, if
+    /// Derives a title from the prompt (see `title.rs`) if the session has no title yet. Returns the new title, if
     /// there is one.
     pub(crate) async fn derive_title(
         &self,
@@ -292,7 +292,7 @@ impl SessionState {
     pub(crate) async fn fold_history(&self, id: &SessionId) {
         if let Err(error) = self.log.fold_history().await {
             // The history stays unfolded, but nothing is lost.
-            tracing::warn!(session = %id, %error, "cannot compact the stored session");
+            tracing::warn!(session = %id, %error, "cannot fold the stored history");
         }
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct SseReader {
     bytes: Vec<u8>,
     /// The number of bytes that have been processed.
     read_position: usize,
-    /// The number of bytes that have been scanned for a line end. There is none between `read_position` and this
+    /// The number of bytes that have been scanned for a line end. There is no line end between `read_position` and this
     /// position.
     scanned_position: usize,
     /// The event that is being read.

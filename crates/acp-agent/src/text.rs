@@ -1,6 +1,6 @@
 //! Shortens and quotes text.
 
-/// Returns the first line of a text, truncated to 120 characters. Appends ` …` if anything was left out.
+/// Returns the first line of a text, truncated to 120 characters. Appends ` …` if anything was omitted.
 pub(crate) fn first_line(text: &str) -> String {
     const MAX_LINE_CHARS: usize = 120;
     let mut line = text.lines().next().unwrap_or_default().trim_end();

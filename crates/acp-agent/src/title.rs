@@ -1,5 +1,5 @@
-//! Derives session titles from the user's first prompt: the field `title` in "Session List", "SessionInfo" of the
-//! specification.
+//! Derives session titles from the user's first prompt. See the field `title` of "SessionInfo" under "Session List" in
+//! the specification.
 
 use acp::v1::{ContentBlock, EmbeddedResourceResource};
 
@@ -8,8 +8,7 @@ use crate::text::{first_line, truncate_to_head};
 /// The maximum number of bytes of a prompt that are searched for a title.
 const MAX_SEARCHED_BYTES: usize = 16 * 1024;
 
-/// Prompts that say nothing about the session. If the first prompt is one of them, the title comes from the next
-/// prompt.
+/// Prompts that are useless as titles. If the first prompt is one of them, the title comes from the next prompt.
 const UNINFORMATIVE_PROMPTS: [&str; 2] = ["/help", "/compact"];
 
 /// Returns the title of a session with this first prompt: the first line that contains words, without Markdown. If

@@ -19,7 +19,7 @@ use begin::TurnStart;
 use crate::context::conversation::Conversation;
 
 impl ActiveTurn<'_> {
-    /// Runs the turn to its end. A cancelled turn ends as soon as all of its work has ended.
+    /// Runs the turn to its end. A cancelled turn ends only after all of its work has stopped.
     pub(crate) async fn run_turn(&self, prompt: Prompt) -> acp::Result<StopReason> {
         let mut conversation = self.state.conversation.lock().await;
         match self.begin(&mut conversation, prompt.content).await {

@@ -1,4 +1,4 @@
-//! The harness that plays the client for an agent under test.
+//! The harness that acts as the client for an agent under test.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(super) const UNKNOWN_SESSION: &str = "acp-check-no-such-session";
 /// How long to watch for messages that must not arrive.
 pub(super) const QUIET_TIME: Duration = Duration::from_millis(200);
 
-/// A connection to an agent, on which the check plays the client.
+/// A connection to an agent, on which the check acts as the client.
 ///
 /// While the harness waits for a response, [`host`](Self::host) handles the agent's requests.
 pub struct AgentHarness {
@@ -187,8 +187,8 @@ impl AgentHarness {
         self.wait_within(self.wire.timeout(), what, found).await
     }
 
-    /// Waits like [`wait_until`](Self::wait_until), but with the time limit of a turn. For anything that depends on a
-    /// model.
+    /// Waits like [`wait_until`](Self::wait_until), but with the time limit of a turn. Use this for anything that
+    /// depends on a model.
     ///
     /// # Errors
     /// See [`wait_until`](Self::wait_until).
@@ -281,8 +281,8 @@ impl AgentHarness {
         }
     }
 
-    /// Requires that the agent still responds to requests. Sends a request with an unknown method, which must get an
-    /// error. In the reason for a failure, `after` says what happened before.
+    /// Requires that the agent still responds to requests. Sends a request with an unknown method, which must be
+    /// rejected with an error. In the reason for a failure, `after` says what happened before.
     ///
     /// # Errors
     /// The agent does not respond.

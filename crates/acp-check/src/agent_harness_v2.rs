@@ -154,8 +154,8 @@ impl AgentHarness {
             .filter_map(|params| params.get("update"))
     }
 
-    /// Returns the turn if it has ended. The `idle` that ends it follows another state, or has a stop reason; any other
-    /// `idle` was sent before the agent received the prompt.
+    /// Returns the turn if it has ended. The `idle` that ends a turn follows another state or has a stop reason. Any
+    /// other `idle` was sent before the agent received the prompt.
     pub(super) fn finished_turn_v2(&self, accepted: &AcceptedPrompt) -> Option<CheckTurn> {
         let mut updates = Vec::new();
         let mut at_work = false;

@@ -1,4 +1,4 @@
-//! Checks, each of which is one requirement and the code that tests it.
+//! Defines a check: one requirement, and the code that tests it.
 
 use std::fmt;
 use std::pin::Pin;
@@ -16,13 +16,13 @@ use crate::remote::server_harness::ServerHarness;
 /// The code of a check, for the side that it tests.
 #[derive(Clone, Copy)]
 pub enum CheckProcedure {
-    /// Plays the client in order to test an agent.
+    /// Acts as the client in order to test an agent.
     Agent(for<'a> fn(&'a mut AgentHarness) -> CheckFuture<'a>),
-    /// Plays the agent in order to test a client.
+    /// Acts as the agent in order to test a client.
     Client(for<'a> fn(&'a mut ClientHarness) -> CheckFuture<'a>),
-    /// Plays the client for a server of the remote transport.
+    /// Acts as the client for a server of the remote transport.
     Server(for<'a> fn(&'a mut ServerHarness) -> CheckFuture<'a>),
-    /// Plays the server for a client of the remote transport.
+    /// Acts as the server for a client of the remote transport.
     RemoteClient(for<'a> fn(&'a mut RemoteClientHarness) -> CheckFuture<'a>),
     /// Compares all messages of this shape that the program sent in other checks with the schema.
     Shape(CheckedShape),
@@ -36,11 +36,12 @@ pub type CheckFuture<'a> = Pin<Box<dyn Future<Output = Result<(), CheckStop>> + 
 /// One requirement of the specification, and the code that tests it.
 #[derive(Clone, Copy)]
 pub struct Check {
-    /// The protocol version that has the requirement. For the remote transport, the version that the check speaks over it.
+    /// The protocol version that the requirement belongs to. For the remote transport, the version that the check uses
+    /// over it.
     pub version: SchemaVersion,
     /// The side that must meet the requirement.
     pub side: Side,
-    /// The page of the specification that has the requirement, as in its URL, such as `prompt-turn`.
+    /// The page of the specification that contains the requirement, as in its URL, such as `prompt-turn`.
     pub page: &'static str,
     /// The check's number on the page. It never changes, because baselines refer to it. Zero for shapes, which are
     /// identified by name.

@@ -1,6 +1,6 @@
 //! The shape that a schema check is about.
 
-/// A shape in the schema with which a check compares messages.
+/// A shape in the schema that a check compares messages with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CheckedShape {
     /// The name of the shape in the schema, such as `PromptResponse`.

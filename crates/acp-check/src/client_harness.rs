@@ -1,4 +1,4 @@
-//! The harness that plays the agent for a client under test.
+//! The harness that acts as the agent for a client under test.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::check_directory::CheckDirectory;
 /// The id of the session in all checks except those about session ids.
 pub const SESSION_ID: &str = "sess_check";
 
-/// A connection to a client, on which the check plays the agent.
+/// A connection to a client, on which the check acts as the agent.
 pub struct ClientHarness {
     /// The connection to the client, for sending and receiving single messages.
     pub wire: Wire,
@@ -28,7 +28,7 @@ pub struct ClientHarness {
     pub initialize_result: Value,
     /// The result of `session/new`. A check can change it.
     pub session: Value,
-    /// The results of other requests, by method. The agent rejects all further methods as unknown.
+    /// The results of other requests, by method. The agent rejects all other methods as unknown.
     pub results: BTreeMap<&'static str, Value>,
     directory: CheckDirectory,
     options: Arc<CheckOptions>,
@@ -147,7 +147,7 @@ impl ClientHarness {
         }
     }
 
-    /// Responds to a request as an agent with the minimum of capabilities does.
+    /// Responds to a request like an agent with minimal capabilities.
     ///
     /// # Errors
     /// The client stopped reading or closed the connection.

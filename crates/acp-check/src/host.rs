@@ -14,16 +14,16 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-/// The maximum number of responses that wait to be sent.
+/// The maximum number of responses that are waiting to be sent.
 const MAX_WAITING_RESPONSES: usize = 64;
 
-/// The way in which a check answers permission requests.
+/// The answer that a check gives to permission requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PermissionReply {
-    /// Choose the first option that allows.
+    /// Choose the first option that allows the action.
     #[default]
     Allow,
-    /// Choose the first option that rejects.
+    /// Choose the first option that rejects the action.
     Reject,
     /// Leave the request pending. The check responds to it later, or cancels the turn.
     Hold,
@@ -33,7 +33,7 @@ pub enum PermissionReply {
 
 /// The files, terminals and permission answers that a check provides to the agent under test.
 pub struct CheckHost {
-    /// The way in which permission requests are answered.
+    /// The answer to permission requests.
     pub permission_reply: PermissionReply,
     /// The methods of requests to which the check itself responds.
     pub held_methods: Vec<&'static str>,
@@ -65,7 +65,7 @@ impl CheckHost {
         self.sessions.insert(id.to_owned(), Arc::new(terminals));
     }
 
-    /// Waits for the next request that the host has finished, and returns its id and response. Cancel safe.
+    /// Waits until the host has finished handling a request, and returns the id and the response. Cancel safe.
     pub(super) async fn next_response(&mut self) -> Option<(Value, Result<Value, Value>)> {
         let finished = self.finished.recv().await;
         if let Some((_, Ok(response))) = &finished {

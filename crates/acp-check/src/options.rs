@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// A task that a check gives to the agent. [`CheckOptions`] has the prompts.
+/// A task that a check gives to the agent. [`CheckOptions`] contains the prompts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AgentTask {
     /// Respond with some text.
@@ -20,7 +20,7 @@ pub enum AgentTask {
     Plan,
     /// Remember the number 7351.
     Remember,
-    /// Say the number that the agent was asked to remember.
+    /// Repeat the number that the agent was asked to remember.
     Recall,
     /// Request input from the user with an elicitation.
     Ask,
@@ -59,13 +59,13 @@ impl Default for CheckOptions {
 }
 
 impl CheckOptions {
-    /// Returns the prompt that asks for a task.
+    /// Returns the prompt for a task.
     #[must_use]
     pub fn prompt_for(&self, task: AgentTask) -> String {
         let usual = match task {
             AgentTask::Answer => "Say hello in one short sentence. Do not use any tools.",
             AgentTask::Read => {
-                "Read the file notes.txt of this project and say what its first line is."
+                "Read the file notes.txt of this project and tell me what its first line is."
             }
             AgentTask::Edit => {
                 "In the file notes.txt of this project, replace the word beta with delta."
@@ -77,13 +77,13 @@ impl CheckOptions {
             }
             AgentTask::Remember => "Remember the number 7351. Answer with one word: noted.",
             AgentTask::Ask => {
-                "Ask me which color I like, with your tool for asking questions if you have one."
+                "Ask me which color I like, using your tool for asking questions if you have one."
             }
             AgentTask::Delegate => {
-                "If you have subagents, have one of them say hello, and say when it has done so."
+                "If you have subagents, have one of them say hello, and tell me when it is done."
             }
             AgentTask::Recall => {
-                "Which number was I asking you to remember? Answer with the number."
+                "Which number did I ask you to remember? Answer with the number."
             }
         };
         let own = self.prompts.get(&task).cloned();

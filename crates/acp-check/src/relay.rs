@@ -192,8 +192,8 @@ struct RelayAddress {
     token: String,
 }
 
-/// Writes the file that tells the relay where to connect. Only this user can read it. It is removed when the returned
-/// path is dropped.
+/// Writes the file that tells the relay where to connect. Only the current user can read it. It is removed when the
+/// returned path is dropped.
 fn write_address_file(meeting: &Meeting, token: &LocalToken) -> io::Result<TempPath> {
     let reported = RelayAddress {
         connect: meeting.endpoint().to_string(),

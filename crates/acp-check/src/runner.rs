@@ -49,7 +49,8 @@ pub async fn run_checks_with_progress(
     run_each(checks, jobs, run, tell).await
 }
 
-/// Runs each check that has code of its own with `run`, `jobs` at a time. The others judge what came in these.
+/// Runs each check that has code of its own with `run`, `jobs` at a time. The other checks then judge the messages from
+/// these runs.
 pub(super) async fn run_each<F, Fut>(
     checks: &[Check],
     jobs: usize,
@@ -210,10 +211,10 @@ async fn run_procedure(
             (stopped, transcript, judged)
         }
         CheckProcedure::Shape(_) | CheckProcedure::Rules => broken(
-            "this check has no code of its own: it judges the messages of other checks".to_owned(),
+            "this check cannot run by itself; it checks the messages of other checks".to_owned(),
         ),
         CheckProcedure::Server(_) | CheckProcedure::RemoteClient(_) => {
-            broken("this check is about the remote transport".to_owned())
+            broken("this check is for the remote transport".to_owned())
         }
     }
 }

@@ -14,7 +14,7 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A program under test, which is started once for each check.
 pub trait CheckTarget: Send + Sync + 'static {
-    /// Starts the program. `place` has the project to work in.
+    /// Starts the program. `place` contains the project to work in.
     ///
     /// # Errors
     /// The program cannot be started. The error is the reason.
@@ -67,7 +67,7 @@ impl CheckTarget for AgentProgram {
     }
 }
 
-/// A program inside this process: a function that gets its end of a connection and serves it in a task.
+/// A program inside this process: a function that receives its end of a connection and serves it in a task.
 impl<F> CheckTarget for F
 where
     F: Fn(Transport) + Send + Sync + 'static,

@@ -20,7 +20,7 @@ pub(super) const QUIET_TIME: Duration = Duration::from_millis(300);
 pub struct CheckTurn {
     /// The stop reason, such as `end_turn`.
     pub stop_reason: String,
-    /// The session's updates between the prompt and its response: the `update` of each.
+    /// The `update` of each of the session's updates between the prompt and its response.
     pub updates: Vec<Value>,
     /// The method and `params` of each request from the agent during the turn.
     pub requests: Vec<(String, Value)>,
@@ -209,8 +209,8 @@ impl AgentHarness {
         self.wait_for_turn_response(&prompt).await
     }
 
-    /// Makes the agent do a task like [`run_task`](Self::run_task), but skips the check if the turn fails. For checks
-    /// that are not about the response to a prompt.
+    /// Makes the agent do a task like [`run_task`](Self::run_task), but skips the check if the turn fails. Use this for
+    /// checks that are not about the response to a prompt.
     ///
     /// # Errors
     /// The turn does not end. If it fails, the check is skipped.
@@ -374,7 +374,7 @@ impl AgentHarness {
         }
     }
 
-    /// Makes the agent do a task, and responds to its requests that have this method with `answer`, which has a
+    /// Makes the agent do a task, and responds to its requests with this method by sending `answer`, which contains a
     /// `result` or an `error`. Returns the response to the prompt.
     ///
     /// # Errors
@@ -391,8 +391,8 @@ impl AgentHarness {
         self.prompt_response(&prompt).await
     }
 
-    /// Responds to the pending request and to similar ones that arrived meanwhile with `response`, which has a `result`
-    /// or an `error`. Later requests are handled by the host again.
+    /// Responds with `response`, which contains a `result` or an `error`, to the pending request and to similar ones
+    /// that have arrived in the meantime. Later requests are handled by the host again.
     ///
     /// # Errors
     /// The agent stopped reading or closed the connection.

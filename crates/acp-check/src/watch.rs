@@ -9,7 +9,7 @@ use acp_rules::{RequirementLevel, Side};
 /// The maximum number of findings to store. A single one is enough to fail a check.
 const MAX_FINDINGS: usize = 8;
 
-/// The maximum length of a line from the suite to which the rules are applied, in bytes.
+/// The maximum length of a line from the suite, in bytes. After a longer line, nothing is reported.
 const MAX_LINE_BYTES: usize = 1024 * 1024;
 
 /// A watch that applies the protocol rules to the messages of both sides, until the suite itself breaks a rule.

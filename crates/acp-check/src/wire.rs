@@ -74,7 +74,7 @@ enum WireInput {
     End,
 }
 
-/// One end of a connection, from which a check sends messages and receives others.
+/// One end of a connection, through which a check sends and receives messages.
 pub struct Wire {
     schema: &'static Schema,
     /// The direction in which this end sends.

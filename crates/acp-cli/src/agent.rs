@@ -129,7 +129,7 @@ impl SessionStorage {
     }
 }
 
-/// Warns that sessions will not be stored. The agent still runs, since it is of use even without stored sessions.
+/// Warns that sessions will not be stored. The agent still runs, since it is useful even without stored sessions.
 fn warn_not_stored(why: &str) {
     eprintln!("acp: warning: sessions will not be stored: {why}");
 }

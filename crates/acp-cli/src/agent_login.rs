@@ -52,7 +52,8 @@ fn require_key_file() -> Result<KeyFile, CommandExit> {
     key_file().ok_or_else(|| CommandExit::usage("cannot store the key: no home directory"))
 }
 
-/// Returns a model of the given provider and base URL, if any. Its name does not matter.
+/// Returns a model of the given provider and base URL, or `None` if no provider is given. The model's name is
+/// arbitrary.
 fn requested_model(args: AccountArgs) -> Result<Option<ProviderModel>, CommandExit> {
     let Some(provider) = args.provider else {
         return Ok(None);

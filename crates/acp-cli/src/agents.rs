@@ -130,7 +130,7 @@ fn project_agents(cwd: &Path) -> Result<ProjectAgents, CommandExit> {
     let cwd = absolute_directory(cwd)?;
     ProjectAgents::load(&cwd)?.ok_or_else(|| {
         CommandExit::usage(format!(
-            "no .acp/config.toml in the project of {}",
+            "no .acp/config.toml in the project that contains {}",
             cwd.display()
         ))
     })
@@ -146,7 +146,7 @@ fn allow_agents(args: &AllowAgentsArgs) -> Result<(), CommandExit> {
     if !args.yes {
         if !terminal_user::can_ask() {
             return Err(CommandExit::usage(format!(
-                "not a terminal: cannot ask for confirmation; use --yes to allow this, from {file}:\n{}",
+                "not a terminal: cannot ask for confirmation; use --yes to allow these agents from {file}:\n{}",
                 project.to_text()
             )));
         }

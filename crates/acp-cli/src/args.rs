@@ -1,5 +1,5 @@
 //! The command line. Each command, or group of commands, has its arguments in its own file; `shared.rs` and
-//! `agent_choice.rs` have arguments of several commands. This file joins them for `main.rs`.
+//! `agent_choice.rs` contain arguments that several commands use. This file combines them for `main.rs`.
 
 pub(crate) mod agent;
 pub(crate) mod agent_choice;
@@ -56,7 +56,7 @@ pub(crate) struct CliArgs {
     )]
     pub(crate) log: LogLevel,
 
-    /// The command. Without one, `acp` is `acp chat` on a terminal, and prints its help elsewhere.
+    /// The command. Without one, `acp` starts `acp chat` on a terminal, and prints its help elsewhere.
     #[command(subcommand)]
     pub(crate) command: Option<CliCommand>,
 }
@@ -68,7 +68,7 @@ pub(crate) struct CliArgs {
 #[command(defer = true)]
 #[allow(
     clippy::large_enum_variant,
-    reason = "only one value exists, until the program exits"
+    reason = "only one value exists per process"
 )]
 pub(crate) enum CliCommand {
     /// Run one turn: send a prompt to an agent and print what it does.

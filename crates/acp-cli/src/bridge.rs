@@ -12,7 +12,7 @@ use crate::exit::CommandExit;
 use crate::remote_agent::RelayedAgent;
 use crate::signals::Signals;
 
-/// How long an agent may take to exit when asked to, after it has had time to exit when its stdin was closed.
+/// How long an agent that did not exit when its stdin was closed may take to exit when it is asked to.
 const EXIT_GRACE_PERIOD: Duration = Duration::from_secs(1);
 
 /// How long to wait for the exit of an agent that has closed its stdout, so that its exit code can be reported.

@@ -156,7 +156,7 @@ fn key_bindings(settings: &ChatSettings) -> Result<KeyBindings, CommandExit> {
     Ok(keys)
 }
 
-/// Returns the theme for the configured background, or if there is none, for that of the terminal.
+/// Returns the theme for the configured background, or for that of the terminal if none is configured.
 fn theme(background: Option<Background>) -> Theme {
     Theme::new(
         background.unwrap_or_else(terminal_background),

@@ -8,6 +8,6 @@ use crate::exit::CommandExit;
 pub(crate) async fn run_check_relay(args: CheckRelayArgs) -> CommandExit {
     match relay::run_relay(&args.file).await {
         Ok(()) => CommandExit::SUCCESS,
-        Err(error) => CommandExit::agent_failed(format!("cannot reach the check: {error}")),
+        Err(error) => CommandExit::agent_failed(format!("connection to the check failed: {error}")),
     }
 }

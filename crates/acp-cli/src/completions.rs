@@ -1,4 +1,4 @@
-//! `acp completions`: what makes a shell complete `acp` commands.
+//! `acp completions`: scripts that make a shell complete `acp` commands.
 //!
 //! The script of a shell runs `acp` whenever the user presses Tab, with the name of the shell in a variable and the
 //! words typed so far as arguments. `clap_complete` finds the candidates from the definition of the command line. What
@@ -18,10 +18,10 @@ use crate::args::completions::{CompletionsArgs, ShellArg};
 use crate::exit::CommandExit;
 use crate::screen::print;
 
-/// The variable that the scripts run `acp` with.
+/// The environment variable that is set when a script runs `acp`.
 const COMPLETE_VARIABLE: &str = "ACP_COMPLETE";
 
-/// The name of the program, also where it is looked for when the user presses Tab.
+/// The name of the program, which is also how the scripts find it when the user presses Tab.
 const PROGRAM_NAME: &str = "acp";
 
 const SHELLS: Shells<'_> = Shells(&[&AcpBash, &AcpZsh, &AcpFish]);
@@ -45,11 +45,11 @@ pub(crate) fn print_completions(args: &CompletionsArgs) -> CommandExit {
             print(&script);
             CommandExit::SUCCESS
         }
-        Err(e) => CommandExit::failed(format!("cannot make the script: {e}")),
+        Err(e) => CommandExit::failed(format!("cannot generate the completion script: {e}")),
     }
 }
 
-/// If the script of a shell has started this process, prints the candidates and returns `true`.
+/// Prints the candidates and returns `true` if a shell's completion script has started this process.
 ///
 /// Call this before any thread starts: it removes a variable from the environment.
 pub(crate) fn complete_for_shell() -> Result<bool, clap::Error> {
@@ -60,7 +60,7 @@ pub(crate) fn complete_for_shell() -> Result<bool, clap::Error> {
         .try_complete(std::env::args_os(), directory.as_deref())
 }
 
-/// Bash. It passes words as they were typed, splits them at `=`, and inserts candidates as they are.
+/// Bash. It passes words as they were typed, splits them at `=`, and inserts candidates without quoting them.
 struct AcpBash;
 
 impl EnvCompleter for AcpBash {
@@ -119,7 +119,7 @@ struct BashWords {
     words: Vec<OsString>,
     /// The index of the word that is being completed.
     index: usize,
-    /// The beginning of this word that Bash takes for words of their own.
+    /// The beginning of this word, which Bash treats as separate words.
     kept: String,
 }
 
@@ -167,7 +167,7 @@ fn quote_for_bash(value: &str) -> String {
     quoted
 }
 
-/// Zsh. It passes words as they were typed, and reads a script in its directory of functions at the first Tab.
+/// Zsh. It passes words as they were typed, and loads a script from its function directory at the first Tab.
 struct AcpZsh;
 
 impl EnvCompleter for AcpZsh {

@@ -127,7 +127,7 @@ impl Confinement {
                 ConfinementKind::Implied(policy) => format!("--allow {policy}"),
             };
             let notes = vec![format!(
-                "warning: {option} does not confine a remote agent, only what it does here"
+                "warning: {option} does not confine a remote agent; it applies only to what the agent does on this machine"
             )];
             return Ok(ConfinedCommand { command, notes });
         }

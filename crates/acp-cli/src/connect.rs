@@ -31,13 +31,13 @@ use crate::signals::Signals;
 /// How much is read at a time, in bytes.
 const CHUNK: usize = 64 * 1024;
 
-/// How long messages are passed on after the client has closed stdin.
+/// How long to keep passing on messages after the client has closed stdin.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long telling the server that the connection has ended may take.
+/// How long it may take to tell the server that the connection has ended.
 const CLOSING: Duration = Duration::from_secs(3);
 
-/// The number of notes that may wait to be printed. Further ones are dropped.
+/// The maximum number of notes that wait to be printed. Further ones are dropped.
 const MAX_NOTES: usize = 16;
 
 pub(crate) async fn connect(args: ConnectArgs) -> CommandExit {
@@ -111,7 +111,7 @@ fn connect_options(remote: &RemoteAgent) -> Result<ConnectOptions, CommandExit> 
 
 /// How a relay ended.
 enum ConnectEnd {
-    /// The client closed stdin, or does not read stdout any more.
+    /// The client closed stdin, or no longer reads stdout.
     ClientClosed,
     /// Reading from or writing to the client failed.
     ClientFailed(io::Error),
@@ -191,8 +191,8 @@ async fn relay(remote: &RemoteAgent, options: ConnectOptions) -> ConnectEnd {
     }
 }
 
-/// Passes on what the client sends, after `first`, until it closes stdin. Then calls `on_end`, and waits forever: the
-/// other direction knows when the connection has ended. Returns if reading fails.
+/// Sends `first` and then everything from the client, until it closes stdin. Then calls `on_end` and waits forever,
+/// since the other direction detects the end of the connection. Returns only if reading fails.
 async fn upload(
     first: Vec<u8>,
     mut from_client: impl AsyncRead + Unpin,
@@ -223,7 +223,7 @@ async fn upload(
     std::future::pending().await
 }
 
-/// Passes on what the server sends, until the connection ends.
+/// Passes on everything from the server until the connection ends.
 async fn download(
     mut from_server: impl AsyncRead + Unpin,
     mut to_client: impl AsyncWrite + Unpin,
@@ -246,19 +246,19 @@ async fn download(
     }
 }
 
-/// Prints what happens to the connection. The connection owns this, and drops it when it has ended.
+/// Prints changes in the state of the connection. Owned by the connection, and dropped when it has ended.
 struct StatusNotes {
     url: String,
-    /// To a thread: a client that does not read stderr must not stop the connection.
+    /// Sends to a thread, so that a client that does not read stderr cannot block the connection.
     notes: SyncSender<String>,
-    /// Whether the connection survives cuts.
+    /// Whether the connection can be resumed after it was cut.
     resumes: AtomicBool,
-    /// The status with which the server closed the connection.
+    /// The close status from the server.
     closed: Arc<Mutex<Option<CloseStatus>>>,
 }
 
 impl StatusNotes {
-    /// Returns the notes, and what completes when they were dropped and all of them were printed.
+    /// Returns the notes, and a receiver that completes once they have been dropped and all of them printed.
     fn start(remote: &RemoteAgent) -> io::Result<(Self, oneshot::Receiver<()>)> {
         let (notes, waiting) = sync_channel::<String>(MAX_NOTES);
         let (printed, ended) = oneshot::channel();
@@ -317,7 +317,7 @@ fn failure_exit(error: &ConnectError, remote: &RemoteAgent) -> CommandExit {
             cannot(&format!("TLS failed: {reason}"))
         }
         ConnectError::Tls { .. } if remote.pin.is_some() => cannot(
-            "its certificate has another fingerprint; if it is a new certificate, change the fingerprint",
+            "its certificate has a different fingerprint; if the server has a new certificate, update the fingerprint",
         ),
         ConnectError::Tls { reason, .. } => cannot(&format!(
             "{reason}; if you know the certificate's fingerprint, use --pin"
@@ -327,7 +327,7 @@ fn failure_exit(error: &ConnectError, remote: &RemoteAgent) -> CommandExit {
                 "the server requires a token; use --token-file, the variable ACP_TOKEN, or token_env in config.toml"
             }
             Some(_) => {
-                "the server rejected the token; pass the right one with --token-file or the variable ACP_TOKEN"
+                "the server rejected the token; pass a valid one with --token-file or the variable ACP_TOKEN"
             }
         }),
         ConnectError::Status { .. } => cannot(&error.to_string()),

@@ -1,8 +1,8 @@
 //! Terminal input: saves and restores the terminal's settings, discards early input, reads lines, and detects whether
 //! stdin is piped.
 
-/// The saved settings of a terminal. They are needed when the process is terminated while code hides input, which
-/// otherwise restores the settings itself.
+/// The saved settings of a terminal. Code that hides input restores the settings itself, unless the process is
+/// terminated while it does.
 #[cfg(unix)]
 pub(crate) struct TerminalSettings {
     terminal: std::fs::File,
@@ -29,7 +29,7 @@ impl TerminalSettings {
     }
 }
 
-/// Does nothing on this system, where only a forced termination can interrupt a read.
+/// A placeholder that does nothing. On this system, only a forced termination can interrupt a read.
 #[cfg(not(unix))]
 pub(crate) struct TerminalSettings;
 

@@ -78,7 +78,7 @@ pub(crate) async fn run_logout(args: LogoutArgs) -> CommandExit {
 }
 
 /// Returns the chosen agent. It must be chosen on the command line or be a configured default, so that users do not log
-/// in to an agent that they did not mean.
+/// in to an agent by accident.
 fn choose_agent(args: &AgentChoiceArgs, cwd: &Path) -> Result<AgentChoice, CommandExit> {
     let agent = args.choose(cwd)?;
     if agent.name.is_none() && !args.is_given() {
@@ -106,7 +106,7 @@ fn choose_method<'a>(
     let methods = agent.auth_methods();
     if methods.is_empty() {
         return Err(CommandExit::usage(
-            "the agent offers no auth methods; it may not need a login, or have its own login command",
+            "the agent offers no auth methods; it may not need a login, or it may have its own login command",
         ));
     }
     print(render_methods(methods).as_bytes());
@@ -284,10 +284,10 @@ async fn log_in_in_terminal(
             Err(CommandExit::CANCELLED)
         }
         Ok(exit) => Err(CommandExit::failed(format!(
-            "login failed: the agent failed ({exit})"
+            "login failed: the agent's login program failed ({exit})"
         ))),
         Err(e) => Err(CommandExit::agent_failed(format!(
-            "cannot start the agent's program: {e}"
+            "cannot start the agent's login program: {e}"
         ))),
     }
 }

@@ -92,7 +92,7 @@ fn main() -> ExitCode {
     exit.report()
 }
 
-/// Returns what `acp` does without a command: on a terminal, people want to chat.
+/// Returns the command that `acp` runs if none is given: `acp chat` on a terminal.
 fn default_command() -> Option<CliCommand> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return None;

@@ -59,8 +59,7 @@ fn render_page(command: &Command, name: &str) -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// Writes the text below the long help. A paragraph that starts with a line such as `Examples:` is a section with lines
-/// that stay as they are.
+/// Writes the text that follows the long help. A line such as `Examples:` starts a section whose lines are not wrapped.
 fn write_sections(text: &str, page: &mut dyn Write) -> io::Result<()> {
     let mut roff = Roff::new();
     for paragraph in text.split("\n\n") {
@@ -86,7 +85,7 @@ fn write_sections(text: &str, page: &mut dyn Write) -> io::Result<()> {
     roff.to_writer(page)
 }
 
-/// Writes which other pages to read: the one that this page's command belongs to.
+/// Writes the "SEE ALSO" section, which refers to the page of the parent command.
 fn write_see_also(name: &str, page: &mut dyn Write) -> io::Result<()> {
     let Some((parent, _)) = name.rsplit_once('-') else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Permissions, from the rules of the user and the project; and `acp permissions`, which lists and revokes them.
+//! Permissions from the user's and the project's rules. Also `acp permissions`, which lists and revokes them.
 
 use std::path::Path;
 
@@ -53,7 +53,7 @@ pub(crate) fn note_text(note: &PermissionNote) -> String {
         DecisionSource::Rule { file, number, rule } => {
             format!("{}, rule {number} ({rule})", display_path(file))
         }
-        DecisionSource::Default { file } => format!("the default of {}", display_path(file)),
+        DecisionSource::Default { file } => format!("the default in {}", display_path(file)),
         DecisionSource::Remembered { number } => {
             format!("your remembered answer {number} (see `acp permissions`)")
         }
@@ -272,7 +272,7 @@ fn render_table(rows: &[[String; 4]], text: &mut String) {
     }
 }
 
-/// Returns when the answer was given.
+/// Returns the time at which the answer was given.
 fn answer_time(answer: &RememberedAnswer) -> Option<Timestamp> {
     Timestamp::from_second(i64::try_from(answer.at).ok()?).ok()
 }

@@ -1,4 +1,4 @@
-//! Starts `acp connect` in the place of a remote agent, and reads what it prints.
+//! Starts `acp connect` in place of a remote agent, and interprets its output.
 
 use acp_config::{RemoteAgent, TOKEN_VARIABLE};
 use acp_host::{AgentCommand, AgentProcess, Environment, ProcessExit};
@@ -6,7 +6,7 @@ use acp_host::{AgentCommand, AgentProcess, Environment, ProcessExit};
 use crate::args::remote::UrlArgs;
 use crate::exit::CommandExit;
 
-/// How notes of `acp connect` begin: that it is reconnecting, and that it has reconnected.
+/// The beginning of the notes in which `acp connect` reports that it is reconnecting or has reconnected.
 pub(crate) const RECONNECT_NOTE: &str = "acp: reconnect";
 
 /// Returns the command that relays messages to a remote agent. The token is in its environment only.
@@ -24,7 +24,7 @@ pub(crate) fn connect_command(
     Ok(command.environment(environment))
 }
 
-/// The agent of a command that takes the agent's place or checks it: a command, or a remote agent.
+/// The agent that a command relays to or checks: a local command or a remote agent.
 pub(crate) struct RelayedAgent {
     pub(crate) command: AgentCommand,
     /// The program and arguments to show.
@@ -87,7 +87,7 @@ pub(crate) fn connection_note(line: &str) -> Option<&str> {
         .then(|| line.strip_prefix("acp: "))?
 }
 
-/// Returns why `acp connect` has failed, in its own words.
+/// Returns the reason why `acp connect` has failed, as it printed it.
 pub(crate) fn connection_failure(process: &AgentProcess, exit: &ProcessExit) -> Option<String> {
     failure_in(exit.code, &process.output_tail())
 }

@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthChar;
 
 const SPINNER_FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/// How long no output may be shown before the progress line appears.
+/// How long there must be no output before the progress line appears.
 const PROGRESS_DELAY: Duration = Duration::from_millis(600);
 
 /// The styles of the output.
@@ -44,7 +44,7 @@ impl Styles {
     }
 }
 
-/// Output that is shown at once.
+/// Output that is shown in one piece.
 pub(crate) struct ScreenOutput {
     pub(crate) styles: Styles,
     buffer: String,
@@ -104,7 +104,7 @@ fn supports_color(to: &impl IsTerminal) -> bool {
     to.is_terminal() && !is_dumb_terminal() && !unwanted
 }
 
-/// The mark before each line of the agent's text in a question, so that it cannot be mistaken for text of this program.
+/// The mark before each line of the agent's text in a question, so that it cannot be mistaken for this program's text.
 pub(crate) const QUESTION_BAR: &str = "  | ";
 
 /// The indentation of continued lines in a question that are wider than the terminal.
@@ -113,8 +113,8 @@ const CONTINUATION_INDENT: &str = "      ";
 /// The minimum width of a terminal, in columns, for lines to be wrapped.
 const MIN_WRAP_WIDTH: usize = 20;
 
-/// Wraps a question's text to the width of the terminal. If the terminal wrapped it, lines would continue at the left
-/// edge, where an agent could make them look like another part of the question.
+/// Wraps a question's text to the width of the terminal. If the terminal did this itself, lines would continue at the
+/// left edge, where an agent could make them look like another part of the question.
 pub(crate) fn wrap_question(text: &str) -> String {
     let size = terminal_size::terminal_size_of(std::io::stderr());
     match size {
@@ -149,7 +149,7 @@ fn wrap_to_width(columns: usize, text: &str) -> String {
     shown
 }
 
-/// Why writing to stdout has failed, unless its reader has closed it.
+/// The reason why writing to stdout has failed, unless its reader has closed it.
 static WRITE_ERROR: OnceLock<String> = OnceLock::new();
 
 /// Writes to stdout. Returns `false` if its reader has closed it, or if writing fails.
@@ -164,7 +164,7 @@ pub(crate) fn print(bytes: &[u8]) -> bool {
     written.is_ok()
 }
 
-/// Returns why output could not be written to stdout, for example because the disk is full.
+/// Returns the reason why output could not be written to stdout, such as a full disk.
 pub(crate) fn write_error() -> Option<&'static str> {
     WRITE_ERROR.get().map(String::as_str)
 }
@@ -236,7 +236,7 @@ impl TerminalScreen {
         self.lock().broken
     }
 
-    /// Shows the output of `draw`. Does nothing while a question is open; the next call shows what was missed.
+    /// Shows the output of `draw`. Does nothing while a question is open; the next call shows the missed output.
     pub(crate) fn draw(&self, draw: impl FnOnce(&mut ScreenOutput)) {
         let mut state = self.lock();
         if state.asking {

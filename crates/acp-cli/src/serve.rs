@@ -26,10 +26,10 @@ use crate::signals::Signals;
 use crate::start::StartTarget;
 use crate::{config, terminal_user};
 
-/// The token's file, in the state directory.
+/// The file for the token, in the state directory.
 const TOKEN_FILE: &str = "serve.token";
 
-/// The file of the self-signed certificate and its key, in the state directory.
+/// The file for the self-signed certificate and its key, in the state directory.
 const CERTIFICATE_FILE: &str = "serve-certificate.pem";
 
 pub(crate) async fn serve(args: ServeArgs) -> CommandExit {
@@ -75,7 +75,7 @@ async fn run_server(args: &ServeArgs) -> Result<(), CommandExit> {
     served.map_err(failed)
 }
 
-/// Rejects an address that other machines can reach, if others could then read or use the connection.
+/// Rejects an address that other machines can reach if this would let others read or use the connection.
 fn check_exposure(args: &ServeArgs) -> Result<(), CommandExit> {
     if args.listen.ip().is_loopback() || args.insecure {
         return Ok(());
@@ -84,7 +84,7 @@ fn check_exposure(args: &ServeArgs) -> Result<(), CommandExit> {
     let missing = match (has_tls, args.no_token) {
         (true, false) => return Ok(()),
         (false, _) => {
-            "other machines can reach this address; use --tls-self-signed or --tls-cert, or --insecure to send the token and all messages in clear text"
+            "other machines can reach this address; use --tls-self-signed or --tls-cert, or --insecure to send the token and all messages unencrypted"
         }
         (true, true) => {
             "other machines can reach this address; remove --no-token, or use --insecure to let everyone use the agent"
@@ -181,7 +181,7 @@ fn bundled_command(
 /// What clients need to connect: the token, and the certificate.
 struct ServerAccess {
     token: Option<Token>,
-    /// The token's file, and whether this server has just created it.
+    /// The file with the token, and whether this server has just created it.
     token_file: Option<(PathBuf, bool)>,
     tls: Option<Arc<TlsConfig>>,
     /// The fingerprint of a self-signed certificate.
@@ -254,8 +254,8 @@ impl ServerAccess {
         config
     }
 
-    /// Prints the URL of an agent. The token is part of it on a terminal, and once, when it has just been created.
-    /// Elsewhere, stderr usually goes to a log, where a token must not be.
+    /// Prints the URL of an agent. It includes the token if stderr is a terminal, or if the token has just been
+    /// created. Otherwise, stderr usually goes to a log, where a token must not appear.
     fn announce(&self, args: &ServeArgs, address: SocketAddr, path: &str) {
         let scheme = if self.tls.is_some() { "wss" } else { "ws" };
         let port = address.port();

@@ -1,4 +1,4 @@
-//! Starts agents, and explains why one failed.
+//! Starts agents, and explains why an agent has failed.
 
 use std::path::Path;
 use std::time::Duration;
@@ -55,7 +55,7 @@ impl StartTarget<'_> {
     }
 
     /// Returns the command that starts the agent with these permissions. They are passed as arguments only to the
-    /// bundled agent, which does some actions without asking the client.
+    /// bundled agent, which performs some actions without asking the client.
     pub(crate) fn command_for(
         &self,
         permissions: &Permissions,
@@ -71,7 +71,7 @@ impl StartTarget<'_> {
         })
     }
 
-    /// Starts the agent. What happens to the connection of a remote agent is shown on the screen.
+    /// Starts the agent. If it is remote, changes in the state of its connection are shown on the screen.
     pub(crate) fn spawn(&self, screen: &TerminalScreen) -> Result<AgentProcess, CommandExit> {
         self.spawn_command(&self.command()?, screen)
     }
@@ -168,8 +168,8 @@ pub(crate) fn transport(process: &AgentProcess) -> Result<Transport, CommandExit
     Ok(Transport::pipes(stdout, stdin))
 }
 
-/// Takes the agent's stdin and stdout as the transport for a turn. With `--format json`, each message received about
-/// the session is printed; if it is `resumed`, only messages received after it is open.
+/// Takes the agent's stdin and stdout as the transport for a turn. With `--format json`, prints each message received
+/// about the session. If the session is `resumed`, prints only messages received after it was opened.
 pub(crate) fn turn_transport(
     process: &AgentProcess,
     format: RunFormat,
@@ -207,7 +207,7 @@ pub(crate) fn is_not_found(error: &acp::Error) -> bool {
     matches!(error, acp::Error::Rpc(error) if error.code == jsonrpc::Error::RESOURCE_NOT_FOUND)
 }
 
-/// Why a command failed while it used an agent.
+/// The reason why a command that used an agent failed.
 pub(crate) enum StartFailure {
     /// The agent or the connection failed.
     Agent(acp::Error),

@@ -15,12 +15,12 @@ const TERMINAL_PATH: &str = "/dev/tty";
 #[cfg(not(unix))]
 const TERMINAL_PATH: &str = "CONIN$";
 
-/// How long there must be no input after a question is shown, before a line counts as its answer. Earlier input was
-/// meant for something else, since the user had not seen the question. `acp chat` waits for the same time.
+/// How long there must be no input after a question is shown before a line counts as its answer. Earlier input was
+/// meant for something else, since the user had not seen the question. `acp chat` uses the same time.
 const SETTLE_TIME: Duration = Duration::from_millis(300);
 
 /// The note that is shown if earlier input was ignored.
-const EARLY_INPUT_NOTE: &str = "  (input typed before the question was ignored)";
+const EARLY_INPUT_NOTE: &str = "  (ignored the input that was typed before the question)";
 
 /// Returns `true` if there is a user to ask. Questions are shown on stderr and answered at the terminal, so stdin and
 /// stdout can be used for other things.
@@ -88,7 +88,7 @@ impl TerminalUser {
         self.question_lock.try_lock().is_err()
     }
 
-    /// Shows a question once no other is open. Input from before the user could read it is discarded. Returns `None` if
+    /// Shows a question once no other is open. Discards input from before the user could read it. Returns `None` if
     /// there can be no answer.
     pub(crate) async fn ask(&self, draw: impl FnOnce(&mut ScreenOutput)) -> Option<UserDialog<'_>> {
         let mut left = self.questions_cancelled.subscribe();
@@ -112,7 +112,7 @@ impl TerminalUser {
     }
 }
 
-/// An open question, through which more can be shown and answers read.
+/// An open question, which can show more text and read answers.
 pub(crate) struct UserDialog<'a> {
     _question: ScreenQuestion,
     _question_lock: MutexGuard<'a, ()>,
@@ -123,7 +123,7 @@ pub(crate) struct UserDialog<'a> {
 }
 
 impl UserDialog<'_> {
-    /// Waits until input that was meant for something else has stopped.
+    /// Waits until input that was meant for something else stops.
     async fn settle(&mut self, mut early: bool) -> Option<()> {
         self.is_waiting = true;
         loop {
@@ -152,7 +152,7 @@ impl UserDialog<'_> {
         eprintln!("{}", wrap_question(text));
     }
 
-    /// Shows `prompt` and reads a line, without surrounding whitespace. Returns `None` if there is none.
+    /// Shows `prompt` and reads a line, without surrounding whitespace. Returns `None` if no line can be read.
     pub(crate) async fn answer(&mut self, prompt: &str) -> Option<String> {
         eprint!("{prompt}");
         self.is_waiting = true;

@@ -68,7 +68,7 @@ impl SessionName {
 pub struct NamedSession {
     /// The name that the user has given the session.
     pub name: String,
-    /// The key under which the agent's data is stored (`AgentChoice::key`).
+    /// The key under which the agent's data is stored (`AgentChoice::storage_key`).
     agent: String,
     /// The session's working directory.
     pub cwd: String,

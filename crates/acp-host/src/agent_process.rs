@@ -200,7 +200,7 @@ pub enum ParseLineError {
     UnclosedQuote,
 }
 
-/// Why an agent could not be started.
+/// The reason why an agent could not be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpawnError {
@@ -460,7 +460,7 @@ impl AgentProcess {
     }
 }
 
-/// Calls `pass` with each line that `text` completes. `line` holds the incomplete last line.
+/// Calls `pass` with each line that `text` completes. `line` contains the incomplete last line.
 fn emit_complete_lines(text: &str, line: &mut String, pass: &mut impl FnMut(&str)) {
     for part in text.split_inclusive('\n') {
         let (mut rest, whole) = part

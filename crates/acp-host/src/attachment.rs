@@ -65,7 +65,7 @@ impl AttachmentKind {
     }
 }
 
-/// Why a file cannot be attached. The error message starts with the file's path.
+/// The reason why a file cannot be attached. The error message starts with the file's path.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AttachmentError {

@@ -61,13 +61,13 @@ pub enum BufferWrite {
     BufferAndFile(Arc<str>),
 }
 
-/// Why a write to a buffer was rejected.
+/// The reason why a write to a buffer was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BufferWriteError {
     /// The buffer has changes that the agent has not seen. The error message asks the agent to read the file again.
     #[error(
-        "the file was changed in the editor since it was read; nothing was written; read it again"
+        "the file was changed in the editor since it was read, so nothing was written; read it again"
     )]
     Changed,
     /// Any other reason, written as a message for the agent.

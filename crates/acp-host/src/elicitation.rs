@@ -63,7 +63,7 @@ pub enum FieldAnswer {
     Omitted,
 }
 
-/// Why a form cannot be shown.
+/// The reason why a form cannot be shown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormError {
@@ -132,7 +132,7 @@ impl FormField {
         self.is_required
     }
 
-    /// Returns the kind of value that the field takes.
+    /// Returns the kind of value that the field accepts.
     #[must_use]
     pub fn kind(&self) -> FormFieldKind {
         match &self.schema {

@@ -72,8 +72,8 @@ impl Files {
         self
     }
 
-    /// Uses an editor's buffers: files that are open there are read and written there. Files outside the roots are
-    /// rejected without consulting the editor.
+    /// Reads and writes files that are open in an editor through its buffers. Files outside the roots are rejected
+    /// without consulting the editor.
     ///
     /// The user may type between two requests of an agent. For each session, the text of a file that the agent last
     /// read is remembered, so that the editor can check whether a write is based on the current text:
@@ -282,7 +282,7 @@ impl Files {
         let refusal = match fault {
             FileError::Path(refusal) => refusal,
             FileError::NotText { at } => {
-                let why = format!("{shown}: invalid UTF-8 at byte {at} of the text read");
+                let why = format!("{shown}: invalid UTF-8 at byte {at} of the text that was read");
                 return Error::invalid_params(why).data(data);
             }
             FileError::Buffer(refusal) => {

@@ -61,7 +61,7 @@ impl HostSession {
 impl HostSession {
     /// Handles the end of the session: ends its commands, and refuses to start new ones. Call this from
     /// [`ClientState::closed`](acp::client::ClientState::closed). Dropping the session is not enough, because a call
-    /// that waits for a command to exit holds the session until then.
+    /// that waits for a command to exit keeps the session alive until then.
     pub fn closed(&self) {
         drop(self.terminals.close());
     }

@@ -99,7 +99,7 @@ pub(crate) struct RunningProcess {
 impl RunningProcess {
     /// Starts `command`, in a sandbox if one is given, and reads its output from `output`. Passes events to `report`,
     /// which is called within a task and must not block. When the process has exited, undoes changes that `watch`
-    /// finds. `command` must hold all writing ends of the pipe.
+    /// finds. `command` must own all write ends of the pipe.
     pub(crate) fn start(
         command: Command,
         sandbox: Option<&Sandbox>,

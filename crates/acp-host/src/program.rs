@@ -58,7 +58,7 @@ enum PathKind {
     OtherFile,
 }
 
-/// Returns the first candidate that is a program. `look` returns what is at a path.
+/// Returns the first candidate that is a program. `look` returns the kind of file at a path, if there is one.
 fn find_first_usable(
     name: &Path,
     base: &Path,

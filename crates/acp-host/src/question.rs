@@ -150,7 +150,7 @@ pub fn describe_block(block: &ContentBlock) -> (Option<String>, Option<&str>) {
                 (Some(format!("[{}]", text.uri)), Some(&text.text))
             }
             EmbeddedResourceResource::Blob(blob) => {
-                named(format!("{}, {} bytes in base64", blob.uri, blob.blob.len()))
+                named(format!("{}, {} bytes of base64", blob.uri, blob.blob.len()))
             }
             _ => named("resource".to_owned()),
         },

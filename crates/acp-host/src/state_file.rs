@@ -116,7 +116,7 @@ impl StateFile {
     }
 }
 
-/// Why a state file cannot be read or written.
+/// The reason why a state file cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StateFileError {

@@ -102,8 +102,8 @@ pub fn clean_value(text: &str) -> String {
     truncate_middle(&clean_line(text), MAX_VALUE_CHARS).into_owned()
 }
 
-/// Truncates text in the middle if it has more than `most` characters, and says how many are omitted. Use it only for
-/// information, never for text on which the user bases a decision.
+/// Truncates text in the middle if it has more than `most` characters, and inserts the number of omitted characters.
+/// Use it only for information, never for text on which the user bases a decision.
 #[must_use]
 pub fn truncate_middle(text: &str, most: usize) -> Cow<'_, str> {
     // A character has at least one byte.

@@ -16,7 +16,7 @@ use crate::roots::Roots;
 /// The maximum length of a path that is examined, in bytes.
 const MAX_PATH_BYTES: usize = 4096;
 
-/// Files and directories that other programs run or trust. A directory stands for everything in it.
+/// Files and directories that other programs run or trust. A directory includes everything in it.
 ///
 /// Each entry is a name, or several names separated by `/`, and matches anywhere in a project. A `*` at the start or
 /// end of a name matches any text. Case is ignored, as on many file systems.

@@ -26,17 +26,17 @@ use self::report::UndoReport;
 use self::undone_files::{UndoneFiles, create_symlink};
 use crate::trusted_files::TRUSTED_PATHS;
 
-/// The maximum number of directory entries to examine. Entries beyond it are not protected, and the report says so.
+/// The maximum number of directory entries to examine. Further entries are not protected, and the report notes this.
 const MAX_ENTRIES: usize = 300_000;
 
-/// The maximum time for examining entries. Entries that are not reached in time are not protected, and the report says
-/// so.
+/// The maximum time for examining entries. Entries that are not reached in time are not protected, and the report notes
+/// this.
 const SCAN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The maximum size of a recorded file, in bytes. A change to a larger file is reported but not undone.
 const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// The maximum total size of the recorded files in a root, in bytes. A change to a file beyond it is reported but not
+/// The maximum total size of the recorded files in a root, in bytes. Changes to further files are reported but not
 /// undone.
 const MAX_TOTAL_BYTES: u64 = 64 * 1024 * 1024;
 

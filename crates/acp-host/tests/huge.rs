@@ -1,5 +1,5 @@
-//! Reads a file that is larger than any memory. This is a test program of its own, because it measures the memory of
-//! the whole process.
+//! Reads a file that does not fit into memory. This is a separate test program, because it measures the memory of the
+//! whole process.
 
 #![cfg(unix)]
 // Clippy recognizes test code only inside test functions.
@@ -16,7 +16,8 @@ use acp_host::Files;
 use acp_wire::jsonrpc::Error;
 use common::{block_on, with_timeout};
 
-/// Creates a file of two lines and a third that is as long as a file can be. The third is a hole, which takes no space.
+/// Creates a file of two lines and a third one that is as long as the file system allows. The third line is a hole,
+/// which takes no space.
 fn create_huge_file(directory: &Path) -> PathBuf {
     let path = directory.join("huge");
     fs::write(&path, "one\ntwo\n").unwrap();

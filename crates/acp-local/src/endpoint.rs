@@ -9,13 +9,13 @@ use std::str::FromStr;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-/// The reading half of a local connection.
+/// The read half of a local connection.
 pub type LocalReader = Box<dyn AsyncRead + Send + Unpin>;
 
-/// The writing half of a local connection.
+/// The write half of a local connection.
 pub type LocalWriter = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// A local connection, as a reading and a writing half. Dropping the writer ends the stream for the peer.
+/// A local connection, as a read half and a write half. Dropping the writer ends the stream for the peer.
 pub struct LocalStream {
     /// The half that reads from the peer.
     pub reader: LocalReader,

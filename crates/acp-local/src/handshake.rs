@@ -18,7 +18,7 @@ const MAX_LINE_BYTES: u64 = 256;
 /// The timeout for the first line.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Why a handshake failed.
+/// The reason why a handshake failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HandshakeError {

@@ -33,8 +33,8 @@ impl ListenerEndpoint {
 }
 
 impl Listener {
-    /// Starts listening where no other user has access. The endpoint is a Unix-domain socket in a directory of its own,
-    /// or a loopback port if there are no Unix-domain sockets. Must be called in a Tokio runtime with I/O enabled.
+    /// Starts listening on an endpoint to which no other user has access: a Unix-domain socket in its own directory, or
+    /// a loopback port if there are no Unix-domain sockets. Must be called in a Tokio runtime with I/O enabled.
     ///
     /// # Errors
     /// The directory or the socket cannot be created.
@@ -108,7 +108,7 @@ mod tests {
 
     use super::*;
 
-    /// Checks that bytes and the end of a stream arrive in both directions.
+    /// Asserts that bytes and the end of the stream arrive in both directions.
     async fn assert_carries_bytes((listener, place): (Listener, ListenerEndpoint)) {
         // The other program parses the endpoint in the same way.
         let endpoint: Endpoint = place.endpoint().to_string().parse().unwrap();

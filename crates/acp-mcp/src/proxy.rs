@@ -22,13 +22,13 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The size of the copy buffer, in bytes. It is as large as the buffer of a pipe.
 const BUFFER_SIZE: usize = 64 * 1024;
 
-/// Why the proxy cannot start, or why it stopped.
+/// The reason why the proxy could not start or has stopped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProxyError {
     /// The environment variable is not set to a valid token.
     #[error(
-        "{TOKEN_VARIABLE} does not contain a token; agents start this command, and it cannot be used by hand"
+        "{TOKEN_VARIABLE} does not contain a token; this command is started by agents and cannot be run by hand"
     )]
     MissingToken,
     /// stdin and stdout cannot be used for the protocol.
@@ -47,7 +47,7 @@ pub enum ProxyError {
     Rejected {
         /// The endpoint on which the client listens.
         endpoint: Endpoint,
-        /// Why the client rejected the connection.
+        /// The reason why the client rejected the connection.
         reason: String,
     },
     /// The client closed the connection while the agent was still using it.

@@ -13,7 +13,7 @@ pub struct ProxyCommand {
 
 impl ProxyCommand {
     /// Creates a command from a program and its arguments. The program must call
-    /// [`proxy::run`](crate::proxy::run_proxy). A relative path is resolved against the current directory of this
+    /// [`run_proxy`](crate::proxy::run_proxy). A relative path is resolved against the current directory of this
     /// process, because the agent may run in another one.
     ///
     /// # Errors

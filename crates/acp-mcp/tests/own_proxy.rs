@@ -1,4 +1,4 @@
-//! Tools that are closures, through a proxy that is a process: this program, which an agent starts again.
+//! Tools that are closures, through a proxy in a separate process. The agent starts this program again as the proxy.
 //!
 //! It has no test harness: that would print to the proxy's stdout.
 

@@ -1,8 +1,9 @@
-//! The status with which one side tells the other why it closed a connection.
+//! The status with which a side closes a connection.
 
 use std::fmt;
 
-/// The status with which a side closes a connection: a WebSocket close code (RFC 6455, 7.4) and a reason for people.
+/// The status with which a side closes a connection: a WebSocket close code (RFC 6455, 7.4) and a human-readable
+/// reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CloseStatus {
     /// The WebSocket close code.
@@ -40,7 +41,7 @@ impl CloseStatus {
         Self::new(Self::FAILED, reason)
     }
 
-    /// Returns `true` if the connection ended properly: the peer no longer needs it, or goes away.
+    /// Returns `true` if the connection ended properly, because the peer no longer needs it or is going away.
     #[must_use]
     pub fn is_normal(&self) -> bool {
         // 1005 stands for a close frame without a code.

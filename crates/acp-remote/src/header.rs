@@ -14,13 +14,14 @@ pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("acp-session-i
 /// The header in which a client requests the extension and a server confirms that it supports it.
 pub(crate) const RESUME: HeaderName = HeaderName::from_static("acp-resume");
 
-/// The header that says how much of a stream or connection has arrived.
+/// The header with the position up to which a stream or connection has arrived.
 pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("acp-last-event-id");
 
 /// The header with the position of the first byte of a POST.
 pub(crate) const POSITION: HeaderName = HeaderName::from_static("acp-position");
 
-/// The header that says how much of an SSE stream has arrived. See the HTML Living Standard, "Server-sent events".
+/// The header with the position up to which an SSE stream has arrived. See the HTML Living Standard, "Server-sent
+/// events".
 pub(crate) const SSE_LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// The header in which goose sends the token.
@@ -39,7 +40,7 @@ pub(crate) struct ResumeTerms {
 }
 
 impl ResumeTerms {
-    /// Reads the terms from a request or response. Ignores unknown parameters, so that later versions can add some.
+    /// Parses the terms in a request or response. Ignores unknown parameters, so that later versions can add some.
     pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let mut parts = headers
             .get(RESUME)?

@@ -34,7 +34,7 @@ pub(crate) enum MessageHeadKind<'a> {
     },
 }
 
-/// Why a line is not a message.
+/// The reason why a line is not a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MessageHeadError {
     /// The line is a batch.
@@ -149,8 +149,7 @@ fn parse_update_head(line: &[u8]) -> Option<MessageHead<'_>> {
     })
 }
 
-/// Returns `true` for methods that open a session whose id the client knows before the session exists on this
-/// connection.
+/// Returns `true` for methods that open a session.
 pub(crate) fn opens_session(method: &str) -> bool {
     matches!(
         method,

@@ -2,7 +2,7 @@
 
 use crate::CloseStatus;
 
-/// The start of an event. The data without line feeds follows, and then [`finish_event`].
+/// The start of an event. The data, without line feeds, and the output of [`finish_event`] follow.
 pub(crate) const DATA_PREFIX: &[u8] = b"data: ";
 
 /// Writes the end of an event, which contains the event's id.
@@ -24,7 +24,7 @@ pub(crate) fn encode_close(status: &CloseStatus) -> Vec<u8> {
     format!(": {CLOSE_PREFIX}{} {reason}\n\n", status.code).into_bytes()
 }
 
-/// A reader for the events of a stream, whose bytes can arrive in any pieces.
+/// A reader for the events of a stream, which can arrive in pieces of any size.
 #[derive(Debug)]
 pub(crate) struct EventReader {
     /// The current line, whose end has not been read yet.
@@ -44,11 +44,11 @@ pub(crate) struct EventReader {
 pub(crate) enum StreamEvent {
     /// A message without line feeds, with its id if that is a number.
     Message { data: Vec<u8>, id: Option<u64> },
-    /// The comment with which a server of this crate ends a stream: the close code and the reason.
+    /// The final comment of a stream from a server of this crate: the close code and the reason.
     Close(u16, String),
 }
 
-/// The error when a message is longer than the limit.
+/// The error for a message that is longer than the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EventTooLong;
 

@@ -25,7 +25,7 @@ impl Token {
         is_valid.then(|| Self(text.to_owned())).ok_or(InvalidToken)
     }
 
-    /// Creates a random token of 64 hexadecimal digits, 244 bits of which are random.
+    /// Creates a random token of 64 hexadecimal digits, with 244 bits of randomness.
     #[must_use]
     pub fn random() -> Self {
         let random = || uuid::Uuid::new_v4().simple();

@@ -1,4 +1,4 @@
-//! Which messages of a client are passed on to the agent.
+//! Decides which messages of a client are passed on to the agent.
 //!
 //! An agent does what its client says, so the directories that a client may open must be checked here, on every
 //! message. The check is strict: what this program cannot read as one JSON-RPC message, the agent does not get either,
@@ -13,22 +13,22 @@ use serde_json::value::RawValue;
 use crate::in_flight::RequestsInFlight;
 use crate::roots::AllowedRoots;
 
-/// The method that names a directory only as a filter.
+/// The method that uses a directory only as a filter.
 const LIST_SESSIONS: &str = "session/list";
 
-/// What to do with a line of a client.
+/// The decision about a line from a client.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum LineDecision {
     /// Pass it on.
     Forward,
     /// Ignore it.
     Drop,
-    /// Do not pass it on, and send this response, which ends with a line feed.
+    /// Reject it with this response, which ends with a line feed.
     Reject(Vec<u8>),
 }
 
-/// A JSON-RPC message, as much of it as is checked. A repeated member is an error, so no parser can see another value
-/// than this one.
+/// The members of a JSON-RPC message that are checked. A duplicate member is an error, so the agent cannot read a
+/// different value than the one that was checked.
 #[derive(Deserialize)]
 struct Message<'a> {
     #[serde(borrow, default)]
@@ -50,7 +50,8 @@ struct Params<'a> {
     additional_directories: Option<&'a RawValue>,
 }
 
-/// Decides about a line of a client, without its line feed. Requests that are passed on are added to those in flight.
+/// Decides whether to pass on a line from a client, given without its line feed. Records each request that is passed on
+/// as in flight.
 pub(crate) fn decide(
     line: &[u8],
     roots: &AllowedRoots,
@@ -90,7 +91,7 @@ pub(crate) fn decide(
     LineDecision::Forward
 }
 
-/// Checks the directories that params name. A value of the wrong type is rejected by its name.
+/// Checks the directories in the params. If a value has the wrong type, the error contains the name of its field.
 fn check_directories(params: &Params<'_>, roots: &AllowedRoots) -> Result<(), String> {
     let cwd = params.cwd.map(RawValue::get).unwrap_or("null");
     let cwd: Option<Cow<'_, str>> =

@@ -9,14 +9,15 @@ use tokio::sync::Notify;
 
 use crate::metrics::AgentCounters;
 
-/// The maximum number of requests that are tracked for a connection. Further ones are relayed all the same.
+/// The maximum number of requests that are tracked for a connection. Further requests are relayed without being
+/// tracked.
 const MAX_TRACKED: usize = 4096;
 
 /// A request that the agent has not responded to yet.
 #[derive(Debug)]
 pub(crate) struct RequestInFlight {
     pub(crate) method: String,
-    /// The session that the request is about, if it names one.
+    /// The session that the request belongs to, if any.
     pub(crate) session: Option<String>,
     pub(crate) started: Instant,
 }
@@ -32,7 +33,7 @@ pub(crate) struct RequestsInFlight {
 }
 
 impl RequestsInFlight {
-    /// Creates the requests of a connection. The counters are those of its agent.
+    /// Creates an empty set of requests for a connection of the agent that `counters` belongs to.
     pub(crate) fn new(counters: Arc<AgentCounters>) -> Self {
         Self {
             requests: Mutex::default(),

@@ -1,11 +1,11 @@
-//! Counters of an agent, and the text in which Prometheus reads them.
+//! Counters of an agent, and their export as text for Prometheus.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use acp_remote::server::ServerStats;
 
-/// A number that several tasks change.
+/// A number that several tasks can update.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
 
@@ -23,27 +23,27 @@ impl Counter {
     }
 }
 
-/// What the connections of an agent have done since the server started.
+/// The counters of an agent since the server started.
 #[derive(Debug, Default)]
 pub(crate) struct AgentCounters {
     pub(crate) processes_running: Counter,
     /// Processes that could not be started, or ended while their client was connected.
     pub(crate) processes_failed: Counter,
-    /// Requests of clients that were passed on.
+    /// Requests from clients that were passed on.
     pub(crate) requests: Counter,
     pub(crate) requests_in_flight: Counter,
-    /// Messages of clients that were not passed on.
+    /// Messages from clients that were rejected with an error response.
     pub(crate) messages_rejected: Counter,
 }
 
-/// An agent's name and its figures.
+/// An agent's name, counters and statistics.
 pub(crate) struct AgentFigures<'a> {
     pub(crate) name: &'a str,
     pub(crate) counters: &'a AgentCounters,
     pub(crate) stats: ServerStats,
 }
 
-/// A metric: its name, whether it only grows, what it counts, and its value for an agent.
+/// A metric: its name, its type, its description, and a function that returns its value for an agent.
 type Metric = (
     &'static str,
     &'static str,
@@ -70,19 +70,19 @@ const METRICS: [Metric; 13] = [
     (
         "acp_connections_abandoned_total",
         "counter",
-        "Connections whose client did not come back in time.",
+        "Connections whose client did not reconnect in time.",
         |f| f.stats.abandoned,
     ),
     (
         "acp_http_requests_refused_total",
         "counter",
-        "HTTP requests rejected because of the token, the host or the origin.",
+        "HTTP requests rejected because of their token, host or origin.",
         |f| f.stats.refused,
     ),
     (
         "acp_http_requests_limited_total",
         "counter",
-        "HTTP requests rejected because of a limit.",
+        "HTTP requests rejected because a limit was reached.",
         |f| f.stats.limited,
     ),
     (
@@ -100,7 +100,7 @@ const METRICS: [Metric; 13] = [
     (
         "acp_requests_total",
         "counter",
-        "Requests of clients to the agent.",
+        "Requests from clients to the agent.",
         |f| f.counters.requests.get(),
     ),
     (
@@ -112,7 +112,7 @@ const METRICS: [Metric; 13] = [
     (
         "acp_messages_rejected_total",
         "counter",
-        "Messages of clients that were not passed on to the agent.",
+        "Messages from clients that were not passed on to the agent.",
         |f| f.counters.messages_rejected.get(),
     ),
     (
@@ -129,7 +129,7 @@ const METRICS: [Metric; 13] = [
     ),
 ];
 
-/// Returns the metrics in the text format of Prometheus.
+/// Returns the metrics in Prometheus's text format.
 pub(crate) fn metrics_text(agents: &[AgentFigures<'_>]) -> String {
     let mut text = String::new();
     for (name, kind, help, value) in METRICS {

@@ -37,13 +37,13 @@ const MIN_READ: usize = 8 * 1024;
 /// The maximum size of a read, in bytes.
 const MAX_READ: usize = 64 * 1024;
 
-/// The maximum length of an agent's line that is looked at for a response, in bytes.
+/// The maximum length, in bytes, of a line from an agent that is checked for being a response.
 const MAX_RESPONSE: usize = 1024 * 1024;
 
 /// The number of responses to rejected messages that may wait for the agent to finish a line.
 const MAX_REPLIES: usize = 16;
 
-/// What a relay needs to know about its connection.
+/// The parts of a connection that its relay needs.
 pub(crate) struct RelayContext {
     pub(crate) roots: AllowedRoots,
     pub(crate) in_flight: Arc<RequestsInFlight>,
@@ -55,7 +55,7 @@ pub(crate) struct RelayContext {
 /// How a relay ended.
 #[derive(Debug)]
 pub(crate) enum AgentRelayEnd {
-    /// The client closed the connection, or did not come back.
+    /// The client closed the connection, or did not reconnect in time.
     Client,
     /// The agent closed its stdout.
     Agent,
@@ -65,7 +65,7 @@ pub(crate) enum AgentRelayEnd {
     Failed(io::Error),
 }
 
-/// Relays until one side ends the connection. When this returns, the agent's stdin is closed.
+/// Relays messages until one side ends the connection. When this returns, the agent's stdin is closed.
 pub(crate) async fn relay(
     transport: Transport,
     (stdin, stdout): (ChildStdin, ChildStdout),
@@ -153,7 +153,7 @@ async fn relay_client(
     }
 }
 
-/// Reserves room for the next read: more, if the last read filled the buffer.
+/// Reserves space for the next read. Enlarges the buffer if the last read filled it.
 fn reserve(buffer: &mut Vec<u8>) {
     let free = buffer.capacity() - buffer.len();
     if free == 0 {
@@ -201,9 +201,9 @@ async fn relay_agent(
 /// Finds the responses in an agent's output.
 #[derive(Debug, Default)]
 struct ResponseFinder {
-    /// The start of the current line, if the rest of it is still to come.
+    /// The start of the current line, if its end has not been read yet.
     line: Vec<u8>,
-    /// Whether the current line is too long to be looked at.
+    /// Whether the current line is too long to be checked.
     is_too_long: bool,
 }
 
@@ -236,7 +236,7 @@ impl ResponseFinder {
     }
 }
 
-/// A JSON-RPC message of an agent, as much of it as tells whether it is a response.
+/// The members of an agent's message that show whether it is a response.
 #[derive(Deserialize)]
 struct AgentMessage {
     #[serde(default)]

@@ -3,14 +3,14 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The directories that clients may open sessions in: each of these, and everything below.
+/// The directories that clients may open sessions in: a set of roots, and everything below them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AllowedRoots {
     /// Absolute paths without symlinks. `None` allows every directory.
     roots: Option<Vec<PathBuf>>,
 }
 
-/// The error for a directory that a client may not open. It does not tell whether the directory exists.
+/// The error for a directory that a client may not open. It does not reveal whether the directory exists.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("directory not allowed: `{directory}`; this server allows {allowed}")]
 pub struct RootError {
@@ -40,7 +40,7 @@ impl AllowedRoots {
         Self { roots: None }
     }
 
-    /// Checks a directory that a client names. Symlinks are followed, so none of them leads out of the roots.
+    /// Checks that a client may open a directory. Symlinks are followed, so they cannot lead out of the roots.
     ///
     /// # Errors
     /// The directory is not allowed, does not exist, or is not absolute.

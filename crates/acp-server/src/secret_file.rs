@@ -10,11 +10,11 @@ use acp_remote::{InvalidToken, Token};
 /// The maximum size of a file, in bytes.
 const MAX_SIZE: u64 = 64 * 1024;
 
-/// Why a secret cannot be read or stored.
+/// An error in reading or storing a secret.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SecretFileError {
-    /// The system reports an error.
+    /// The operating system reported an error.
     #[error("{}: {source}", file.display())]
     Io {
         /// The path of the file.
@@ -27,7 +27,7 @@ pub enum SecretFileError {
     Token {
         /// The path of the file.
         file: PathBuf,
-        /// What is wrong.
+        /// The error from creating a token.
         source: InvalidToken,
     },
     /// Other users can read the file.
@@ -41,7 +41,8 @@ pub enum SecretFileError {
     Tls(#[from] TlsError),
 }
 
-/// Returns the token in a file. If there is no file, creates it with a random token. Returns `true` in that case.
+/// Returns the token in a file, and `false`. If the file does not exist, creates it with a random token and returns
+/// `true`.
 ///
 /// # Errors
 /// The file cannot be read or created, is not a token, or can be read by others.
@@ -68,7 +69,7 @@ pub fn token_from_file(file: &Path) -> Result<(Token, bool), SecretFileError> {
 }
 
 /// Returns the self-signed certificate in a file, with its key. If there is no file, creates both for these host names.
-/// So the fingerprint that clients trust stays the same.
+/// The fingerprint that clients trust therefore stays the same.
 ///
 /// # Errors
 /// The file cannot be read or created, is not a certificate with a key, or can be read by others.

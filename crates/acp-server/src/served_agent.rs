@@ -56,14 +56,15 @@ pub(crate) struct AgentRunner {
     pub(crate) counters: Arc<AgentCounters>,
     /// The maximum length of a client's message, in bytes.
     pub(crate) max_message: usize,
-    /// Cancelled when the server shuts down: connections then end as soon as no request is in flight.
+    /// The token that is cancelled when the server shuts down. Each connection then ends once it has no request in
+    /// flight.
     pub(crate) draining: CancellationToken,
     /// The connections of all agents.
     pub(crate) connections: TaskTracker,
 }
 
 impl AgentRunner {
-    /// Runs the agent for a connection, until one of them ends.
+    /// Runs the agent for a connection, until either of them ends.
     pub(crate) async fn handle(
         self: Arc<Self>,
         info: ConnectionInfo,

@@ -32,10 +32,10 @@ const CONNECTION_ID: &str = "acp-connection-id";
 /// The content type of metrics in Prometheus's text format.
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// How long clients may take to read what was sent to them when the server shuts down.
+/// How long clients may take to read the remaining messages when the server shuts down.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A server of agents.
+/// A server that offers one or more agents.
 ///
 /// | path | |
 /// |---|---|
@@ -96,7 +96,7 @@ impl fmt::Debug for AgentServer {
 }
 
 impl AgentServer {
-    /// Creates a server. The configuration applies to each agent; its `path` is ignored.
+    /// Creates a server. The configuration applies to each agent, except for its `path`, which is ignored.
     pub fn new(config: ServerConfig, agents: impl IntoIterator<Item = ServedAgent>) -> Self {
         let draining = CancellationToken::new();
         let connections = TaskTracker::new();
@@ -190,8 +190,8 @@ impl AgentServer {
         acp_remote::server::serve(listener, self.router(), options).await
     }
 
-    /// Shuts the server down: rejects new connections, closes each connection as soon as none of its requests is in
-    /// flight, and after the timeout all that are left. Agents are ended with their connections.
+    /// Shuts the server down. Rejects new connections, closes each connection once it has no request in flight, and
+    /// closes the remaining connections after the timeout. Each agent ends with its connection.
     pub async fn drain(&self, options: DrainOptions) {
         self.inner.draining.cancel();
         self.inner.connections.close();

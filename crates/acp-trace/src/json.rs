@@ -72,7 +72,7 @@ impl JsonPosition {
     }
 }
 
-/// A checker for lines that arrive one after the other.
+/// A JSON checker for a sequence of lines.
 #[derive(Debug, Default)]
 pub(super) struct JsonChecker {
     /// The noted positions of the previous line, in order. Up to each of them, that line is valid UTF-8 and a prefix of
@@ -361,7 +361,7 @@ mod tests {
     }
 
     proptest! {
-        /// Generates lines that start alike and continue differently, most of which are JSON.
+        /// Generates lines that start the same way but end differently. Most of them are JSON.
         #[test]
         fn results_agree_with_serde_json(
             values in prop::collection::vec((arbitrary_json(), any::<bool>()), 1..4),

@@ -30,11 +30,11 @@ pub struct LintFinding {
     /// The name of the rule. It is `schema` if a message does not match its schema, and `no-message` if a line is not a
     /// message.
     pub rule: &'static str,
-    /// The page of the specification that has the requirement, as in its URL.
+    /// The page of the specification that contains the requirement, as in its URL.
     pub section: &'static str,
     /// The problem, as a sentence that starts with the side.
     pub text: String,
-    /// A summary of the message, unless the message was too long ago.
+    /// A summary of the message. `None` if the message is no longer remembered.
     pub message: Option<MessageSummary>,
 }
 

@@ -223,14 +223,14 @@ mod tests {
         let log = RecordLog {
             start: Instant::now()
                 .checked_sub(Duration::from_secs(1))
-                .expect("the machine has run for a second"),
+                .expect("the machine has been running for at least a second"),
             ..RecordLog::new()
         };
         log.lock().oldest = Some(0);
         std::thread::scope(|scope| {
             let pusher = scope.spawn(|| log.push(LogEntryKind::Stderr, b"more"));
             while !log.lock().has_waiter {
-                assert!(!pusher.is_finished(), "it did not wait");
+                assert!(!pusher.is_finished(), "push did not wait for the writer");
                 std::thread::yield_now();
             }
             log.set_written(log.elapsed_us());

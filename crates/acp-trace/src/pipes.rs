@@ -83,7 +83,7 @@ impl From<File> for PipeOutput {
     }
 }
 
-/// Takes over this process's stdin and stdout. No other code in the process must use them, so that closing one really
+/// Takes over this process's stdin and stdout. No other code in the process may use them, so that closing one really
 /// closes it.
 ///
 /// # Errors
@@ -170,7 +170,7 @@ mod system {
         ))
     }
 
-    #[allow(clippy::unnecessary_wraps, reason = "elsewhere it can fail")]
+    #[allow(clippy::unnecessary_wraps, reason = "it can fail on Unix")]
     pub(super) fn wait(_: &File, _: bool) -> io::Result<()> {
         std::thread::yield_now();
         Ok(())

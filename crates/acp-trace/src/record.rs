@@ -17,7 +17,7 @@ use super::relay::Relay;
 use super::system::create_private;
 use acp_rules::Side;
 
-/// The settings with which a trace is recorded.
+/// The settings for recording a trace.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RecordSettings {

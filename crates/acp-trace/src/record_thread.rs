@@ -18,7 +18,7 @@ const WRITE_CHUNK_BYTES: usize = 256 * 1024;
 /// The maximum size of the buffer that is kept for the next message, in bytes.
 const MAX_IDLE_CAPACITY: usize = 1024 * 1024;
 
-/// A line of which only a part has arrived.
+/// A line that has only partly arrived.
 #[derive(Debug, Default)]
 struct PartialLine {
     bytes: Vec<u8>,

@@ -6,8 +6,8 @@ use super::recording::RecordingSummary;
 use super::redact::Redactor;
 use acp_rules::Side;
 
-/// The maximum length in bytes up to which a line that is not JSON is recorded in full. Only this much is recorded of a
-/// longer line, and of a message that is too long.
+/// The maximum length, in bytes, at which a line that is not JSON is recorded in full. Only this much is recorded of
+/// longer lines, and of messages that are too long.
 pub(super) const MAX_NOISE_BYTES: usize = 64 * 1024;
 
 /// The origin of a line: when it was read, and from which side.

@@ -13,7 +13,7 @@ use acp_rules::Side;
 /// The maximum number of bytes to read at a time, which is also the capacity of an enlarged pipe.
 const BUFFER_SIZE: usize = 256 * 1024;
 
-/// The size of a read, in bytes, from which pipes are enlarged. This is the default capacity of a pipe.
+/// The minimum size of a read, in bytes, that causes pipes to be enlarged. This is the default capacity of a pipe.
 const GROW_THRESHOLD: usize = 64 * 1024;
 
 /// The reason why a relay ended.
@@ -30,7 +30,7 @@ pub enum RelayEnd {
     Failed(io::Error),
 }
 
-/// One direction of a relay. It blocks, so it needs a thread of its own, which also wakes up the fastest.
+/// One direction of a relay. It blocks, so it needs a thread of its own. A blocked thread also wakes up fastest.
 #[derive(Debug)]
 pub struct Relay {
     from: Side,
@@ -119,8 +119,8 @@ impl Relay {
         *output = None;
     }
 
-    /// Opens a tap that gets a copy of all bytes, if the system supports taps. The recorder learns of the tap before
-    /// any bytes arrive.
+    /// Opens a tap that gets a copy of all bytes, if the system supports taps. The recorder is notified of the tap
+    /// before any bytes arrive.
     fn open_tap(&self, input: &PipeInput) -> Option<PipeTap> {
         let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         let (tap, reader) = PipeTap::open(input, output.as_ref()?, BUFFER_SIZE)?;

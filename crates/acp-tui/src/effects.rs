@@ -490,9 +490,9 @@ async fn log_in_in_terminal(
     }
     match command.run_in_terminal().await {
         Ok(exit) if exit.success() => Ok(()),
-        Ok(exit) => Err(AgentFailure::Rejected(format!("the agent failed ({exit})"))),
+        Ok(exit) => Err(AgentFailure::Rejected(format!("the agent's login program failed ({exit})"))),
         Err(e) => Err(AgentFailure::Rejected(format!(
-            "cannot start the login program: {e}"
+            "cannot start the agent's login program: {e}"
         ))),
     }
 }

@@ -1,4 +1,4 @@
-//! Reads the terminal's input on a thread of its own.
+//! Reads the terminal's input on a separate thread.
 //!
 //! A task would not do: when the terminal has been closed, crossterm tries to read from it forever and blocks the
 //! thread. Other tasks of the runtime on that thread would not run, and the runtime would not shut down. A separate

@@ -252,7 +252,7 @@ fn watch_terminal_close() -> tokio::sync::oneshot::Receiver<()> {
         let _ = gone.send(());
     });
     if let Err(error) = begun {
-        tracing::warn!(%error, "cannot watch for the terminal closing; relying on signals");
+        tracing::warn!(%error, "cannot detect when the terminal is closed; relying on signals");
     }
     told
 }

@@ -130,7 +130,7 @@ pub struct InitialOptions {
     pub config: Vec<(String, String)>,
 }
 
-/// The way in which a tab gets its session.
+/// The source of a tab's session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SessionSource {

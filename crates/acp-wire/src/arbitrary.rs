@@ -3,8 +3,8 @@
 use arbitrary::{Arbitrary, Result, Unstructured};
 use serde_json::Value;
 
-/// Returns a random JSON value that survives a round trip through every reader: all numbers in it are whole, and it
-/// contains no `null`, because readers take `null` for an absent value.
+/// Returns a random JSON value that survives a round trip through every reader. All numbers in it are whole, and it
+/// contains no `null`, because readers treat `null` as an absent value.
 fn value(u: &mut Unstructured<'_>, depth: u8) -> Result<Value> {
     let kinds = if depth == 0 { 2 } else { 4 };
     Ok(match u.int_in_range(0..=kinds)? {

@@ -134,7 +134,7 @@ impl crate::lenient::Lenient for Error {
 
 impl Error {
     /// The agent supports neither the requested protocol version nor an older one. `data.supported` lists the versions
-    /// that it supports. Newer than the schema of August 2026.
+    /// that it supports. This code is newer than the schema of August 2026.
     pub const UNSUPPORTED_PROTOCOL_VERSION: i32 = -32022;
     /// The input is not JSON.
     pub const PARSE_ERROR: i32 = -32700;

@@ -52,8 +52,8 @@ pub(crate) fn clearable<'de, D: Deserializer<'de>, T: Lenient>(
     Ok(read_text::<T>(raw.get()).map(Some))
 }
 
-/// The `deserialize_with` of an update's fields that hold any JSON value. `null` is read as a value, because it clears
-/// the field.
+/// The `deserialize_with` of an update's fields that can be any JSON value. `null` is read as a value, because it
+/// clears the field.
 pub(crate) fn clearable_any<'de, D: Deserializer<'de>>(
     d: D,
 ) -> Result<Option<serde_json::Value>, D::Error> {
@@ -147,7 +147,7 @@ pub(crate) fn read_via_raw<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     Ok(read_lossy(raw.get(), |text| serde_json::from_str(text)).ok())
 }
 
-/// Reads a value from JSON text of its own, so that an error affects only this value.
+/// Reads a value from a separate piece of JSON text, so that an error affects only this value.
 pub(crate) fn read_text<T: Lenient>(text: &str) -> Option<T> {
     let read = |text: &str| T::lenient(&mut serde_json::Deserializer::from_str(text));
     read_lossy(text, read).ok().flatten()
@@ -361,7 +361,7 @@ mod tests {
     record! {
         /// A record with one field of each kind, named after the kind.
         pub struct FieldKinds {
-            /// A string without which the record is an error.
+            /// A string that must be present. Without it, the record cannot be read.
             required required: String,
             /// A number that is 0 if it is missing.
             tolerant tolerant: u32,

@@ -365,7 +365,7 @@ macro_rules! string_id {
     )+ };
 }
 
-/// Defines an enum for an object that has its type in one of its fields, the tag.
+/// Defines an enum for an object whose type is given by one of its fields, the tag.
 ///
 /// - `Variant(Type) = "tag" | "alias"` lists the tags of a variant. An object with an unlisted tag is read as
 ///   `Unknown`, with all its fields as received.

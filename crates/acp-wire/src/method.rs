@@ -50,11 +50,11 @@ pub struct Method {
     pub params: &'static str,
     /// The name of the Rust type of the method's `result`. `None` for a notification.
     pub result: Option<&'static str>,
-    /// The capability that the receiver must support. `None` if the method can always be sent, or if no single
-    /// capability decides.
+    /// The capability that the receiver must support. `None` if the method can always be sent, or if it does not depend
+    /// on a single capability.
     pub capability: Option<Capability>,
-    /// Why the table has a method that the stable schema of its version does not have. `None` if the stable schema has
-    /// the method.
+    /// The reason why the table contains a method that the stable schema of its version does not contain. `None` for
+    /// stable methods.
     pub unstable: Option<&'static str>,
 }
 
@@ -154,10 +154,9 @@ pub trait MessageHandler<M, O> {
     fn handle(self, message: M) -> O;
 }
 
-/// A client or an agent that can offer the method whose params have type `M`. Every method that requires a capability
-/// needs this from the side that announces its capabilities:
-/// [`v1::ClientRequest::offered_by`](crate::v1::ClientRequest::offered_by) and similar functions do not compile without
-/// it.
+/// A client or an agent that can offer the method whose params have type `M`. The side that announces its capabilities
+/// implements this for every method that requires one. Otherwise,
+/// [`v1::ClientRequest::offered_by`](crate::v1::ClientRequest::offered_by) and similar functions do not compile.
 pub trait MethodOffer<M> {
     /// Returns `true` if the side offers the method.
     fn is_offered(&self) -> bool;
@@ -172,7 +171,7 @@ pub trait Request: Serialize + DeserializeOwned + Send + 'static {
 }
 
 /// A response with one text that may be large, such as the content of a file. The text is the first field that is
-/// written, so that it can be decoded while the rest of the response has not arrived yet.
+/// written, so that it can be decoded before the rest of the response has arrived.
 pub trait TextResponse: Serialize + DeserializeOwned + Send + 'static {
     /// The name of the text's field in JSON.
     const TEXT_FIELD: &'static str;
@@ -187,7 +186,7 @@ pub trait Notification: Serialize + DeserializeOwned + Send + 'static {
     const METHOD: &'static str;
 }
 
-/// Why a message could not be read: its method is unknown, or its contents are invalid.
+/// The reason why a message could not be read: its method is unknown, or its contents are invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The method does not exist, or is not sent in this direction.

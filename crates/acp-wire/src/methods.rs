@@ -211,7 +211,7 @@ pub(crate) mod v2 {
 }
 
 /// The extensions that the library supports, in both versions. The names of their methods start with `_`. A side
-/// announces them in `_meta` of `initialize`, where the paths of their capabilities start.
+/// announces them in `_meta` of `initialize`, and the paths of their capabilities are relative to that object.
 pub mod extensions {
     use crate::v1::{SteerRequest, SteerResponse};
 

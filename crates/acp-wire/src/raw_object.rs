@@ -15,12 +15,12 @@ use crate::surrogate::read_lossy;
 #[derive(Clone, Default)]
 pub struct RawObject(Vec<(String, Box<RawValue>)>);
 
-/// The fields that hold a type.
+/// The fields that can contain the type of an object.
 const TYPE_FIELDS: [&str; 2] = ["type", "sessionUpdate"];
 /// The maximum length, in bytes, of a type that is shown. The longest known type has 25 bytes.
 const MAX_TYPE_BYTES: usize = 64;
 
-/// Writes the names of all fields, but the value of the type field only, because other values may be secret.
+/// Writes the names of all fields, but only the value of the type field, because other values may be secret.
 impl fmt::Debug for RawObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut map = f.debug_map();

@@ -1,4 +1,4 @@
-//! The session capabilities of an agent, in both versions. Each field stands for a method or a parameter that not every
+//! The session capabilities of an agent, in both versions. Each field represents a method or a parameter that not every
 //! agent supports.
 
 /// The session capabilities of version 1.
@@ -93,8 +93,8 @@ pub(crate) mod v2 {
     use crate::v2::*;
 
     record! {
-        /// The optional methods and parameters that an agent supports. Every agent with sessions has new, list, resume,
-        /// close, prompt, cancel and update.
+        /// The optional methods and parameters that an agent supports. Every agent with sessions supports new, list,
+        /// resume, close, prompt, cancel and update.
         pub struct SessionCapabilities {
             /// The content that the agent accepts in prompts, besides text and resource links.
             optional prompt: PromptCapabilities,

@@ -1,4 +1,4 @@
-//! Reads tagged objects, which have their type in one of their fields. Used by `tagged!`.
+//! Reads tagged objects, whose type is given by one of their fields. Used by `tagged!`.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::lenient::CowStr;
 
 /// A type with one value for each known tag of a tagged enum.
 pub(crate) trait Tags: Copy {
-    /// The name of the field that holds the tag.
+    /// The name of the field that contains the tag.
     const FIELD: &'static str;
     /// Returns the variant for a tag, or `None` if the tag is unknown.
     fn from_tag(tag: &str) -> Option<Self>;

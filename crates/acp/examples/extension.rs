@@ -128,7 +128,7 @@ async fn main() -> Result<()> {
     // An untyped request, with a method that the client does not know.
     let unknown = conn.request_raw("_example.com/product", &[1, 2, 3]).await;
     println!(
-        "an unknown method: {}",
+        "unknown method: {}",
         unknown.map_or_else(|e| e.to_string(), |v| v.to_string())
     );
     agent.new_session("/").await?.prompt("Look.").await?;

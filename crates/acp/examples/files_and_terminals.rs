@@ -56,10 +56,10 @@ impl Agent for FilesAndTerminalsAgent {
     }
 }
 
-/// The maximum number of bytes of a command's output that are read.
+/// The maximum number of bytes to read from a command's output.
 const MAX_OUTPUT_BYTES: u64 = 64 * 1024;
 
-/// A host that lends local files, and terminals whose commands it runs itself.
+/// A host that gives access to local files, and runs the commands of terminals itself.
 #[derive(Default)]
 struct LocalHost {
     commands: Mutex<HashMap<v1::TerminalId, RunningCommand>>,

@@ -75,7 +75,7 @@ pub enum Error {
     },
     /// An update handler sent a request, and more updates than [`Limits::backlog`](crate::Limits::backlog) allows are
     /// waiting to be processed before the response.
-    #[error("the response has to wait behind {held} bytes of updates that have not been handled")]
+    #[error("too many unhandled updates ahead of the response: {held} bytes")]
     Backlog {
         /// The size of the waiting updates, in bytes.
         held: usize,
@@ -191,7 +191,7 @@ pub enum CloseReason {
 mod tests {
     use super::*;
 
-    /// Returns what each predicate says about an error: peer error, auth required, cancelled, closed, transport,
+    /// Returns the result of each predicate for an error: peer error, auth required, cancelled, closed, transport,
     /// protocol.
     fn error_predicates(error: &Error) -> [bool; 6] {
         [

@@ -45,7 +45,7 @@ pub fn outline(head: &[u8], tail: &[u8]) -> Outline {
 pub enum Frame<'a> {
     /// A line within the limit.
     Line(&'a [u8]),
-    /// A response whose large text was extracted, which does not happen here.
+    /// A response whose large text was extracted. This framer never returns it.
     LargeText,
     /// A line that is longer than the limit.
     Oversized {

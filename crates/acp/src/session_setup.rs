@@ -95,7 +95,7 @@ impl SessionSetup {
 
 /// Why an agent cannot use a system prompt.
 pub(crate) enum SystemPromptError {
-    /// The agent lacks a capability, which is identified by its version 1 name.
+    /// The agent lacks a capability, given by its version 1 name.
     Unsupported(&'static str),
     /// The prompt is invalid. The text is the reason.
     Invalid(String),

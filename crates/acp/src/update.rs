@@ -140,18 +140,18 @@ impl MessageChunk {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ToolCallPatch {
-    /// The tool call that is new or has changed.
+    /// The new or changed tool call.
     pub tool_call_id: ToolCallId,
     /// Whether the update creates the call, as `tool_call` does in version 1. Missing fields then have their defaults.
     /// If an earlier call with the same id has ended, the id now refers to the new call.
     pub is_new: bool,
-    /// The name of the tool, for programs.
+    /// The programmatic name of the tool.
     pub name: Option<Option<String>>,
     /// The title to show to the user.
     pub title: Option<Option<String>>,
-    /// What the tool does, such as reading or editing.
+    /// The kind of tool, such as one that reads or edits.
     pub kind: Option<Option<ToolKind>>,
-    /// How far the tool call has got.
+    /// The status of the tool call.
     pub status: Option<Option<ToolCallStatus>>,
     /// The content that the tool call has produced so far, which replaces the previous content.
     pub content: Option<Option<Vec<ToolCallOutput>>>,
@@ -161,7 +161,7 @@ pub struct ToolCallPatch {
     pub raw_input: Option<Value>,
     /// The output of the tool. `null` clears the field.
     pub raw_output: Option<Value>,
-    /// What a client may do with the tool call. Version 2.
+    /// The operations that a client may perform on the tool call. Version 2.
     pub capabilities: Option<Option<ToolCallCapabilities>>,
     /// Custom data (`_meta`).
     pub meta: Option<Option<Meta>>,
@@ -193,7 +193,7 @@ impl ToolCallPatch {
     }
 }
 
-/// A part of what a tool call shows, in the form in which the agent sent it.
+/// A part of a tool call's content, in the form in which the agent sent it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 #[allow(clippy::large_enum_variant)]

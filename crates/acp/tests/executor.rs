@@ -1,5 +1,5 @@
-//! The library on an executor other than tokio's. This is a program of its own, so that there is no tokio runtime in
-//! its process.
+//! The library on an executor other than tokio's. These tests are a separate program, so that there is no tokio runtime
+//! in the process.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
@@ -156,7 +156,7 @@ fn no_task_needs_to_be_spawned() {
     agent.join().unwrap().unwrap();
 }
 
-/// An agent that sends more than a peer that does not read can buffer.
+/// An agent that sends chunks without end.
 struct FloodingAgent;
 
 impl Agent for FloodingAgent {

@@ -1,4 +1,5 @@
-//! The memory that a peer can make this side use stays within the limits in `docs/memory.md`, whatever the peer sends.
+//! The memory that a peer can make this side use stays within the limits in `docs/memory.md`, no matter what the peer
+//! sends.
 //!
 //! All allocations of the process are counted, so there is only one test here, which calls a function for each subject.
 
@@ -22,7 +23,7 @@ use common::{NoopClient, PIPE_CAPACITY, TestPeer, limits_with, prompt_request, w
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// The memory that tests and their pipes use in addition to what they measure. Smaller amounts are not checked.
+/// An allowance for the memory of the tests themselves and their pipes. Smaller amounts are not checked.
 const TEST_OVERHEAD_BYTES: usize = 1024 * 1024;
 
 /// The memory in use at the start of a measurement.
@@ -34,7 +35,7 @@ impl MemoryBaseline {
         Self(ALLOCATOR.current_usage())
     }
 
-    /// Returns the peak memory since the start.
+    /// Checks that the peak memory since the start is within the bound.
     #[track_caller]
     fn assert_peak_within(&self, what: &str, bound: usize) {
         let peak = ALLOCATOR.peak_usage().saturating_sub(self.0);
@@ -44,7 +45,7 @@ impl MemoryBaseline {
         );
     }
 
-    /// Returns the memory in use now.
+    /// Checks that the memory in use now is within the bound.
     #[track_caller]
     fn assert_kept_within(&self, what: &str, bound: usize) {
         let kept = ALLOCATOR.current_usage().saturating_sub(self.0);
@@ -84,7 +85,7 @@ fn memory_stays_within_the_documented_limits() {
     runtime().block_on(check_memory_of_unanswered_requests());
 }
 
-/// Returns JSON of about this many bytes that needs much more memory than its length.
+/// Returns JSON of about the given number of bytes that needs much more memory than its length.
 fn dense_messages(bytes: usize) -> Vec<(&'static str, String)> {
     let list = |item: &str| {
         format!(
@@ -175,10 +176,10 @@ async fn check_memory_of_messages() {
     }
 }
 
-/// A function that returns the update with a number.
+/// A function that returns the update with a given number.
 type NumberedUpdate = fn(usize) -> serde_json::Value;
 
-/// Returns updates that make a thread grow, each in another way.
+/// Returns updates that make a thread grow, each in a different way.
 fn growing_updates() -> Vec<(&'static str, NumberedUpdate)> {
     vec![
         (

@@ -1,4 +1,4 @@
-//! stdin and stdout are reserved for the protocol, whatever they are.
+//! stdin and stdout are reserved for the protocol, regardless of their type.
 //!
 //! The program starts itself as an agent that prints to stdout. It has no test harness, because that would print, too.
 
@@ -47,7 +47,7 @@ mod unix {
 
     pub(crate) const AGENT_FLAG: &str = "--as-the-agent";
 
-    /// Prints to stdout, also from a child process, which tries to read stdin as well.
+    /// Prints to stdout, also from a child process, which tries to read stdin, too.
     fn print_stray_text(when: &str) -> usize {
         println!("stray {when}");
         print!("without an end {when}");
@@ -98,7 +98,7 @@ mod unix {
         type State = ();
     }
 
-    /// Starts the agent with this stdin and stdout.
+    /// Starts the agent with the given stdin and stdout.
     fn start_agent(stdin: Stdio, stdout: Stdio) -> Child {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
@@ -142,7 +142,7 @@ mod unix {
         expect_success(child).await;
     }
 
-    /// Expects that the agent exits by itself, and that what was printed to stdout is on stderr.
+    /// Expects the agent to exit by itself, with its stray output to stdout on stderr instead.
     async fn expect_success(mut child: Child) {
         let mut printed = String::new();
         child
@@ -222,7 +222,7 @@ mod unix {
         .await;
     }
 
-    /// Uses a file as input, and another as output.
+    /// Uses one file as input, and another one as output.
     async fn check_files() {
         let file = || -> File {
             let path = std::env::temp_dir().join(format!("acp-stdio-{}", uuid::Uuid::new_v4()));

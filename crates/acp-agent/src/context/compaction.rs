@@ -13,7 +13,8 @@ const MAX_RESULT_BYTES: usize = 8 * 1024;
 /// The length of a truncated result, in bytes. Half of it comes from the start of the result, and half from the end.
 pub(crate) const TRUNCATED_RESULT_BYTES: usize = 2 * 1024;
 
-/// The model's response to a summary. Without it, two user messages would follow each other, which some models reject.
+/// The model's response to a summary. Without it, the conversation would have two user messages in a row, which some
+/// models reject.
 const SUMMARY_REPLY: &str = "Continuing from there.";
 
 /// The first line of each message that contains a summary.

@@ -6,17 +6,17 @@ use crate::mode::Mode;
 use crate::model::message::ModelMessage;
 use crate::model::step::TokenUsage;
 
-/// The assumed number of bytes per token. For natural languages and code, there are between three and five. The
-/// estimate is only used to decide when to compact.
+/// The assumed number of bytes per token. For natural languages and code, the actual number is between three and five.
+/// The estimate is only used to decide when to compact.
 pub(crate) const BYTES_PER_TOKEN: u64 = 4;
 
 /// The context usage at which a conversation is compacted, in percent. The rest of the window is kept free for one
 /// round: a response of typical length and some tool results.
 const COMPACT_AT_PERCENT: u64 = 80;
 
-/// How much the context usage must grow before the next compaction, in percent of the window. Without this, if the
-/// window is small and the rest of the conversation cannot be compacted, every round would start with a compaction that
-/// does not help.
+/// The minimum growth of the context usage between two compactions, in percent of the window. Without this minimum, a
+/// conversation that cannot be compacted enough to fit into a small window would be compacted before every round, to no
+/// effect.
 const MIN_GROWTH_PERCENT: u64 = 10;
 
 /// The conversation with the model, together with its instructions.
@@ -66,7 +66,7 @@ impl Conversation {
         self.instructions = instructions;
     }
 
-    /// Adds a message. Leaves out a round without text and calls, because providers reject an empty message.
+    /// Adds a message. Skips a round that has neither text nor calls, because providers reject empty messages.
     pub(crate) fn push(&mut self, message: ModelMessage) {
         if message.is_silent() {
             return;

@@ -14,7 +14,7 @@ use crate::text::truncate_to_head;
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 
-/// The name of the files in which a project or a user gives instructions to agents. See <https://agents.md> for the
+/// The name of the files that contain a project's or a user's instructions for agents. See <https://agents.md> for the
 /// convention.
 const INSTRUCTIONS_FILE: &str = "AGENTS.md";
 

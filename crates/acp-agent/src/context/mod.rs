@@ -1,5 +1,5 @@
-//! The input of a model besides the tools: its instructions, the prompt in a form that it understands, and a
-//! conversation that fits into its context window.
+//! Prepares the input of a model apart from its tools: the instructions, the prompt in a form that the model
+//! understands, and a conversation that fits into its context window.
 //!
 //! - `instructions.rs`, `session_section.rs` and `files.rs`: the instructions before the conversation
 //! - `content.rs`: the content of a prompt

@@ -71,14 +71,14 @@ pub(crate) async fn describe_session(
     match project.await {
         Ok(project) => text.push_str(&project),
         // If the rules or the directory cannot be read, the turn starts without the listing of the directory.
-        Err(ToolFailure::Failed(why)) => tracing::warn!(why, "omitting the working directory"),
+        Err(ToolFailure::Failed(why)) => tracing::warn!(why, "omitting the listing of the working directory"),
         Err(stop) => return Err(stop),
     }
     Ok(text)
 }
 
 /// Describes the branch or commit that is checked out in `cwd`. Returns `None` if there is no repository, or if its
-/// `HEAD` is outside the root, as in a worktree, in which `.git` is a file.
+/// `HEAD` is outside the root, as in a worktree, where `.git` is a file.
 fn read_git_head(cwd: &Path, is_shown: impl Fn(&Path) -> bool) -> Option<String> {
     let project = Project::find(cwd).ok()?;
     let path = project.root().join(".git").join("HEAD");

@@ -93,8 +93,9 @@ fn stop_if_cancelled<T>(done: Result<T, ToolFailure>) -> acp::Result<T> {
     })
 }
 
-/// Reports to the user that a server was lost or has recovered. The report is a tool call, which has failed if the
-/// server was lost. Clients show it at the place where it happened, and it is not part of the model's message.
+/// Reports to the user that a server was lost or has recovered. The report is a tool call, which has the status
+/// "failed" if the server was lost. Clients show it at the point in the conversation where it happened, separate from
+/// the model's message.
 async fn report_news(
     workspace: &Workspace,
     server: &SessionMcpServer,

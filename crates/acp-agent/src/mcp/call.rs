@@ -1,4 +1,4 @@
-//! Calls of MCP servers' tools, and of the two tools with which a model reads resources.
+//! Calls to the tools of MCP servers, and to the two tools with which a model reads resources.
 
 use acp::v1::ToolKind;
 use rmcp::model::{
@@ -45,7 +45,7 @@ pub(super) struct ListArguments {
 pub(super) struct ReadArguments {
     /// URI of the resource.
     pub(super) uri: String,
-    /// Name of the server that has it. Required only if several servers have resources.
+    /// Name of the server that provides the resource. Required only if several servers have resources.
     pub(super) server: Option<String>,
 }
 
@@ -65,7 +65,7 @@ pub(super) fn resource_tools() -> [ToolSpec; 2] {
     ]
 }
 
-/// A call of an MCP server's tool, or of one of the two tools for resources.
+/// A call to an MCP server's tool, or to one of the two tools for resources.
 #[derive(Debug)]
 pub(crate) struct ServerCall {
     pub(super) call: McpCall,
@@ -172,7 +172,7 @@ impl ServerCall {
         }
     }
 
-    /// Returns the kind of action on which the rules decide, or `None` if the call needs no permission.
+    /// Returns the kind of action that the rules apply to, or `None` if the call needs no permission.
     fn kind(&self) -> Option<ToolKind> {
         match &self.call {
             McpCall::Tool { annotations, .. } => Some(tool_kind(annotations.as_ref())),

@@ -193,8 +193,8 @@ fn is_loopback(url: &Url) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// Returns the client's servers followed by the user's. Leaves out each of the user's servers that has the same name as
-/// one of the client's.
+/// Returns the client's servers followed by the user's. Omits a server of the user if one of the client's has the same
+/// name.
 pub(crate) fn merge_servers(client: Vec<McpServer>, users: &[McpServer]) -> Vec<McpServer> {
     let named: HashSet<&str> = client.iter().filter_map(McpServer::name).collect();
     let more = users.iter().filter(|server| {

@@ -22,7 +22,7 @@ const MAX_BLOCKS: usize = 256;
 /// The maximum size of the images, audio and files of a result for the user, in bytes of base64.
 const MAX_USER_MEDIA_BYTES: usize = 8 * 1024 * 1024;
 
-/// The maximum size of the structured result that the client gets in addition to the content, in bytes.
+/// The maximum size of the structured result that is sent to the client in addition to the content, in bytes.
 const MAX_STRUCTURED_BYTES: usize = 64 * 1024;
 
 /// The result of a tool, in the forms for the model, the user and programs.

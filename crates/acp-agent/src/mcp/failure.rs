@@ -135,7 +135,7 @@ fn challenge_text(challenge: &str) -> String {
     details
 }
 
-/// Returns the first parameter of a challenge that has this name, whatever its scheme (RFC 9110, section 11.2).
+/// Returns the first parameter of a challenge that has this name, regardless of its scheme (RFC 9110, section 11.2).
 fn challenge_parameter(challenge: &str, name: &str) -> Option<String> {
     let mut rest = truncate_to_head(challenge, MAX_MESSAGE_BYTES);
     while let Some(at) = rest.find('=') {

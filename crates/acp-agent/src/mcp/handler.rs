@@ -27,12 +27,11 @@ use tokio::sync::{Mutex, Notify, Semaphore, watch};
 
 use crate::text::truncate_to_head;
 
-/// The maximum number of open pages that are remembered for a connection, until the server reports that they are
-/// completed.
+/// The maximum number of open pages to remember for a connection. A page is forgotten when the server reports that it
+/// is completed.
 const MAX_PAGES: usize = 64;
 
-/// The maximum number of undelivered requests that are remembered for a connection. The connection ends at the first
-/// one.
+/// The maximum number of undelivered requests to remember for a connection.
 const MAX_UNDELIVERED_REQUESTS: usize = 64;
 
 /// The maximum length of a question that is shown to the user, in bytes.
@@ -71,15 +70,15 @@ pub(super) struct ConnectionLoss {
 
 /// The state shared by all parts of a connection to a server.
 pub(super) struct McpConnectionState {
-    /// The pending requests. The lock is held until a request has been added, so that no progress on the request can
-    /// arrive earlier.
+    /// The pending requests. The lock is held while a request is sent, so that no progress is handled before the
+    /// request is added.
     pub(super) running: Mutex<HashMap<ProgressToken, RunningRequest>>,
     /// Notified when the server's tools, prompts or resources have changed.
     pub(super) changed: Notify,
     /// Limits a server to one question to the user at a time. Further questions are declined, so that a server cannot
     /// flood the user.
     elicitation_permits: Semaphore,
-    /// The ids of pages that the user was sent to, the latest last. The server reports later when a page is completed.
+    /// The ids of pages that the user was sent to, most recent last. The server reports later when a page is completed.
     opened_pages: std::sync::Mutex<VecDeque<String>>,
     loss: watch::Sender<Option<ConnectionLoss>>,
     /// The latest requests that did not reach the server. If the connection ends because of them, their own errors may
@@ -254,7 +253,7 @@ impl McpClientHandler {
                 let web = ["https://", "http://"];
                 if url.len() > MAX_URL_BYTES || !web.iter().any(|it| url.starts_with(it)) {
                     return Err(refused(
-                        "invalid URL: it must start with http:// or https://, and must not be too long",
+                        "invalid URL: too long, or does not start with http:// or https://",
                     ));
                 }
                 let mode = ElicitationMode::Url {
@@ -315,7 +314,7 @@ impl McpClientHandler {
             Ok(Answer::Cancel(_)) => Ok(ElicitResult::new(ElicitationAction::Cancel)),
             Ok(_) => Ok(nobody()),
             Err(error) => {
-                tracing::debug!(server = self.name, %error, "cannot show a server's question to the user");
+                tracing::debug!(server = self.name, %error, "cannot show an MCP server's question to the user");
                 Ok(nobody())
             }
         }

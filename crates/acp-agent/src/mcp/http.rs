@@ -75,7 +75,7 @@ impl WatchedClient {
             {
                 if in_session {
                     let error_message = &error.error.message;
-                    tracing::debug!(server = %self.name, %error_message, "not in this session");
+                    tracing::debug!(server = %self.name, %error_message, "the MCP server no longer knows this session");
                     Err(StreamableHttpError::SessionExpired)
                 } else {
                     error.id = Some(id);

@@ -101,7 +101,7 @@ where
             tracing::warn!(
                 server,
                 what,
-                "too many (limit: {MAX_ITEMS}); ignoring the rest"
+                "too many items (limit: {MAX_ITEMS}); ignoring the rest"
             );
             all.truncate(MAX_ITEMS);
             return Ok(all);

@@ -1,4 +1,4 @@
-//! MCP servers of a session: those that the client names, and the user's own.
+//! The MCP servers of a session, which come from the client and from the user's own configuration.
 //!
 //! Servers are started for a session and end with it ("Session Setup", "MCP Servers"). Each server has its own task
 //! (`server_task.rs`). If a server fails to start or exits, only its own tools are lost, and the user is informed.

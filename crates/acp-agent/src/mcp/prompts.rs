@@ -19,7 +19,7 @@ use crate::workspace::tool_failure::ToolFailure;
 /// The maximum size of a prompt, in bytes of JSON.
 const MAX_PROMPT_BYTES: usize = 1024 * 1024;
 
-/// The user's input, in which a prompt of an MCP server has been expanded.
+/// The user's input, with a prompt of an MCP server expanded if it starts with one.
 pub(crate) enum McpPromptInput {
     /// The unchanged input, which does not start with the name of a server's prompt.
     Text(Vec<ContentBlock>),
@@ -101,7 +101,7 @@ impl SessionMcpServers {
             None => match server.unavailable_reason() {
                 Some(why) => why,
                 None => format!(
-                    "The MCP server `{}` has no prompt of that name.",
+                    "The MCP server `{}` has no prompt with that name.",
                     server.name
                 ),
             },

@@ -47,10 +47,10 @@ pub(super) struct McpServerTask {
     pub(super) changes: watch::Sender<u64>,
 }
 
-/// A connection that was lost or could not be made.
+/// A connection that was lost or could not be established.
 struct LostConnection {
     failure: ConnectFailure,
-    /// How long the connection lasted. `None` if it could not be made.
+    /// How long the connection lasted. `None` if it could not be established.
     lifetime: Option<Duration>,
     /// Whether only the server's MCP session has ended. The user is not informed if the next connection succeeds.
     has_expired: bool,
@@ -167,7 +167,7 @@ impl McpServerTask {
         Ok((running, ready.map_err(ConnectFailure::temporary)?))
     }
 
-    /// Handles the end of a connection that was not requested. Sets the reason, which pending calls also report.
+    /// Handles an unexpected end of a connection. Records the reason, which pending calls also report.
     async fn handle_end(
         &self,
         shared: &McpConnectionState,
@@ -240,7 +240,7 @@ impl McpServerTask {
         match next {
             RetryPlan::After(_) if local => "Restarting it.",
             RetryPlan::After(_) => "Reconnecting.",
-            RetryPlan::WhenNeeded => "It is retried with each prompt.",
+            RetryPlan::WhenNeeded => "The agent will try again with each prompt.",
             RetryPlan::Never if connected && !gone.failure.is_permanent => {
                 "It was restarted several times and will not be restarted again in this session."
             }

@@ -21,7 +21,7 @@ use crate::tools::tool::parse_arguments;
 /// The maximum length of the description of a tool for the model, in bytes.
 const MAX_DESCRIPTION_BYTES: usize = 8 * 1024;
 
-/// The MCP servers of a session. Dropping it shuts the servers down.
+/// The MCP servers of a session. Dropping this shuts the servers down.
 pub(crate) struct SessionMcpServers {
     pub(super) servers: Vec<Arc<SessionMcpServer>>,
     /// A counter that changes whenever the client or the model may need an update.
@@ -192,7 +192,7 @@ impl SessionMcpServers {
         Cow::Owned(offered)
     }
 
-    /// Creates a call of a server's tool. Returns `None` if no server has a tool with this name.
+    /// Creates a call to a server's tool. Returns `None` if no server has a tool with this name.
     ///
     /// # Errors
     /// The tool cannot be called. The error tells the model why.
@@ -276,7 +276,7 @@ impl SessionMcpServers {
         let all: Vec<ConnectedMcpServer> = all.filter(is_meant).collect();
         match (all.is_empty(), named) {
             (false, _) => Ok(all),
-            (true, Some(named)) => Err(format!("No MCP server `{named}` with resources.")),
+            (true, Some(named)) => Err(format!("No MCP server called `{named}` has resources.")),
             (true, None) => Err("No MCP server has resources at the moment.".to_owned()),
         }
     }

@@ -14,7 +14,7 @@ use rmcp::transport::Transport;
 
 use crate::sse::{EventTooLarge, SseEvent, SseReader};
 
-/// The maximum size of an event, in bytes. It is the limit that `rmcp` has for messages in its other transports.
+/// The maximum size of an event, in bytes. `rmcp` has the same limit for messages in its other transports.
 const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
 
 /// The reason why a connection failed.

@@ -47,13 +47,13 @@ impl std::fmt::Display for McpServerNews {
     }
 }
 
-/// The channel between a server and its task. It holds only the latest news, which replaces earlier news.
+/// The channel between a server and its task. It keeps only the latest news, which replaces earlier news.
 #[derive(Default)]
 pub(super) struct McpServerChannel {
     news: Mutex<Option<McpServerNews>>,
-    /// Whether the current loss is not reported. Then the recovery is not reported either.
+    /// Whether the current loss is not reported to the user. The recovery is then not reported either.
     suppresses_reports: AtomicBool,
-    /// Notifies the task that a server that is not connected is needed.
+    /// Notifies the task that the server is needed but not connected.
     pub(super) retry_needed: Notify,
 }
 

@@ -3,7 +3,7 @@
 use acp::jsonrpc;
 use serde_json::json;
 
-/// The error of a model that could not respond.
+/// The reason why a model could not respond.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 #[non_exhaustive]
@@ -66,8 +66,8 @@ impl ModelError {
     }
 }
 
-/// Returns the error response to a prompt for which the model failed. Its `data` contains the kind of the error, for
-/// programs ("Error Handling" in the specification).
+/// Returns the error response to a prompt after the model has failed. Its `data` contains the kind of the error, for
+/// programs (see "Error Handling" in the specification).
 pub(crate) fn to_acp_error(error: ModelError) -> acp::Error {
     let kind = error.kind;
     let mut answer = match kind {

@@ -9,7 +9,7 @@ use super::provider::catalogue::Price;
 use super::step::Steps;
 use super::thought::ThoughtLevel;
 
-/// A language model or its replacement, which continues a conversation.
+/// A language model, or a substitute for one, that continues a conversation.
 ///
 /// A model is called once for each round of a turn. It gets the conversation so far and returns a stream of steps. If
 /// there are tool calls among the steps, the agent runs them, adds their results to the conversation, and calls the
@@ -26,13 +26,13 @@ pub trait Model: Send + Sync {
         None
     }
 
-    /// Returns `true` if the model understands natural language. Otherwise, it gets no instructions, does not support
-    /// custom commands that expand to prompts, and gets the user's text unchanged.
+    /// Returns `true` if the model understands natural language. Otherwise, it receives no instructions, does not
+    /// support custom commands that expand to prompts, and receives the user's text unchanged.
     fn understands_language(&self) -> bool {
         true
     }
 
-    /// Returns `true` if the model accepts images in a prompt. Otherwise it gets a note in place of each image.
+    /// Returns `true` if the model accepts images in a prompt. Otherwise, each image is replaced with a note.
     fn accepts_images(&self) -> bool {
         false
     }

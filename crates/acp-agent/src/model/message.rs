@@ -19,7 +19,7 @@ pub enum ModelMessage {
         thought: String,
         /// The tool calls, in order. Each has a result later in the conversation.
         calls: Vec<ToolRequest>,
-        /// Opaque data that the provider requires back in later rounds.
+        /// Opaque data that the provider expects back in later rounds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sealed: Option<OpaqueParts>,
     },
@@ -79,7 +79,7 @@ impl OpaqueParts {
     }
 }
 
-/// A tool call, as the model made it.
+/// A tool call, as requested by the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolRequest {
@@ -109,7 +109,7 @@ impl ToolRequest {
 pub struct ToolResult {
     /// The [`ToolRequest::id`] of the call.
     pub id: String,
-    /// The way in which the call ended.
+    /// The outcome of the call.
     pub status: ToolStatus,
     /// The output of the tool, as text for the model.
     pub text: String,
@@ -120,7 +120,7 @@ pub struct ToolResult {
     pub images: Vec<ImageContent>,
 }
 
-/// The way in which a tool call ended.
+/// The outcome of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -17,7 +17,7 @@ use crate::tools::list::entry_names;
 use crate::tools::read::without_line_numbers;
 use survey::{find_manifest, find_readme, survey};
 
-/// The model of an agent without a language model. It is not an AI, and says so.
+/// The model of an agent without a language model. It tells users that it is not an AI.
 ///
 /// It runs slash commands (`/help` lists them) with the same tool calls, permissions and reports as any other model.
 /// To anything else it responds that no language model is configured, with a short survey of the workspace.
@@ -53,7 +53,7 @@ impl Model for OfflineModel {
     }
 }
 
-/// The progress of a turn, which alone determines the next step.
+/// The progress of a turn. The next step depends on nothing else.
 struct TurnProgress<'a> {
     prompt: &'a [ContentBlock],
     /// The finished calls of the turn, with their results.
@@ -92,7 +92,7 @@ impl<'a> TurnProgress<'a> {
         so_far
     }
 
-    /// Returns the calls of a tool with their results, newest first.
+    /// Returns the calls to a tool with their results, newest first.
     fn calls_of_tool(&self, tool: &str) -> impl Iterator<Item = (&'a ToolRequest, &'a ToolResult)> {
         self.calls
             .iter()
@@ -195,7 +195,7 @@ impl<'a> TurnProgress<'a> {
                 "The directory is empty.".to_owned()
             }
             (ToolStatus::Done, OfflineCommand::Read { .. }) if result.data["lines"] == 0 => {
-                "No such line: the file is empty or ends before it.".to_owned()
+                "No such line: the file is empty or has fewer lines.".to_owned()
             }
             (ToolStatus::Done, OfflineCommand::Search { .. }) if result.data["matches"] == 0 => {
                 "No matches. Quote patterns that contain spaces.".to_owned()

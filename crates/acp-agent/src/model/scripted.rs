@@ -250,7 +250,7 @@ impl Model for ScriptedModel {
 }
 
 impl ScriptedModel {
-    /// Plays `script` for one round. The ids of its tool calls contain `name`.
+    /// Runs `script` for one round. The ids of its tool calls contain `name`.
     fn run_script<'a>(
         &self,
         script: &[ScriptStep],

@@ -20,7 +20,7 @@ pub enum Step {
     /// A chunk of the model's thoughts.
     Thought(String),
     /// The start of a tool call. It is shown to the user from this point on. The complete call follows as a
-    /// [`Step::Call`], unless the response is cut off. A model whose calls arrive as a whole need not send this step.
+    /// [`Step::Call`], unless the response is cut off. A model whose calls arrive in one piece need not send this step.
     CallStarted {
         /// The index of the call in the round. Calls are counted from 0 in the order in which they start.
         call: usize,
@@ -40,12 +40,12 @@ pub enum Step {
     /// not see this step, because it is not part of the response. Calls that were started are discarded, because the
     /// response starts over.
     Delay(String),
-    /// Opaque data from this round that the model requires back. Sent at most once.
+    /// Opaque data from this round that the model expects back. Sent at most once.
     OpaqueParts(OpaqueParts),
     /// The token usage of the round so far. It replaces earlier usage.
     Usage(TokenUsage),
     /// The end of the response and the stop reason. A stream without this step ends with [`StopReason::EndTurn`]. Tool
-    /// calls run only with this stop reason, because with any other reason they may be incomplete.
+    /// calls run only after that stop reason, because after any other they may be incomplete.
     Stop(StopReason),
 }
 

@@ -10,7 +10,7 @@ use crate::model::thought::ThoughtLevel;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModelConfig {
-    /// No language model. The agent only runs commands that the user types; see [`OfflineModel`](crate::OfflineModel).
+    /// No language model. The agent only runs commands that the user types. See [`OfflineModel`](crate::OfflineModel).
     #[default]
     Offline,
     /// Responses read from a file, for tests. See [`ScriptedModel`](crate::ScriptedModel).

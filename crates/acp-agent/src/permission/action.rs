@@ -13,6 +13,6 @@ pub(crate) enum ToolAction {
     Change(String),
     /// Run a command line with the shell.
     Run(String),
-    /// Another action, of which the rules see only its kind.
+    /// Any other action. The rules see only its kind.
     Other(ToolKind),
 }

@@ -1,4 +1,4 @@
-//! Requests permission from the user: "Tool Calls", "Requesting Permission" in the specification.
+//! Requests permission from the user. See "Requesting Permission" under "Tool Calls" in the specification.
 
 use acp::agent::Turn;
 use acp::v1::{
@@ -19,9 +19,9 @@ pub(crate) enum AskOutcome {
     Rejected(String),
 }
 
-/// Requests permission for an action, unless a remembered answer decides. If a rule requires asking each time,
+/// Requests permission for an action, unless a remembered answer applies. If a rule requires asking each time,
 /// remembered answers are ignored and "always" is not offered. If `question` has a `rejection`, the action is rejected
-/// whatever the answer is.
+/// whatever the user answers.
 pub(crate) async fn ask(
     workspace: &Workspace,
     tool_action: ToolAction,

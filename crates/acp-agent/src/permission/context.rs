@@ -1,4 +1,4 @@
-//! Collects the properties of a session on which its permission rules depend.
+//! Collects the properties of a session that its permission rules depend on.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::mode::Mode;
 use crate::workspace::Workspace;
 use crate::workspace::tree::DirectoryTree;
 
-/// The properties of a session on which its permission rules depend.
+/// The properties of a session that its permission rules depend on.
 #[derive(Clone)]
 pub(crate) struct PermissionContext {
     pub(super) mode: Mode,
@@ -51,7 +51,7 @@ impl PermissionContext {
         }
     }
 
-    /// Returns `true` if the file is in the session's directories and other programs do not run or trust it.
+    /// Returns `true` if the file is in the session's directories and is not run or trusted by other programs.
     pub(super) fn is_ordinary(&self, path: &Path) -> bool {
         let Some(tree) = &self.tree else {
             let below = path.strip_prefix(&self.cwd);

@@ -77,7 +77,7 @@ pub(crate) struct PermissionQuestion {
     pub(crate) asks_each_time: bool,
     /// Whether the action changes a file that is outside the session's directories or that other programs run or trust.
     pub(crate) is_special: bool,
-    /// The reason why the action is rejected whatever the user answers. The request then only informs the user.
+    /// The reason why the action is rejected regardless of the user's answer. The request then only informs the user.
     pub(crate) rejection: Option<String>,
 }
 
@@ -129,8 +129,8 @@ impl RuleFiles {
     }
 
     /// Declares that the client applies all of these rules itself, both to permission requests and to actions through
-    /// the client, and tells the user which rule denied an action. The agent then also requests permission for actions
-    /// that it denies.
+    /// the client. The client also tells the user which rule denied an action, so the agent sends permission requests
+    /// even for actions that it denies.
     #[must_use]
     pub fn enforced_by_client(mut self) -> Self {
         self.is_enforced_by_client = true;
@@ -481,7 +481,7 @@ mod tests {
         let session = session(Mode::Code, &cwd);
         let push = ToolAction::Run("git push".to_owned());
         let ActionDecision::Ask(question) = decide(&client, &session, &push) else {
-            panic!("it is not asked about");
+            panic!("the client was not asked");
         };
         assert!(question.rejection.is_some());
         std::fs::write(&file, "rule = 3").unwrap();

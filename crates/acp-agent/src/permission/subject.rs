@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::first_line;
 
-/// The subject of an "always" answer, for which the answer is remembered.
+/// The subject for which an "always" answer is remembered.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum AlwaysSubject {
-    /// All calls of a tool. For a tool that changes files, this covers only files in the session's directories that
+    /// All calls to a tool. For a tool that changes files, this covers only files in the session's directories that
     /// other programs do not run or trust.
     Tool(String),
     /// Exactly one command line.

@@ -1,4 +1,4 @@
-//! Implements [`ToolSession`], the interface of a session for tools.
+//! Implements [`ToolSession`], the interface through which tools access a session.
 
 use acp::v1::SessionConfigOption;
 use futures_util::future::BoxFuture;

@@ -95,7 +95,7 @@ impl MemoryStoreState {
         let more = entries_size(entries);
         if self.bytes + more > most {
             return Err(StoreError::Full(format!(
-                "limit of {most} bytes in memory reached"
+                "memory limit of {most} bytes reached"
             )));
         }
         self.bytes += more;

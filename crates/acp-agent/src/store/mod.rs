@@ -1,4 +1,4 @@
-//! Session stores, in which sessions outlive the process.
+//! Session stores, which keep sessions after they are closed.
 //!
 //! A session is stored as its [`SessionProperties`] and its history: a list of [`StoreEntry`]s that contains everything
 //! sent to the client and to the model, in order. [`SqliteStore`] stores sessions in a directory, [`MemoryStore`] in

@@ -14,7 +14,7 @@ use super::stored_session::{
 /// The future that a store's operation returns.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
-/// A store for the sessions of an agent. Once the future of a change has returned without an error, the change is
+/// A store for the sessions of an agent. Once the future of a change has completed without an error, the change is
 /// durable, even if the process is killed right afterwards.
 pub trait SessionStore: Send + Sync + 'static {
     /// Stores a new session without any entries.

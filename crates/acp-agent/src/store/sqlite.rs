@@ -20,7 +20,7 @@ use super::stored_session::{
     StoredSession,
 };
 
-/// A session store in a database, in a directory that only its user can access.
+/// A session store in a database, in a directory that only the user can access.
 ///
 /// Any number of processes can use one directory. Stored data survives a crash of the process. A crash of the machine
 /// may lose the latest changes, but never anything older.

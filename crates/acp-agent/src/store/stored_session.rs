@@ -18,7 +18,7 @@ const MAX_PAGE_BYTES: usize = 1024 * 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct SessionRevision(pub u64);
 
-/// The properties of a session, which are everything except its history.
+/// The properties of a session: everything that is stored about it except its history.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SessionProperties {
@@ -143,7 +143,7 @@ impl AlwaysAnswer {
 pub struct StoredSession {
     /// The id of the session.
     pub id: SessionId,
-    /// The properties of the session, with its title and mode.
+    /// The properties of the session, such as its title and mode.
     pub properties: SessionProperties,
     /// The time at which the session was created, with a precision of one millisecond.
     pub created_at: SystemTime,
@@ -153,7 +153,7 @@ pub struct StoredSession {
     pub revision: SessionRevision,
     /// The number that the next entry will have.
     pub next_entry: u64,
-    /// The number before which all entries have been folded.
+    /// The number of the first entry that has not been folded yet.
     pub folded_until: u64,
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn improves_with_arguments(tool: &str) -> bool {
     draft_spec(tool).is_some()
 }
 
-/// Describes a call by those of its arguments that are already complete. Returns `None` until its subject is complete.
+/// Describes a call by the arguments that are complete so far. Returns `None` until its subject is complete.
 pub(crate) fn describe_partial(
     tool: &str,
     mut arguments: Map<String, Value>,

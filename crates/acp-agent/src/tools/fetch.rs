@@ -27,7 +27,7 @@ use crate::workspace::tool_failure::ToolFailure;
 /// The maximum length of the text that a call returns, in bytes.
 const MAX_TEXT_BYTES: usize = 48 * 1024;
 
-/// The maximum length of the text that is returned of an error page, in bytes.
+/// The maximum length of the text that is returned from an error page, in bytes.
 const MAX_ERROR_BYTES: usize = 2 * 1024;
 
 /// The maximum number of redirects to follow.

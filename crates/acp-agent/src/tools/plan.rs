@@ -1,4 +1,4 @@
-//! The `plan` tool, which reports the agent's plan: "Agent Plan" in the specification.
+//! The `plan` tool, which reports the agent's plan. See "Agent Plan" in the specification.
 
 use acp::v1::{PlanEntry, ToolKind};
 use schemars::JsonSchema;

@@ -22,10 +22,10 @@ use crate::workspace::Workspace;
 use crate::workspace::process::{CommandOutput, CommandProcess, ProcessEvents};
 use crate::workspace::tool_failure::ToolFailure;
 
-/// How many bytes from the start of the output are returned.
+/// The number of bytes to return from the start of the output.
 const MAX_HEAD_BYTES: usize = 8 * 1024;
 
-/// How many bytes from the end of the output are returned. The result is usually at the end.
+/// The number of bytes to return from the end of the output. The result is usually at the end.
 const MAX_TAIL_BYTES: usize = 24 * 1024;
 
 /// The default timeout for a command, in seconds.
@@ -50,7 +50,7 @@ pub(crate) struct RunTool {
     timeout: Option<u32>,
 }
 
-/// The way in which a command ended.
+/// The outcome of running a command.
 enum CommandEnd {
     Exited(TerminalExitStatus),
     /// The command was killed after this time.
@@ -147,13 +147,13 @@ impl RunTool {
     }
 }
 
-/// The way in which the output of a command is shown to the user.
+/// A way to show the output of a command to the user.
 enum OutputView {
     /// The output is shown in a client terminal.
     Client,
-    /// In a terminal of the agent that the client displays.
+    /// The output is shown in a terminal of the agent that the client displays.
     Terminal(DisplayTerminal, Arc<ProcessEvents>),
-    /// As text in the tool call. Each update contains all of the output.
+    /// The output is shown as text in the tool call. Each update contains all of the output.
     Text,
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn parameter_schema<T: JsonSchema>() -> Value {
     schema
 }
 
-/// Removes the omitted keywords at every depth. Properties that have the same names are kept.
+/// Removes the omitted keywords at every depth, but keeps properties that have the same names.
 fn clean_schema(schema: &mut Value) {
     match schema {
         Value::Array(schemas) => schemas.iter_mut().for_each(clean_schema),
@@ -77,7 +77,7 @@ mod tests {
             properties["second"]["properties"]
         );
         let seconds = &properties["first"]["properties"]["seconds"];
-        assert_eq!(seconds["description"], "How long it may take, in seconds.");
+        assert_eq!(seconds["description"], "The timeout, in seconds.");
         for keyword in ["$schema", "$ref", "$defs", "\"title\":\"", "\"format\":\""] {
             let text = schema.to_string();
             assert!(!text.contains(keyword), "{keyword} in {text}");

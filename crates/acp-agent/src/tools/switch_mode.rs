@@ -1,5 +1,5 @@
-//! The `switch_mode` tool, which asks the user to switch the mode: "Session Modes", "Exiting plan modes" in the
-//! specification.
+//! The `switch_mode` tool, which asks the user to switch the mode. See "Exiting plan modes" under "Session Modes" in
+//! the specification.
 
 use acp::v1::{PermissionOption, PermissionOptionKind, ToolCallStatus, ToolKind};
 use schemars::JsonSchema;
@@ -143,7 +143,7 @@ fn mode_options(now: Mode, wanted: Mode) -> Option<Vec<(Option<Mode>, Permission
         PermissionOptionKind::AllowAlways,
     );
     let ask = ask::permission_option(
-        "Yes, and manually accept actions",
+        "Yes, and ask me before each action",
         PermissionOptionKind::AllowOnce,
     );
     let (code, ask) = ((Some(Mode::Code), code), (Some(Mode::Ask), ask));

@@ -28,12 +28,11 @@ pub(crate) trait Tool: ToolInvocation + DeserializeOwned + JsonSchema + 'static 
     /// A description, for the model, of what the tool does and when to use it.
     const DESCRIPTION: &'static str;
 
-    /// The way in which a call is shown while the model is writing its arguments. `None` if the tool is not shown as a
-    /// tool call.
+    /// How a call is shown while the model is writing its arguments. `None` if the tool is not shown as a tool call.
     const DRAFT: Option<DraftSpec>;
 }
 
-/// The way in which a tool's calls are shown until their arguments are complete.
+/// The data for showing a tool's calls until their arguments are complete.
 pub(crate) struct DraftSpec {
     pub(crate) kind: ToolKind,
     pub(crate) title: &'static str,
@@ -51,8 +50,8 @@ pub(crate) trait ToolInvocation: Debug + Send + Sync {
     /// Returns the description of the call for the user.
     fn describe(&self, workspace: &Workspace) -> CallDescription;
 
-    /// Returns the action of the call, about which the mode and the rules decide. Returns `None` if the call is always
-    /// allowed, or if the tool requests permission itself.
+    /// Returns the action that the mode and the rules must allow before the call runs. Returns `None` if the call is
+    /// always allowed, or if the tool requests permission itself.
     fn action(&self, _: &Workspace) -> Option<ToolAction> {
         None
     }
@@ -73,7 +72,7 @@ pub(crate) trait ToolInvocation: Debug + Send + Sync {
     }
 
     /// Returns the subject that an "always" answer to a permission request applies to. `special` is `true` if the
-    /// action changes a file that is not normally changed.
+    /// action changes a file that is outside the session's directories or that other programs run or trust.
     fn permission_subject(&self, tool_action: &ToolAction, special: bool) -> AlwaysSubject {
         match tool_action {
             ToolAction::Change(path) if special => AlwaysSubject::File(path.clone()),

@@ -13,9 +13,9 @@ use crate::mcp::announce::wait_for_servers;
 use crate::model::message::ModelMessage;
 use crate::workspace::tool_failure::ToolFailure;
 
-/// The way in which a turn continues after its start.
+/// The next step after a turn has started.
 pub(crate) enum TurnStart {
-    /// The turn continues with a call of the model.
+    /// The turn continues with a request to the model.
     RunModel,
     /// The turn ends, because the agent itself has already responded.
     Answered,

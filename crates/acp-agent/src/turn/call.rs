@@ -97,7 +97,7 @@ impl ActiveTurn<'_> {
     async fn leave_architect_mode(&self, call: &dyn ToolInvocation) -> acp::Result<ToolOutput> {
         let title = call.describe(self.workspace).title;
         let plan = format!(
-            "Files cannot be changed and commands cannot be run in architect mode. Leave it to continue. Next step:\n\n- {title}"
+            "In architect mode, files cannot be changed and commands cannot be run. Leave this mode to continue. Next step:\n\n- {title}"
         );
         let arguments = json!({ "mode": Mode::Ask.as_str(), "plan": plan });
         let call = SwitchModeTool::from_action(plan);

@@ -93,7 +93,7 @@ impl ActiveTurn<'_> {
         }
     }
 
-    /// Runs `/compact`, which replaces everything before this prompt with a summary, whatever the context usage is.
+    /// Runs `/compact`, which replaces everything before this prompt with a summary, regardless of the context usage.
     pub(super) async fn compact_on_command(
         &self,
         conversation: &mut Conversation,

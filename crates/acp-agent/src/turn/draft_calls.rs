@@ -19,7 +19,7 @@ use crate::tools::partial::{complete_members, parse_partial};
 use crate::tools::tool::CallDescription;
 use crate::workspace::Workspace;
 
-/// The length up to which the arguments of a call are parsed and shown after each chunk, in bytes.
+/// The length of a call's arguments, in bytes, up to which they are parsed and shown after every chunk.
 ///
 /// Longer arguments are parsed and shown each time their length has doubled. So the cost of a long file is linear in
 /// its length rather than quadratic.
@@ -28,8 +28,8 @@ const UPDATE_EACH_CHUNK_BYTES: usize = 1024;
 /// How long a call is held back while only its tool is known.
 const MAX_HOLD_TIME: Duration = Duration::from_secs(1);
 
-/// The maximum number of calls in a round that are shown while they are being written. The others are shown when they
-/// run. No working model writes this many.
+/// The maximum number of calls in a round that are shown while they are being written. Any others are shown when they
+/// run. A model that works properly does not write this many.
 const MAX_DRAFTS: usize = 64;
 
 /// The calls of a round that are shown or held back, and that have not run yet.

@@ -99,8 +99,8 @@ impl ActiveTurn<'_> {
         }
     }
 
-    /// Streams the model's response to the client. `reply` holds what has arrived so far, even if this returns an
-    /// error.
+    /// Streams the model's response to the client. `reply` contains everything that has arrived so far, even if this
+    /// returns an error.
     async fn receive_reply(
         &self,
         conversation: &Conversation,

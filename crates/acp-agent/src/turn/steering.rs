@@ -44,8 +44,8 @@ impl ActiveTurn<'_> {
         Ok(has_messages)
     }
 
-    /// Closes the queue. Adds the remaining messages to the conversation, because the client was told that they were
-    /// accepted.
+    /// Closes the queue. Adds the remaining messages to the conversation, because the agent has already told the client
+    /// that it accepted them.
     pub(super) async fn close_steering(&self, conversation: &mut Conversation) -> acp::Result<()> {
         let messages = self.state.steering.close();
         self.add_messages(conversation, messages).await

@@ -8,7 +8,7 @@ pub(crate) struct Document {
     pub(crate) status: StatusCode,
     /// The media type from the server, in lowercase and without parameters. Empty if the server sent none.
     pub(crate) media_type: String,
-    /// The character encoding named by the server, if any.
+    /// The character encoding given by the server, if any.
     pub(crate) charset: Option<String>,
     pub(crate) body: Vec<u8>,
 }

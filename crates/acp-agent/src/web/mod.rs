@@ -283,7 +283,8 @@ mod tests {
 
     use super::*;
 
-    /// Checks that the connection uses the addresses that were resolved before, whatever the name resolves to now.
+    /// Checks that the connection uses the addresses that were resolved before, even if the name now resolves to
+    /// others.
     #[tokio::test]
     async fn host_is_resolved_only_once() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -310,7 +311,7 @@ mod tests {
     }
 
     /// Fetches each URL through a proxy. Returns the private addresses that were found, and the requests that the proxy
-    /// got.
+    /// received.
     async fn resolve_through_proxy(
         urls: &[&str],
         no: &str,

@@ -115,7 +115,7 @@ impl ProcessEvents {
     }
 }
 
-/// The output of a command. If it is too long, only its start and its end.
+/// The output of a command, or only its start and end if it is too long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandOutput {
     pub(crate) text: String,

@@ -19,7 +19,7 @@ pub(crate) trait ToolSession: Send + Sync {
 
     fn set_mode(&self, mode: Mode) -> BoxFuture<'_, acp::Result<()>>;
 
-    /// Returns the session's config options, as the client gets them.
+    /// Returns the session's config options, as sent to the client.
     fn config_options(&self) -> Vec<SessionConfigOption>;
 
     /// Returns the remembered answer for `subject` that applies in the session's directories.

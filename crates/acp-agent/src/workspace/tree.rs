@@ -16,8 +16,8 @@ use ignore::overrides::Override;
 /// The maximum size of a file with ignore rules, in bytes. A larger file is skipped.
 const MAX_RULES_FILE_SIZE: u64 = 1024 * 1024;
 
-/// A flag that tells threads that their result is no longer needed. Dropping it also sets the flag for the clones in
-/// threads.
+/// A flag that tells threads that their result is no longer needed. Dropping the original flag also sets it, so that
+/// the threads with clones stop.
 #[derive(Debug, Default)]
 pub(crate) struct CancelFlag {
     is_cancelled: Arc<AtomicBool>,
@@ -95,8 +95,8 @@ impl DirectoryTree {
             .map_err(|refusal| self.0.error_message(path, &refusal))
     }
 
-    /// Lists the entries of a directory: first the directories, then the files, each sorted by name. The flag is `true`
-    /// if there are more than `most` entries.
+    /// Lists the entries of a directory: first the directories, then the files, each sorted by name. The returned flag
+    /// is `true` if there are more than `most` entries.
     pub(crate) fn list_directory(
         &self,
         path: &Path,
@@ -142,8 +142,8 @@ impl DirectoryTree {
     }
 
     /// Visits the files under a directory, sorted by name, until `visit` returns [`WalkStep::Stop`]. If the path is a
-    /// file, visits only that file. Files that `.gitignore` or `.ignore` match are skipped, and so are hidden files
-    /// unless `hidden` is set. Symlinks are not followed.
+    /// file, visits only that file. Files that match a rule in `.gitignore` or `.ignore` are skipped, and so are hidden
+    /// files unless `hidden` is set. Symlinks are not followed.
     pub(crate) fn walk(
         &self,
         path: &Path,

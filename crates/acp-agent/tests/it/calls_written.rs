@@ -1,5 +1,5 @@
-//! Checks that tool calls are shown while the model is still writing them, in each provider's format: from the tool's
-//! name on, and with the arguments that are already known.
+//! Checks that tool calls are shown while the model is still writing them, in each provider's format. A call is shown
+//! from the tool's name onward, with the arguments that have arrived so far.
 
 use crate::common;
 use std::sync::Arc;
@@ -292,8 +292,8 @@ fn count_failed(calls: &[ThreadToolCall]) -> usize {
     failed.count()
 }
 
-/// A model that writes these calls in pieces of this many bytes, followed by a call that it does not complete. When it
-/// is called again, it sends nothing.
+/// A model that writes these calls in pieces of this many bytes, followed by a call that it does not complete. Its
+/// further responses are empty.
 struct CallWritingModel(Vec<ToolRequest>, usize);
 
 impl Model for CallWritingModel {

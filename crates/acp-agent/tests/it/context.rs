@@ -1,4 +1,4 @@
-//! Tests the input of a model: instructions, content of a prompt, and a conversation that it can continue.
+//! Tests the input of a model: the instructions, the content of prompts, and the conversation.
 
 use crate::common::hears::RequestRecorder;
 use crate::common::{ALL_OFFERS, AgentFixture, NO_OFFERS, wait_for_thread};

@@ -1,5 +1,5 @@
-//! Attempts to leave a session's roots with each of the agent's tools, which a model may be talked into: through the
-//! client's files, and by direct access.
+//! Attempts to escape from a session's roots with each of the agent's tools, as a deceived model might. The tools use
+//! the client's files, or access files directly.
 
 #[path = "../../../acp-host/tests/it/common/ordinary_user.rs"]
 mod ordinary_user;
@@ -23,7 +23,7 @@ use acp_host::Files;
 use scene::{ATTEMPT_TEXT, EscapeScene, NameSwapper, RefusalReason, SECRET_TEXT};
 use serde_json::{Value, json};
 
-/// A timeout that is long enough for everything here, and short enough to notice a test that hangs.
+/// A timeout that is long enough for every step of a test, but short enough to catch a test that hangs.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 #[test]
@@ -65,8 +65,8 @@ impl Client for LendingClient {
     }
 }
 
-/// Opens a session in the scene's root, in which project files may be changed without asking, with an agent that makes
-/// these calls.
+/// Opens a session in the scene's root, with an agent that makes these calls. Project files may be changed without
+/// asking.
 async fn open_session(
     scene: &EscapeScene,
     more: &[PathBuf],
@@ -169,7 +169,7 @@ async fn no_tool_escapes_the_roots() {
     }
 }
 
-/// Lists and searches the root. The results show that there are symlinks, but nothing of their targets.
+/// Lists and searches the root. The results show that there are symlinks, but reveal nothing about their targets.
 #[tokio::test]
 async fn only_files_under_the_root_are_visible() {
     let scene = EscapeScene::new();
@@ -197,7 +197,7 @@ async fn only_files_under_the_root_are_visible() {
     scene.assert_untouched(&"the root was searched");
 }
 
-/// Swaps a directory repeatedly with a symlink to the outside.
+/// Repeatedly swaps a directory with a symlink that leads out of the roots.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn swapping_a_path_during_a_call_gains_nothing() {
     let scene = EscapeScene::new();

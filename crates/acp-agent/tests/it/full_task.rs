@@ -1,5 +1,5 @@
-//! Runs a whole task as users give it to a coding agent: with the code for real providers, in each of their formats,
-//! with and without the client's files and terminals, in both versions of the protocol.
+//! Runs a typical task for a coding agent from start to finish: with the code for real providers, in each of their
+//! formats, with and without the client's files and terminals, in both versions of the protocol.
 //!
 //! The model reads two files, makes a plan, edits, runs tests that really fail, sees why, edits again, and runs them
 //! again.
@@ -98,7 +98,7 @@ async fn run_full_task(format: WireFormat, way: TaskSetting) {
     seen.assert_client_calls(way);
 }
 
-/// Checks that the model was told what really happened in each round.
+/// Checks that each request to the model contained the actual results of the previous round.
 fn assert_model_requests(server: &ProviderServer, project: &Path) {
     let heard = server.requests();
     assert_eq!(heard.len(), 6);
@@ -176,7 +176,7 @@ fn tool_calls(thread: &Thread) -> Vec<ThreadToolCall> {
     calls.collect()
 }
 
-/// Checks that the thread shows the session as it happened.
+/// Checks that the thread matches what happened in the session.
 fn assert_thread(thread: &Thread, way: TaskSetting, project: &Path) {
     let items: Vec<String> = thread
         .items()
@@ -273,12 +273,12 @@ fn assert_thread(thread: &Thread, way: TaskSetting, project: &Path) {
     assert!(!thread.is_running());
 }
 
-/// The messages that the client received in the meantime. The thread shows only their result.
+/// A record of what the client saw during the task. The final thread shows only the end result.
 #[derive(Default)]
 struct TaskRecord {
-    /// The statuses of the plan, each time that it changed.
+    /// The statuses of the plan, each time they changed.
     plans: Mutex<Vec<Vec<String>>>,
-    /// The statuses of the tool calls, each time that they changed.
+    /// The status of a tool call, each time it changed.
     statuses: Mutex<Vec<(ToolCallId, String)>>,
     asked: Mutex<Vec<PermissionRequest>>,
     /// The methods that were called on the client.

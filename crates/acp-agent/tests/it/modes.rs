@@ -110,7 +110,7 @@ async fn leaving_architect_mode_requires_permission() {
             ),
             (
                 "allow_once",
-                "Yes, and manually accept actions",
+                "Yes, and ask me before each action",
                 "allow_once"
             ),
             ("reject_once", "No, stay in architect mode", "reject_once"),

@@ -1,5 +1,4 @@
-//! Tests config options: the model and the thought level, the requests that result from changes, and that changes are
-//! stored.
+//! Tests the config options for the model and the thought level, their effect on requests, and their storage.
 
 use crate::common;
 use crate::common::provider::{AnswerPiece, ProviderReply, ProviderServer};

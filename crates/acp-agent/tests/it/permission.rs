@@ -1,4 +1,4 @@
-//! Tests which actions are allowed, rejected and remembered, and files that change in the meantime.
+//! Tests which actions are allowed, rejected and remembered, and what happens if a file changes in the meantime.
 
 use crate::common::{
     ALL_OFFERS, ALLOW, ALLOW_ALWAYS, AgentFixture, NO_OFFERS, QuestionAnswer, REJECT,

@@ -1,4 +1,4 @@
-//! Tests language models: the requests to them, and which parts of their responses the client gets, in each provider's
+//! Tests language models: the requests to them, and which parts of their responses reach the client, in each provider's
 //! format.
 
 use crate::common::provider::{

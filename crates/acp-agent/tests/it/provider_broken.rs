@@ -1,5 +1,5 @@
-//! Tests language models that fail: the error that the client gets, and that the session can continue afterwards. For
-//! failures in the middle of a task, see `provider_broken_midway.rs`.
+//! Tests language models that fail: the error that the client receives, and that the session can continue afterwards.
+//! For failures in the middle of a task, see `provider_broken_midway.rs`.
 
 use crate::common;
 use std::time::Duration;
@@ -507,7 +507,8 @@ async fn endless_response_is_cut_off() {
     }
 }
 
-/// More bytes than a system buffers before they are read, in addition to those that are read.
+/// An upper limit on how many bytes of an endless response leave the server: those that the agent reads, and those that
+/// a system buffers.
 const MAX_READ_BYTES: u64 = 24 * 1024 * 1024;
 
 #[tokio::test]

@@ -136,7 +136,7 @@ fn context_overflow_reply(format: WireFormat) -> ProviderReply {
     ProviderReply::Status(400, &[], error.to_string())
 }
 
-/// Opens a session whose model reads a file and then gets these replies.
+/// Opens a session whose model reads a file and then sends these replies.
 async fn start_reading_task(
     format: WireFormat,
     then: Vec<ProviderReply>,

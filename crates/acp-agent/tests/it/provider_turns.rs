@@ -72,7 +72,7 @@ async fn all_rounds_reuse_one_connection() {
     }
 }
 
-/// Returns the texts of the user, and the first message.
+/// Returns the roles of all messages except system messages, and the first of those messages.
 fn user_texts_and_rest(format: WireFormat, body: &Value) -> (Vec<String>, Value) {
     let messages = match format {
         WireFormat::Gemini => &body["contents"],

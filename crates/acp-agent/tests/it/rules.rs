@@ -8,7 +8,7 @@ use acp_agent::{CodingAgent, OfflineModel, RuleFiles, ScriptedModel};
 use acp_host::SandboxRules;
 use serde_json::json;
 
-/// Opens a session of a user who has these rules.
+/// Opens a session for a user who has these rules.
 async fn start_with_rules(rules: &str, offers: ClientOffers) -> (AgentFixture, tempfile::TempDir) {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("permissions.toml");

@@ -167,7 +167,7 @@ fn script_is_read_from_a_file() {
     assert!(CodingAgent::new(&ModelConfig::Scripted(path)).is_ok());
 }
 
-/// Models write `\n`, whatever line endings the file has.
+/// Models write `\n`, regardless of the file's line endings.
 #[tokio::test]
 async fn line_endings_of_edited_files_are_preserved() {
     let script = r#"{"turns": [[

@@ -177,7 +177,7 @@ async fn edit_can_replace_all_matches() {
     }
 }
 
-/// Models write `\n`, whatever line endings the file has.
+/// Models write `\n`, regardless of the file's line endings.
 #[tokio::test]
 async fn multiline_edit_matches_other_line_endings() {
     for offers in [ALL_OFFERS, NO_OFFERS] {

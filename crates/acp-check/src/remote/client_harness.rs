@@ -1,4 +1,4 @@
-//! The harness that plays the server, and the agent behind it, for a client under test.
+//! The harness that acts as the server, and as the agent behind it, for a client under test.
 //!
 //! What a check does not do itself is done as by a server that conforms to the draft.
 
@@ -30,7 +30,7 @@ use crate::verdict::{CheckStop, fail};
 /// The id of the connection in all checks.
 pub(crate) const CONNECTION_ID: &str = "conn_check";
 
-/// A request of the client, as it arrived.
+/// A request that the client sent.
 #[derive(Debug, Clone)]
 pub(crate) struct SeenRequest {
     pub(crate) method: Method,
@@ -47,7 +47,7 @@ impl SeenRequest {
         value.unwrap_or_default()
     }
 
-    /// Describes the request, for people.
+    /// Describes the request for a failure message.
     pub(crate) fn describe(&self) -> String {
         match (self.message["method"].as_str(), &self.method) {
             (Some(method), _) => format!("the POST of `{method}`"),
@@ -57,14 +57,14 @@ impl SeenRequest {
     }
 }
 
-/// What the client does.
+/// An event from the client.
 #[derive(Debug, Clone)]
 pub(crate) enum RemoteClientEvent {
-    /// A message arrived, by either transport.
+    /// A message arrived, over either transport.
     Message(Value),
     /// A frame of a WebSocket arrived that is not a message.
     Frame(Frame),
-    /// Any other request arrived.
+    /// Any other HTTP request arrived.
     Request(SeenRequest),
     /// The client has closed the WebSocket, or its process has exited.
     Ended,
@@ -77,11 +77,11 @@ pub(crate) struct RemotePrompt {
     pub(crate) id: Value,
 }
 
-/// A stream, open or not.
+/// A stream to the client, which may not be open yet.
 #[derive(Default)]
 struct ScriptedStream {
     sender: Option<mpsc::UnboundedSender<Bytes>>,
-    /// What was written before it was open.
+    /// The data that was written before the stream was opened.
     queue: Vec<Bytes>,
 }
 
@@ -106,7 +106,7 @@ pub struct RemoteClientHarness {
     server: ScriptedServer,
     process: Option<Arc<AgentProcess>>,
     streams: HashMap<Option<String>, ScriptedStream>,
-    /// The beginning of a message in several frames.
+    /// The start of a message that arrives in several frames.
     message: Vec<u8>,
     has_ended: bool,
 }
@@ -137,7 +137,7 @@ impl RemoteClientHarness {
         })
     }
 
-    /// Ends the client, and returns the transcript.
+    /// Ends the client's process, and returns the transcript.
     pub(crate) async fn end(self) -> Transcript {
         let Self {
             process,
@@ -160,7 +160,7 @@ impl RemoteClientHarness {
         Ok(())
     }
 
-    /// Waits for what the client does next. What can be answered at once, is.
+    /// Waits for the next event from the client. HTTP requests, pings and close frames are answered immediately.
     pub(crate) async fn next(&mut self) -> Result<RemoteClientEvent, CheckStop> {
         loop {
             let frame = async {
@@ -204,7 +204,7 @@ impl RemoteClientHarness {
         }
     }
 
-    /// Answers a request over HTTP.
+    /// Responds to an HTTP request.
     async fn receive(
         &mut self,
         request: PendingHttpRequest,
@@ -283,7 +283,7 @@ impl RemoteClientHarness {
         Ok(event)
     }
 
-    /// Opens a stream, with what was written before.
+    /// Opens a stream, and sends the data that was written to it before.
     fn open(&mut self, session: Option<String>) -> ScriptedBody {
         let (sender, receiver) = mpsc::unbounded_channel();
         if self.starts_with_mark && session.is_some() {
@@ -319,7 +319,7 @@ impl RemoteClientHarness {
             .push_line(Direction::ToAgent, line.trim_end().as_bytes());
     }
 
-    /// Handles a frame. Returns what it means, unless it is a part of a message.
+    /// Handles a frame. Returns the resulting event, unless the frame is a ping or an incomplete message.
     async fn receive_frame(
         &mut self,
         frame: Frame,
@@ -374,7 +374,7 @@ impl RemoteClientHarness {
         }
     }
 
-    /// Writes to a stream. If it is not open yet, it gets that when it is.
+    /// Writes to a stream. If the stream is not open yet, the bytes are sent when it is opened.
     pub(crate) fn write(&mut self, session: Option<&str>, bytes: &[u8]) {
         let name = if session.is_some() {
             "the session's stream"
@@ -397,7 +397,7 @@ impl RemoteClientHarness {
         }
     }
 
-    /// Ends the session's stream, which may be opened again.
+    /// Ends the session's stream. The client may open it again.
     pub(crate) fn end_stream(&mut self) {
         self.transcript.push_event("the session's stream ends");
         let session = Some(SESSION_ID.to_owned());
@@ -410,7 +410,7 @@ impl RemoteClientHarness {
         stream.is_some_and(|stream| stream.sender.is_some())
     }
 
-    /// Sends a message, on the session's stream or the connection's, or in a text frame.
+    /// Sends a message: over HTTP, on the stream of the session or the connection, or over WebSocket, in a text frame.
     pub(crate) async fn send(
         &mut self,
         session: Option<&str>,
@@ -425,7 +425,7 @@ impl RemoteClientHarness {
         Ok(())
     }
 
-    /// Responds to a request as an agent with the minimum of capabilities does.
+    /// Responds to a request like an agent with minimal capabilities.
     pub(crate) async fn serve(&mut self, message: &Value) -> Result<(), CheckStop> {
         let Some(Envelope::Request { id, method, .. }) = Envelope::parse(message) else {
             return Ok(());
@@ -450,7 +450,7 @@ impl RemoteClientHarness {
         self.send(session, &response).await
     }
 
-    /// Waits until `found` returns a value for something that the client does. Requests before that are answered.
+    /// Waits until `found` returns a value for an event from the client. Requests that arrive before that are answered.
     pub(crate) async fn wait_within<T>(
         &mut self,
         patience: Duration,
@@ -466,7 +466,7 @@ impl RemoteClientHarness {
                 match event {
                     RemoteClientEvent::Message(message) => self.serve(&message).await?,
                     RemoteClientEvent::Ended => {
-                        return fail(format!("the client ended before {what}"));
+                        return fail(format!("the client disconnected before {what}"));
                     }
                     RemoteClientEvent::Frame(_) | RemoteClientEvent::Request(_) => {}
                 }
@@ -478,7 +478,7 @@ impl RemoteClientHarness {
         }
     }
 
-    /// Waits for the client's first prompt. Everything before it is answered.
+    /// Waits for the client's first prompt. Requests that arrive before it are answered.
     pub(crate) async fn wait_for_prompt(&mut self) -> Result<RemotePrompt, CheckStop> {
         let patience = self.options.turn_timeout;
         self.wait_within(patience, "`session/prompt`", |_, event| match event {
@@ -498,7 +498,8 @@ impl RemoteClientHarness {
         self.send(Some(SESSION_ID), &response).await
     }
 
-    /// Waits for the response to a request of the agent. In the reason for a failure, `what` says what happened before.
+    /// Waits for the response to a request from the agent. In the reason for a failure, `what` says what happened
+    /// before.
     pub(crate) async fn wait_for_response(
         &mut self,
         id: &str,
@@ -515,7 +516,8 @@ impl RemoteClientHarness {
         .await
     }
 
-    /// Waits until the client has ended the connection in any way: DELETE, a closed WebSocket, or its exit.
+    /// Waits until the client has ended the connection in any way: by a DELETE, by closing the WebSocket, or by
+    /// exiting.
     pub(crate) async fn wait_for_end(&mut self, after: &str) -> Result<(), CheckStop> {
         let patience = self.options.timeout;
         let what = format!("the end of the connection after {after}");
@@ -538,7 +540,7 @@ fn initialize_result() -> Value {
     })
 }
 
-/// Returns a request that every client responds to, with an error.
+/// Returns a request with an unknown method, to which every client responds with an error.
 pub(crate) fn alive_request(id: &str) -> Value {
     json!({
         "jsonrpc": "2.0",

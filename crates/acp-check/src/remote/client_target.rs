@@ -12,14 +12,15 @@ use crate::check_directory::CheckDirectory;
 /// The placeholder in the client's command that stands for the URL to connect to.
 const URL_PLACEHOLDER: &str = "{url}";
 
-/// The future of a client that is started. It resolves to its process, if it is one.
+/// A future that starts a client. It resolves to the client's process, or to `None` if the client runs inside this
+/// process.
 pub type StartingClient<'a> =
     Pin<Box<dyn Future<Output = Result<Option<Arc<AgentProcess>>, String>> + Send + 'a>>;
 
 /// A client of the remote transport, which is started once for each check.
 pub trait RemoteClientTarget: Send + Sync + 'static {
-    /// Starts the client, which is to connect to `url`, open a session, send a prompt, and end. `place` has the project
-    /// to work in.
+    /// Starts the client, which must connect to `url`, open a session, send a prompt, and end the connection. `place`
+    /// contains the project to work in.
     ///
     /// # Errors
     /// The reason why the client cannot be started.
@@ -85,7 +86,7 @@ impl RemoteClientTarget for RemoteClientProgram {
     }
 }
 
-/// A client inside this process: the function gets the URL, and connects in a task.
+/// A client inside this process: a function that receives the URL and connects in a task.
 impl<F> RemoteClientTarget for F
 where
     F: Fn(String) + Send + Sync + 'static,

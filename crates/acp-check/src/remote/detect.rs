@@ -53,12 +53,13 @@ pub async fn detect_transports(
     }
 }
 
-/// Returns `true` if the status of a POST does not say that there is nothing to POST to, or not for this client.
+/// Returns `true` unless the status of a POST means that the server does not accept POST requests, or not from this
+/// client.
 fn is_offered(status: u16) -> bool {
     !matches!(status, 401 | 403 | 404 | 405 | 421 | 426)
 }
 
-/// Sends `initialize` and returns the status. Closes the connection that this has opened.
+/// Sends `initialize` and returns the status. If this has opened a connection, closes it.
 async fn post_status(server: &Arc<RemoteServer>, uses_http2: bool) -> Result<u16, String> {
     let mut client = HttpClient::new(Arc::clone(server), uses_http2);
     let params = ServerHarness::initialize_params();

@@ -1,4 +1,4 @@
-//! HTTP requests, one by one: everything about them is up to the check.
+//! Sends single HTTP requests, over which the check has full control.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use tokio::sync::mpsc;
 use super::server_target::{ALPN_HTTP_1, ALPN_HTTP_2, RemoteServer};
 use super::sse::{ServerEvent, StreamEventReader};
 
-/// The maximum size of a stream, in bytes. A larger one counts as ended.
+/// The maximum size of a stream, in bytes. At this size, the stream is treated as ended.
 const MAX_STREAM_LEN: usize = 64 * 1024 * 1024;
 
-/// The maximum size of a body that is no stream, in bytes.
+/// The maximum size of a body that is not a stream, in bytes.
 const MAX_BODY_LEN: usize = 16 * 1024 * 1024;
 
 /// A request to send.
@@ -29,18 +29,18 @@ pub(crate) struct RawHttpRequest {
     pub(crate) body: Bytes,
 }
 
-/// A response, whose body was not read yet.
+/// A response whose body has not been read yet.
 #[derive(Debug)]
 pub(crate) struct HttpResponse {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     body: Incoming,
-    /// Open as long as the body is read.
+    /// The sender, which keeps the connection open while the body is read.
     _sender: Option<http1::SendRequest<Full<Bytes>>>,
 }
 
-/// Sends requests to a server: all on one connection of HTTP/2, or each on its own of HTTP/1.1. Cookies are kept, as
-/// the draft requires from clients.
+/// A client that sends requests to a server: all over one HTTP/2 connection, or each over its own HTTP/1.1 connection.
+/// It stores cookies, as the draft requires of clients.
 #[derive(Debug, Clone)]
 pub(crate) struct HttpClient {
     server: Arc<RemoteServer>,
@@ -58,14 +58,14 @@ impl RawHttpRequest {
         }
     }
 
-    /// Creates a POST of JSON.
+    /// Creates a POST request with a JSON body.
     pub(crate) fn post(body: impl Into<Bytes>) -> Self {
         let mut request = Self::new(Method::POST).header("Content-Type", "application/json");
         request.body = body.into();
         request
     }
 
-    /// Creates a GET that opens a stream.
+    /// Creates a GET request that opens a stream.
     pub(crate) fn get() -> Self {
         Self::new(Method::GET).header("Accept", "text/event-stream")
     }
@@ -99,7 +99,7 @@ impl HttpClient {
         }
     }
 
-    /// Sends a request, and returns the response as soon as its headers are there.
+    /// Sends a request, and returns the response as soon as its headers have arrived.
     pub(crate) async fn send(&mut self, request: &RawHttpRequest) -> Result<HttpResponse, String> {
         let (response, sender) = if self.uses_http2 {
             (self.send_http2(request).await?, None)
@@ -185,7 +185,7 @@ impl HttpClient {
     }
 }
 
-/// Opens a connection of HTTP/2: with TLS by negotiation, otherwise with prior knowledge.
+/// Opens an HTTP/2 connection, which is negotiated if TLS is used, and otherwise starts with prior knowledge.
 async fn connect_http2(server: &RemoteServer) -> Result<http2::SendRequest<Full<Bytes>>, String> {
     let (socket, is_http2) = server.dial(&[ALPN_HTTP_2]).await?;
     if server.is_tls() && !is_http2 {
@@ -198,7 +198,7 @@ async fn connect_http2(server: &RemoteServer) -> Result<http2::SendRequest<Full<
     Ok(sender)
 }
 
-/// Describes an error with its causes: hyper's own texts are short.
+/// Describes an error with its causes, because hyper's own messages are short.
 fn describe(error: &hyper::Error) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);

@@ -44,7 +44,7 @@ async fn run_server_check(
 ) -> (Result<(), CheckStop>, Transcript) {
     let broken = |why: String| (Err(CheckStop::Harness(why)), Transcript::default());
     let CheckProcedure::Server(play) = check.procedure else {
-        return broken("this check is not about a server".to_owned());
+        return broken("this check does not test a server".to_owned());
     };
     let directory = match CheckDirectory::new() {
         Ok(directory) => directory,
@@ -83,7 +83,7 @@ async fn run_client_check(
 ) -> (Result<(), CheckStop>, Transcript) {
     let broken = |why: String| (Err(CheckStop::Harness(why)), Transcript::default());
     let CheckProcedure::RemoteClient(play) = check.procedure else {
-        return broken("this check is not about a client of the remote transport".to_owned());
+        return broken("this check does not test a remote client".to_owned());
     };
     let directory = match CheckDirectory::new() {
         Ok(directory) => directory,

@@ -1,4 +1,4 @@
-//! A server whose every response is up to the check.
+//! A server whose responses are all determined by the check.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -28,7 +28,7 @@ pub(crate) struct ScriptedServer {
     accepting: JoinHandle<()>,
 }
 
-/// A request that waits for its response.
+/// A request that is waiting for its response.
 pub(crate) struct PendingHttpRequest {
     pub(crate) method: Method,
     pub(crate) version: Version,
@@ -38,7 +38,7 @@ pub(crate) struct PendingHttpRequest {
     pub(crate) response: oneshot::Sender<Response<ScriptedBody>>,
 }
 
-/// The body of a response: whole, or a stream.
+/// The body of a response, which is either complete or a stream.
 pub(crate) enum ScriptedBody {
     Whole(Full<Bytes>),
     Stream(mpsc::UnboundedReceiver<Bytes>),
@@ -69,7 +69,7 @@ impl Drop for ScriptedServer {
     }
 }
 
-/// Serves connections. They end with the future.
+/// Accepts and serves connections. Dropping the future closes them.
 async fn accept(listener: TcpListener, requests: mpsc::UnboundedSender<PendingHttpRequest>) {
     let mut connections = JoinSet::new();
     while let Ok((socket, _)) = listener.accept().await {
@@ -104,10 +104,10 @@ async fn pass(
         upgrade,
         response,
     };
-    let over = |_| "the check is over".to_owned();
+    let over = |_| "the check has ended".to_owned();
     requests
         .send(request)
-        .map_err(|_| "the check is over".to_owned())?;
+        .map_err(|_| "the check has ended".to_owned())?;
     responded.await.map_err(over)
 }
 

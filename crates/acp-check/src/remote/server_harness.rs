@@ -1,4 +1,4 @@
-//! The harness that plays the client for a server under test, over streamable HTTP.
+//! The harness that acts as the client for a server under test, over streamable HTTP.
 //!
 //! Messages of all streams arrive in one place, each with the stream that it came on: which stream that is, is what
 //! most checks are about.
@@ -25,14 +25,14 @@ use crate::wire::ReceivedResponse;
 /// The id of a connection that does not exist.
 pub(crate) const UNKNOWN_CONNECTION: &str = "acp-check-no-such-connection";
 
-/// How long closing what a check has opened may take.
+/// The time limit for closing the connections that a check has left open.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A stream that was opened.
+/// The id of a stream that was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StreamId(usize);
 
-/// Which messages a stream is for.
+/// A stream that was opened, with its connection and, if it is for a session, the session.
 #[derive(Debug, Clone)]
 struct OpenedStream {
     connection: String,
@@ -50,7 +50,7 @@ pub(crate) struct TestedConnection {
     pub(crate) initialize_result: Value,
 }
 
-/// A connection to a server of the remote transport, on which the check plays the client.
+/// A connection to a server of the remote transport, on which the check acts as the client.
 pub struct ServerHarness {
     pub(crate) server: Arc<RemoteServer>,
     pub(crate) offered: OfferedTransports,
@@ -58,13 +58,13 @@ pub struct ServerHarness {
     pub(crate) options: Arc<CheckOptions>,
     /// All messages from streams so far, in order.
     pub(crate) messages: Vec<(StreamId, Value)>,
-    /// Events that are not JSON.
+    /// The data of events that are not JSON, in order.
     pub(crate) noise: Vec<(StreamId, String)>,
     client: HttpClient,
     streams: Vec<OpenedStream>,
     events: mpsc::UnboundedReceiver<(StreamId, Option<ServerEvent>)>,
     sender: mpsc::UnboundedSender<(StreamId, Option<ServerEvent>)>,
-    /// Connections to close at the end.
+    /// The ids of the connections to close at the end.
     connections: Vec<String>,
     directory: CheckDirectory,
     next_id: u64,
@@ -117,7 +117,7 @@ impl ServerHarness {
         }
     }
 
-    /// Returns a client that sends on the same connection of HTTP/2.
+    /// Returns a client that sends its requests over the same HTTP/2 connection.
     pub(crate) fn client(&self) -> HttpClient {
         self.client.clone()
     }
@@ -127,20 +127,20 @@ impl ServerHarness {
         self.options.timeout
     }
 
-    /// Returns an id for a request.
+    /// Returns a new request id.
     pub(crate) fn new_id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id
     }
 
-    /// Returns a request with an id of its own.
+    /// Creates a request with a new id. Returns the id and the message.
     pub(crate) fn request_message(&mut self, method: &str, params: Value) -> (Value, Value) {
         let id = json!(self.new_id());
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         (id, message)
     }
 
-    /// Returns params for `initialize`, without capabilities: files and terminals are not needed here.
+    /// Returns params for `initialize` without capabilities, because no check here needs files or terminals.
     pub(crate) fn initialize_params() -> Value {
         json!({
             "protocolVersion": 1,
@@ -158,7 +158,7 @@ impl ServerHarness {
         json!({"cwd": cwd, "mcpServers": []})
     }
 
-    /// Sends a request, and returns the response as soon as its headers are there.
+    /// Sends a request, and returns the response as soon as its headers have arrived.
     pub(crate) async fn send(
         &mut self,
         request: &RawHttpRequest,
@@ -226,7 +226,7 @@ impl ServerHarness {
         }
     }
 
-    /// Sends a request that must get this status. `what` describes the request.
+    /// Sends a request, and requires that the response has this status. `what` describes the request.
     pub(crate) async fn require_status(
         &mut self,
         what: &str,
@@ -241,7 +241,7 @@ impl ServerHarness {
         Ok(response)
     }
 
-    /// Sends a request that must succeed. `what` describes the request.
+    /// Sends a request, and requires that the status means success. `what` describes the request.
     async fn require_success(
         &mut self,
         what: &str,
@@ -255,7 +255,7 @@ impl ServerHarness {
         Ok(response)
     }
 
-    /// Opens a connection with `initialize`, without a stream. Returns the id and the result.
+    /// Opens a connection with `initialize`, but no stream. Returns the connection's id and the result.
     pub(crate) async fn initialize(&mut self) -> Result<(String, Value), CheckStop> {
         self.require_http()?;
         let (_, message) = self.request_message("initialize", Self::initialize_params());
@@ -323,7 +323,7 @@ impl ServerHarness {
         Ok(id)
     }
 
-    /// Closes a stream, as a client that reads no more of it.
+    /// Closes a stream, like a client that stops reading from it.
     pub(crate) fn close_stream(&self, stream: StreamId) {
         if let Some(opened) = self.streams.get(stream.0) {
             opened.reading.abort();
@@ -359,7 +359,7 @@ impl ServerHarness {
         Ok(id)
     }
 
-    /// Waits for the response to a request. Returns the stream on which it arrived, too.
+    /// Waits for the response to a request. Returns the response and the stream on which it arrived.
     pub(crate) async fn wait_for_response(
         &mut self,
         id: &Value,
@@ -372,8 +372,8 @@ impl ServerHarness {
         .await
     }
 
-    /// Reads messages until `found` returns a value. `found` is called with each message and its stream, also with
-    /// those that arrived before. Requests of the agent that it does not want are answered.
+    /// Reads messages until `found` returns a value. `found` is called with each message and its stream, including
+    /// messages that arrived earlier. Other requests from the agent are answered.
     pub(crate) async fn wait_within<T>(
         &mut self,
         patience: Duration,
@@ -402,7 +402,8 @@ impl ServerHarness {
         }
     }
 
-    /// Returns the next message and its stream. Returns `None` for an event that is not JSON, and for a stream's end.
+    /// Returns the next message and its stream. Returns `None` for an event that is not JSON, and at the end of a
+    /// stream.
     pub(crate) async fn next(&mut self) -> Option<(StreamId, Value)> {
         // The harness has a sender, too, so the channel never ends.
         let (stream, event) = self.events.recv().await?;
@@ -429,7 +430,7 @@ impl ServerHarness {
         }
     }
 
-    /// Reads what arrives within `time`, and answers requests.
+    /// Reads the messages that arrive within `time`, and answers requests.
     pub(crate) async fn collect(&mut self, time: Duration) -> Result<(), CheckStop> {
         let end = tokio::time::Instant::now() + time;
         while let Ok(next) = tokio::time::timeout_at(end, self.next()).await {
@@ -461,8 +462,8 @@ impl ServerHarness {
             .is_some_and(|opened| opened.has_ended)
     }
 
-    /// Responds to a request of the agent: rejects a permission request, and knows nothing else. Other messages are
-    /// ignored.
+    /// Responds to a request from the agent: rejects a permission request, and returns an error for any other method.
+    /// Messages that are not requests are ignored.
     pub(crate) async fn answer(
         &mut self,
         stream: StreamId,
@@ -492,7 +493,7 @@ impl ServerHarness {
         Ok(())
     }
 
-    /// Names a stream, for people.
+    /// Describes a stream for a failure message.
     pub(crate) fn name(&self, stream: StreamId) -> String {
         match self.streams.get(stream.0).map(|opened| &opened.session) {
             Some(Some(session)) => format!("the stream of session {session}"),
@@ -500,7 +501,7 @@ impl ServerHarness {
         }
     }
 
-    /// Requires that a message arrived on the right stream. `what` is the message.
+    /// Requires that a message arrived on the right stream. `what` describes the message.
     pub(crate) fn require_stream(
         &self,
         what: &str,
@@ -514,7 +515,7 @@ impl ServerHarness {
     }
 }
 
-/// Returns the response in a message, or `None` if the message is none.
+/// Returns the response in a message, or `None` if the message is not a response.
 pub(crate) fn read_response(message: &Value) -> Option<ReceivedResponse> {
     match Envelope::parse(message) {
         Some(Envelope::Response { result, .. }) => Some(ReceivedResponse::from_result(result)),
@@ -522,7 +523,7 @@ pub(crate) fn read_response(message: &Value) -> Option<ReceivedResponse> {
     }
 }
 
-/// Returns the response to a request, if the message is that.
+/// Returns the response in a message, if it responds to the request with this id.
 pub(crate) fn response_to(message: &Value, id: &Value) -> Option<ReceivedResponse> {
     (message.get("id") == Some(id))
         .then(|| read_response(message))

@@ -1,4 +1,4 @@
-//! Sessions and turns of the harness that plays the client over streamable HTTP.
+//! Sessions and turns of the harness that acts as the client over streamable HTTP.
 
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -135,7 +135,7 @@ impl ServerHarness {
         match timeout(self.options.timeout, waiting).await {
             Ok(done) => done.map(|()| statuses),
             Err(_) => fail(format!(
-                "timed out after {:?} waiting for the responses to POSTs that were sent at once",
+                "timed out after {:?} waiting for the responses to POSTs sent at the same time",
                 self.options.timeout
             )),
         }

@@ -1,4 +1,4 @@
-//! A server under test: where it is, and how it is reached.
+//! A server under test, and how to reach it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 use url::Url;
 
-/// A server of the remote transport. All checks talk to the same one.
+/// A server of the remote transport. All checks use the same server.
 #[derive(Debug, Clone)]
 pub struct RemoteServer {
     host: String,
@@ -23,14 +23,14 @@ pub struct RemoteServer {
     cwd: Option<String>,
 }
 
-/// Writes the URL, without the query, which may have a token.
+/// Writes the URL without its query, which may contain a token.
 impl fmt::Display for RemoteServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.url[..url::Position::AfterPath])
     }
 }
 
-/// The error for a URL that no server can have.
+/// The error for a URL that is not valid for a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidServerUrl(String);
 
@@ -47,7 +47,7 @@ impl std::error::Error for InvalidServerUrl {}
 pub struct OfferedTransports {
     /// Streamable HTTP.
     pub http: bool,
-    /// HTTP/2, for streamable HTTP.
+    /// Streamable HTTP over HTTP/2.
     pub http2: bool,
     /// WebSocket.
     pub websocket: bool,
@@ -58,13 +58,13 @@ pub(crate) trait ServerSocket: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> ServerSocket for T {}
 
-/// The names of protocols in TLS.
+/// The ALPN names of the HTTP versions.
 pub(crate) const ALPN_HTTP_1: &[u8] = b"http/1.1";
 pub(crate) const ALPN_HTTP_2: &[u8] = b"h2";
 
 impl RemoteServer {
-    /// Creates a target from a URL: `http://`, `https://`, `ws://` or `wss://`. The schemes of WebSocket mean the same
-    /// as those of HTTP, since both transports have the same endpoint. A fingerprint after `#` is that of the
+    /// Creates a target from a URL: `http://`, `https://`, `ws://` or `wss://`. The WebSocket schemes are equivalent to
+    /// the HTTP schemes, because both transports have the same endpoint. A fingerprint after `#` identifies the
     /// certificate to trust.
     ///
     /// # Errors
@@ -105,7 +105,7 @@ impl RemoteServer {
     }
 
     /// Sets the token that is sent with each request, and how: as a bearer token, or in `X-Secret-Key`. For a token in
-    /// the query, create the target from a URL that has it.
+    /// the query, create the target from a URL that contains it.
     #[must_use]
     pub fn token(mut self, token: Token, style: TokenStyle) -> Self {
         self.token = Some((token, style));
@@ -119,7 +119,7 @@ impl RemoteServer {
         self
     }
 
-    /// Sets the working directory of sessions. By default, it is a temporary directory of this machine.
+    /// Sets the working directory of sessions. By default, it is a temporary directory on this machine.
     #[must_use]
     pub fn cwd(mut self, cwd: impl Into<String>) -> Self {
         self.cwd = Some(cwd.into());
@@ -144,7 +144,7 @@ impl RemoteServer {
         self.url.scheme()
     }
 
-    /// Returns the host, with the port if it is not the usual one.
+    /// Returns the host, with the port if it is not the default port.
     pub(crate) fn authority(&self) -> &str {
         &self.url[url::Position::BeforeHost..url::Position::AfterPort]
     }
@@ -154,7 +154,7 @@ impl RemoteServer {
         &self.url[url::Position::BeforePath..]
     }
 
-    /// Returns the path, for people.
+    /// Returns the path without the query, for display.
     pub(crate) fn path(&self) -> &str {
         self.url.path()
     }

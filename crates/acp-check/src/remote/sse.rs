@@ -1,13 +1,13 @@
-//! Reads server-sent events, as the HTML Living Standard says (9.2.6).
+//! Reads server-sent events, as specified in the HTML Living Standard (9.2.6).
 
-/// An event.
+/// A server-sent event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServerEvent {
     /// The lines of `data`, joined with line feeds.
     pub(crate) data: String,
 }
 
-/// Reads events from the bytes of a stream, however they are cut.
+/// A parser for a stream of events that arrives in chunks, split anywhere.
 #[derive(Debug, Default)]
 pub(crate) struct StreamEventReader {
     line: Vec<u8>,
@@ -17,7 +17,7 @@ pub(crate) struct StreamEventReader {
 }
 
 impl StreamEventReader {
-    /// Returns the events that end in these bytes.
+    /// Returns the events that these bytes complete.
     pub(crate) fn read(&mut self, bytes: &[u8]) -> Vec<ServerEvent> {
         let mut events = Vec::new();
         for byte in bytes {
@@ -35,7 +35,7 @@ impl StreamEventReader {
         events
     }
 
-    /// Handles a line. Returns the event that ends with it.
+    /// Handles a line. Returns the event, if the line ends one.
     fn end_line(&mut self, line: &[u8]) -> Option<ServerEvent> {
         let text = String::from_utf8_lossy(line);
         let mut text = &*text;

@@ -1,4 +1,4 @@
-//! WebSocket frames, one by one (RFC 6455): everything about them is up to the check.
+//! Sends and receives single WebSocket frames (RFC 6455), over which the check has full control.
 
 use std::fmt::Write as _;
 use std::io::Cursor;
@@ -12,11 +12,11 @@ use super::server_target::{ALPN_HTTP_1, RemoteServer, ServerSocket};
 /// The maximum length of a message or of a head, in bytes.
 const MAX_LEN: usize = 64 * 1024 * 1024;
 
-/// The key of the handshake, and the server's answer to it: the example of RFC 6455, 1.3.
+/// The key of the handshake and the server's response to it, from the example in RFC 6455, 1.3.
 const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
 pub(crate) const ACCEPT: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
 
-/// The mask of all frames. It need not be random here: no proxy is to be protected from the suite.
+/// The mask of all frames. It need not be random, because no proxy needs protection from the suite.
 const MASK: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
 
 pub(crate) const TEXT: OpCode = OpCode::Data(Data::Text);
@@ -26,7 +26,7 @@ pub(crate) const PING: OpCode = OpCode::Control(Control::Ping);
 pub(crate) const PONG: OpCode = OpCode::Control(Control::Pong);
 pub(crate) const CLOSE: OpCode = OpCode::Control(Control::Close);
 
-/// A frame.
+/// A WebSocket frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) opcode: OpCode,
@@ -35,7 +35,7 @@ pub(crate) struct Frame {
     pub(crate) payload: Vec<u8>,
 }
 
-/// A socket after the upgrade.
+/// A WebSocket connection after the upgrade.
 pub(crate) struct WebSocket {
     socket: Box<dyn ServerSocket>,
     /// Whether to mask frames, as clients must.
@@ -46,9 +46,9 @@ pub(crate) struct WebSocket {
 /// The response to a request for an upgrade.
 pub(crate) struct UpgradeResponse {
     pub(crate) status: u16,
-    /// Names in lower case.
+    /// The headers, with their names in lowercase.
     pub(crate) headers: Vec<(String, String)>,
-    /// The socket. With status 101, frames follow.
+    /// The socket. If the status is 101, frames follow.
     pub(crate) socket: WebSocket,
 }
 
@@ -60,7 +60,7 @@ impl UpgradeResponse {
     }
 }
 
-/// Requests an upgrade, with further headers.
+/// Requests an upgrade to WebSocket.
 pub(crate) async fn request_upgrade(server: &RemoteServer) -> Result<UpgradeResponse, String> {
     let (mut socket, _) = server.dial(&[ALPN_HTTP_1]).await?;
     let mut head = format!(
@@ -83,7 +83,7 @@ pub(crate) async fn request_upgrade(server: &RemoteServer) -> Result<UpgradeResp
         let read = socket.read_buf(&mut buf).await;
         match read.map_err(|e| format!("cannot read the response: {e}"))? {
             0 => return Err("the server closed the connection before its response".to_owned()),
-            _ if buf.len() > MAX_LEN => return Err("the response has no end".to_owned()),
+            _ if buf.len() > MAX_LEN => return Err("the response headers are too long".to_owned()),
             _ => {}
         }
     };
@@ -108,7 +108,7 @@ pub(crate) async fn request_upgrade(server: &RemoteServer) -> Result<UpgradeResp
 }
 
 impl WebSocket {
-    /// Creates the server's end of a WebSocket, after the upgrade.
+    /// Creates the server's end of a WebSocket connection after the upgrade.
     pub(crate) fn server(socket: Box<dyn ServerSocket>) -> Self {
         Self {
             socket,
@@ -157,7 +157,7 @@ impl WebSocket {
                 let start = usize::try_from(cursor.position()).unwrap_or(usize::MAX);
                 let length = usize::try_from(length).unwrap_or(usize::MAX);
                 if length > MAX_LEN {
-                    return Err(format!("a frame has {length} bytes"));
+                    return Err(format!("a frame is too long: {length} bytes"));
                 }
                 if self.buf.len() >= start + length {
                     let rest = self.buf.split_off(start + length);

@@ -1,4 +1,4 @@
-//! A WebSocket connection to a server under test, on which the check plays the client.
+//! A WebSocket connection to a server under test, on which the check acts as the client.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use crate::agent_harness::UNKNOWN_METHOD;
 use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
-/// A WebSocket, and what arrived on it.
+/// A WebSocket connection, and the frames that arrived on it.
 pub(crate) struct WebSocketPeer {
     pub(crate) socket: WebSocket,
-    /// The id of the connection in the response to the upgrade, or an empty string.
+    /// The connection id in the response to the upgrade, or an empty string.
     pub(crate) id: String,
     /// The frames that arrived, in order.
     pub(crate) frames: Vec<Frame>,
@@ -98,7 +98,7 @@ impl ServerHarness {
         }
     }
 
-    /// Sends a request, waits for its response, and returns that.
+    /// Sends a request, waits for its response, and returns the response.
     pub(crate) async fn request_on(
         &mut self,
         peer: &mut WebSocketPeer,
@@ -142,7 +142,7 @@ impl ServerHarness {
         }
     }
 
-    /// Reads messages until `found` returns a value. Requests of the agent get an error.
+    /// Reads messages until `found` returns a value. Requests from the agent are answered with an error.
     pub(crate) async fn wait_on<T>(
         &mut self,
         peer: &mut WebSocketPeer,
@@ -172,7 +172,7 @@ impl ServerHarness {
         }
     }
 
-    /// Waits for a frame of a kind.
+    /// Waits for a frame that `is_wanted` accepts.
     pub(crate) async fn wait_for_frame(
         &mut self,
         peer: &mut WebSocketPeer,
@@ -194,7 +194,7 @@ impl ServerHarness {
         }
     }
 
-    /// Reads the next frame, and responds to pings. The server must not close the connection.
+    /// Reads the next frame, and responds to pings. Fails if the server closes the connection.
     async fn next_frame(
         &mut self,
         peer: &mut WebSocketPeer,
@@ -235,7 +235,7 @@ impl ServerHarness {
 }
 
 impl WebSocketPeer {
-    /// Adds a frame to the message that it is part of. Returns the message if it is complete, and JSON.
+    /// Adds a frame to the message that it is part of. Returns the message if it is complete and is valid JSON.
     fn add_to_message(&mut self, frame: &Frame) -> Option<Value> {
         if ![TEXT, BINARY, CONTINUATION].contains(&frame.opcode) {
             return None;
@@ -266,7 +266,7 @@ pub(crate) fn frame(
     }
 }
 
-/// Describes a frame, for people.
+/// Describes a frame for the transcript.
 fn describe(frame: &Frame) -> String {
     let kind = match frame.opcode {
         TEXT => "text",

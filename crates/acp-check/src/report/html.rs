@@ -88,7 +88,7 @@ fn render_html(report: &CheckReport) -> String {
                         span.took { (format!("{:.1} s", report.duration.as_secs_f64())) }
                     }
                     @for version in &report.unsupported_versions {
-                        p { "The " (report.side) " does not speak " (version) "; those checks were skipped." }
+                        p { "The " (report.side) " does not speak " (version) ", so the checks for it were skipped." }
                     }
                     @for surprise in &report.mismatches {
                         p.surprise { (surprise) }

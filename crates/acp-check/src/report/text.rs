@@ -72,7 +72,7 @@ fn write_report(text: &mut String, report: &CheckReport, style: TextStyle) -> st
         let side = report.side;
         writeln!(
             text,
-            "The {side} does not speak {version}; those checks were skipped."
+            "The {side} does not speak {version}, so the checks for it were skipped."
         )?;
     }
     for surprise in &report.mismatches {
@@ -148,8 +148,7 @@ fn write_outcome(
     Ok(())
 }
 
-/// Returns each reason that many checks share, with the number of checks. Usually, one fault breaks everything that
-/// builds on it.
+/// Returns each reason that many checks share, with the number of checks. Usually, one fault makes many checks fail.
 fn common_causes(report: &CheckReport) -> Vec<(&str, usize)> {
     let mut causes: Vec<(&str, usize)> = Vec::new();
     for outcome in &report.outcomes {

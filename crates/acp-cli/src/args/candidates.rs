@@ -1,4 +1,4 @@
-//! What shells offer as values of arguments: agents and sessions by name, modes, policies.
+//! Completion candidates for argument values: names of agents and sessions, modes and policies.
 //!
 //! To complete a command, a shell runs `acp` with the words typed so far (`completions.rs`). No agent is started and
 //! nobody is asked. Where something cannot be read, nothing is offered: a shell has no place for an error.
@@ -42,8 +42,8 @@ pub(crate) fn session_names() -> ArgValueCandidates {
     })
 }
 
-/// Returns the modes of the chosen agent, as far as they are known without starting it: all of the bundled agent, the
-/// configured one of any other.
+/// Returns the modes of the chosen agent that are known without starting it: every mode of the bundled agent, and the
+/// configured mode of any other agent.
 pub(crate) fn mode_names() -> ArgValueCandidates {
     ArgValueCandidates::new(|| match TypedWords::from_process_args().chosen_agent() {
         Some(agent) if agent.is_bundled() => {
@@ -83,7 +83,7 @@ pub(crate) fn sandbox_mode_names() -> ArgValueCandidates {
     ])
 }
 
-/// Returns the providers of language models that a key can be stored for.
+/// Returns the model providers that an API key can be stored for.
 pub(crate) fn provider_names() -> ArgValueCandidates {
     word_candidates(&["anthropic", "openai", "gemini"])
 }
@@ -96,7 +96,7 @@ fn word_candidates(words: &'static [&'static str]) -> ArgValueCandidates {
 struct TypedWords(Vec<String>);
 
 impl TypedWords {
-    /// Returns the words that the shell has passed to this process: `acp -- acp WORDS`.
+    /// Returns the words that the shell has passed to this process as `acp -- acp WORDS`.
     fn from_process_args() -> Self {
         let passed = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
         let typed = passed.skip_while(|word| word != "--").skip(2);
@@ -105,7 +105,7 @@ impl TypedWords {
         Self(words.map(|word| unquote(&word)).collect())
     }
 
-    /// Returns the value of an option, if it is there.
+    /// Returns the value of an option, or `None` if it is not given.
     fn option_value(&self, name: &str) -> Option<&str> {
         let mut words = self.0.iter().take_while(|word| *word != "--");
         while let Some(word) = words.next() {
@@ -118,7 +118,7 @@ impl TypedWords {
         None
     }
 
-    /// Returns the directory of `--cwd`, or else the current one, as an absolute path without symlinks.
+    /// Returns the directory given with `--cwd`, or else the current one, as an absolute path without symlinks.
     fn working_directory(&self) -> PathBuf {
         let cwd = self.option_value("--cwd").unwrap_or(".");
         std::fs::canonicalize(cwd).unwrap_or_else(|_| PathBuf::from(cwd))
@@ -166,7 +166,7 @@ mod tests {
         let words = typed_words(&words);
         assert_eq!(words.option_value("--agent"), Some("goose"));
         assert_eq!(words.option_value("--cwd"), Some("/a b"));
-        assert_eq!(words.option_value("--mode"), None, "it is the agent's");
+        assert_eq!(words.option_value("--mode"), None, "`--mode` is an option of the agent");
         assert_eq!(
             typed_words(&["run", "--agent"]).option_value("--agent"),
             None

@@ -284,7 +284,7 @@ pub(crate) struct CheckRemoteClientArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CheckFormat {
-    /// Text for reading.
+    /// Human-readable text.
     Text,
     /// One JSON object.
     Json,

@@ -1,4 +1,4 @@
-//! Arguments of `acp completions` and `acp man`, which make what is installed beside the program.
+//! Arguments of `acp completions` and `acp man`, which generate files to install with the program.
 
 use std::path::PathBuf;
 

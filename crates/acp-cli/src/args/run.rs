@@ -126,7 +126,7 @@ Exit codes:
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RunFormat {
-    /// Text for reading.
+    /// Human-readable text.
     Text,
     /// The messages from the agent, one per line.
     Json,

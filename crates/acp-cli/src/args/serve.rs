@@ -111,7 +111,7 @@ pub(crate) struct ServeArgs {
 /// The format of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// Lines for reading.
+    /// Human-readable lines.
     Text,
     /// One JSON object per line.
     Json,

@@ -201,7 +201,7 @@ const EXAMPLES: &str = with_exit_codes!(
     "\
 Examples:
   acp sessions                                       # list sessions
-  acp sessions --agent goose --cwd .                 # only those of this directory
+  acp sessions --agent goose --cwd .                 # only those in this directory
   acp sessions rename build \"The new build\"
   acp sessions export build --out build.md
   acp run --session build \"Fix the build\"            # continue a session"
@@ -225,7 +225,7 @@ const ARCHIVE_EXAMPLES: &str = with_exit_codes!(
     "\
 Examples:
   acp sessions archive build
-  acp sessions --archived                            # list archived sessions, too"
+  acp sessions --archived                            # include archived sessions"
 );
 
 const UNARCHIVE_EXAMPLES: &str = with_exit_codes!(

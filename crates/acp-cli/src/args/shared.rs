@@ -45,7 +45,7 @@ pub(crate) struct SandboxArgs {
 /// The value of `--sandbox`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SandboxMode {
-    /// Where writing is allowed, unless that is left to the policy.
+    /// Where writing is allowed, or `None` to let the policy decide.
     pub(crate) writes: Option<SandboxWrites>,
     pub(crate) no_network: bool,
 }

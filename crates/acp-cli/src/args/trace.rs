@@ -273,7 +273,7 @@ const SHOW_EXAMPLES: &str = "\
 Examples:
   acp trace show today.trace
   acp trace show today.trace --method 'session/*' --from client
-  acp trace show today.trace --follow --raw          # while it is recorded
+  acp trace show today.trace --follow --raw          # while it is being recorded
 
 Exit codes:
     0  success

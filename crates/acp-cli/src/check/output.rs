@@ -1,4 +1,4 @@
-//! What all kinds of checks share: which are chosen, the progress, the baseline and the report.
+//! Code that all kinds of checks share: selection, progress, baseline and report.
 
 use std::io::{IsTerminal, Write};
 

@@ -115,7 +115,7 @@ fn options(args: &CheckRunArgs) -> CheckOptions {
     }
 }
 
-/// Runs the checks that are chosen among `all`, and writes the report.
+/// Runs the selected checks of `all`, and writes the report.
 async fn report(
     side: Side,
     program: &str,

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Notes for the user that were not shown yet.
+/// Notes for the user that have not been shown yet.
 #[derive(Clone, Default)]
 pub(super) struct RunNotes(Arc<Mutex<Vec<String>>>);
 

@@ -72,7 +72,7 @@ impl RunSetup {
     }
 
     /// Sets the mode and the config options. Values configured for the agent apply only to new sessions, in which the
-    /// user has not chosen others yet; values on the command line always apply.
+    /// user cannot have chosen others yet. Values on the command line always apply.
     async fn configure(&self, session: &ClientSession) -> Result<(), StartFailure> {
         let begins = self.resume.is_none();
         if let Some(mode) = &self.args.session_args.mode {

@@ -19,7 +19,7 @@ const MAX_EMBEDDED_BYTES: u64 = 4 * 1024 * 1024;
 const MAX_STDIN_BYTES: u64 = 16 * 1024 * 1024;
 
 /// How long to wait for the first byte on stdin before the prompt is sent without it. In scripts, stdin is often a pipe
-/// that nobody writes to.
+/// that no process writes to.
 const STDIN_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Returns the prompt from the arguments, a file or stdin. Piped input is appended.

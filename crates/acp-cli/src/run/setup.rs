@@ -88,7 +88,7 @@ impl RunSetup {
 
     /// Adds a hint to the message of a failure that an implied sandbox may have caused.
     pub(super) fn with_hint(&self, mut exit: CommandExit) -> CommandExit {
-        /// Texts in error messages of agents that were not allowed to write.
+        /// Parts of the error messages of agents that were not allowed to write.
         const REJECTED_OPTIONS: [&str; 6] = [
             "permission denied",
             "eacces",

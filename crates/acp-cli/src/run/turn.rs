@@ -25,7 +25,7 @@ use crate::terminal_user::TerminalUser;
 /// How long an agent may take to end a turn that was cancelled because of `--timeout`.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long the agent must send nothing after the response to the prompt before the output ends.
+/// How long the agent must be silent after the response to the prompt before the output ends.
 const QUIET_TIME: Duration = Duration::from_millis(50);
 
 /// One turn of an agent process.

@@ -103,7 +103,7 @@ async fn list_sessions(args: ListSessionsArgs) -> Result<(), CommandExit> {
         if lists.is_none() && !names.is_empty() {
             screen.note("the agent cannot list sessions; showing named sessions only");
             if args.archived {
-                screen.note("archived state unknown");
+                screen.note("cannot tell which of them are archived");
             }
             let named: Vec<SessionInfo> = names
                 .iter()

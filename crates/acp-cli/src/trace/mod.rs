@@ -1,4 +1,4 @@
-//! `acp trace`: records the messages between a client and an agent, and evaluates traces.
+//! `acp trace`: records and analyzes the messages between a client and an agent.
 
 mod html;
 mod lint;

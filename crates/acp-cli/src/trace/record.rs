@@ -19,8 +19,8 @@ use crate::signals::{ExitSignal, Signals};
 /// How long an agent may take to exit after its stdin is closed, and again after it is asked to exit.
 const EXIT_GRACE_PERIOD: Duration = Duration::from_secs(1);
 
-/// How long to wait for the exit of an agent that has closed its stdout, so that its exit code can be reported. Also,
-/// how long a client may read nothing of an exited agent's remaining output.
+/// How long to wait for the exit of an agent that has closed its stdout, so that its exit code can be reported. Also
+/// how long a client may go without reading the remaining output of an exited agent.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How long writing the last records may take.

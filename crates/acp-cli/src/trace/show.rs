@@ -276,8 +276,7 @@ impl<'a> TraceOutput<'a> {
         }
     }
 
-    /// Prints the collected output if there are more than `more_than` bytes of it. Returns `false` if stdout was closed
-    /// by its reader.
+    /// Prints the collected output if it exceeds `more_than` bytes. Returns `false` if stdout was closed by its reader.
     fn print(&mut self, more_than: usize) -> bool {
         if self.out.len() <= more_than {
             return true;

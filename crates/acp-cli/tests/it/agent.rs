@@ -1,4 +1,4 @@
-//! `acp agent` as an editor starts it.
+//! `acp agent`, started as by an editor.
 
 use crate::common;
 use std::io::Write;
@@ -7,7 +7,7 @@ use std::process::Stdio;
 use crate::common::TestProject;
 use serde_json::{Value, json};
 
-/// What the agent answers to these lines.
+/// Sends these lines to the agent and returns its messages.
 fn send_lines(project: &TestProject, args: &[&str], lines: &[Value]) -> Vec<Value> {
     let mut child = project
         .acp_command(&["agent"])
@@ -186,7 +186,7 @@ fn invalid_input_gets_an_error_response() {
     assert!(output.status.success());
 }
 
-/// A server that says nothing and does not end by itself.
+/// An MCP server that never responds and never exits.
 #[cfg(unix)]
 const SILENT_SERVER: &str = r#"
 [[mcp_servers]]
@@ -196,7 +196,7 @@ args = ["-c", "echo $$ > server.pid; echo \"$GIVEN\" > server.env; while true; d
 env = { GIVEN = "given" }
 "#;
 
-/// Starts the agent with that server, and waits until it runs. Its process id.
+/// Starts the agent with that server, waits until the server runs, and returns its process id.
 #[cfg(unix)]
 fn start_editor_with_server(
     project: &TestProject,
@@ -211,7 +211,7 @@ fn start_editor_with_server(
     (editor, rustix::process::Pid::from_raw(id).unwrap())
 }
 
-/// Waits for what nothing tells of.
+/// Polls until the condition is true, for events that send no notification.
 #[cfg(unix)]
 fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let began = std::time::Instant::now();

@@ -1,4 +1,4 @@
-//! Agents by name: those that are configured, those that a project brings, and well-known ones.
+//! Agents by name: configured ones, those of a project, and well-known ones.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::common::terminal::CommandTerminal;
 use crate::common::{ACP, CommandResult, TestProject};
 
-/// `acp` in the project, where these programs are in `PATH` and nothing else is.
+/// Runs `acp` in the project, with only these programs in `PATH`.
 fn run_acp(project: &TestProject, programs: &Path, args: &[&str]) -> CommandResult {
     let mut command = project.acp_command(args);
     command
@@ -16,7 +16,7 @@ fn run_acp(project: &TestProject, programs: &Path, args: &[&str]) -> CommandResu
     CommandResult::from_output(command.output().unwrap())
 }
 
-/// A directory with a program in it that is the bundled agent, and writes into the project that it was started.
+/// Returns a directory with a program that runs the bundled agent and first writes its environment to the project.
 fn program_directory(name: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     write_program(&directory.path().join(name), name);
@@ -29,13 +29,13 @@ fn write_program(file: &Path, says: &str) {
     std::fs::set_permissions(file, PermissionsExt::from_mode(0o755)).unwrap();
 }
 
-/// Writes the project's file.
+/// Writes the project's configuration file.
 fn write_project_config(project: &TestProject, text: &str) {
     std::fs::create_dir_all(project.file(".acp")).unwrap();
     project.write_file(".acp/config.toml", text);
 }
 
-/// What the agent that says so was given, if it was started.
+/// Returns the environment with which the program was started, or `None` if it was not started.
 fn started_program(project: &TestProject, says: &str) -> Option<String> {
     let file: PathBuf = project.file(&format!("started-{says}"));
     let given = std::fs::read_to_string(&file).ok()?;

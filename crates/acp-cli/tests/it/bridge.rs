@@ -1,4 +1,4 @@
-//! `acp bridge` in front of an agent of version 1, and two of them in a row, as real processes.
+//! `acp bridge` in front of a version 1 agent, and two bridges in a row, as real processes.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Stdio};
@@ -7,7 +7,7 @@ use crate::common::patient::TimedReader;
 use crate::common::{ACP, CommandResult, TestProject};
 use serde_json::{Value, json};
 
-/// A client of version 2 that has started a bridge.
+/// A version 2 client that has started a bridge.
 struct BridgedClient {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -33,7 +33,7 @@ impl BridgedClient {
         }
     }
 
-    /// A client with a session of the bundled agent.
+    /// Starts a client and opens a session with the bundled agent.
     fn start_with_session(project: &TestProject, agent: &[&str]) -> Self {
         let mut client = Self::start(project, agent);
         let info = json!({"name": "test", "version": "1"});
@@ -61,7 +61,7 @@ impl BridgedClient {
         self.send_request(id, "session/prompt", params);
     }
 
-    /// Everything up to what is looked for.
+    /// Reads messages up to and including the first that satisfies `found`.
     fn read_until(&mut self, found: impl Fn(&Value) -> bool) -> Vec<Value> {
         let mut seen = Vec::new();
         loop {
@@ -232,7 +232,7 @@ mod unix {
         ["sh", "-c", script]
     }
 
-    /// Whether the process whose id is in a file is there still.
+    /// Returns `true` if the process whose id is in the file is still running.
     fn is_running(project: &TestProject, file: &str) -> bool {
         let id: i32 = project.read_file(file).trim().parse().unwrap();
         // One that has ended but that nobody has asked after (a zombie) does not run.

@@ -1,4 +1,4 @@
-//! `acp run` with an agent of version 2 behind `acp bridge --to 1`.
+//! `acp run` with a version 2 agent behind `acp bridge --to 1`.
 //!
 //! The agent is this program itself, started again.
 
@@ -7,7 +7,7 @@ use std::io::Write;
 use crate::common::{ACP, CommandResult, TestProject, itself};
 use serde_json::{Value, json};
 
-/// No test, but the agent of the others.
+/// Not a test, but the agent that the tests start.
 #[test]
 #[ignore = "it is the agent of the other tests"]
 fn run_as_agent() {
@@ -55,7 +55,7 @@ fn agent_error_is_reported() {
         .expect_stderr("the model is not there");
 }
 
-/// An agent of version 2, on stdin and stdout.
+/// Runs a version 2 agent on stdin and stdout.
 fn run_agent() {
     let mut agent = BridgedV2Agent {
         lines: std::io::stdin().lines(),

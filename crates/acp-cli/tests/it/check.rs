@@ -1,4 +1,4 @@
-//! `acp check`, on real agents: our own, and some that are wrong.
+//! `acp check` with real agents: the bundled one, and some that are wrong.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 const ACP: &str = env!("CARGO_BIN_EXE_acp");
 
-/// Runs `acp check agent` with a home of its own.
+/// Runs `acp check agent` with separate state and configuration directories.
 fn run_check(home: &Path, args: &[&str]) -> Output {
     Command::new(ACP)
         .args(["check", "agent"])
@@ -22,7 +22,7 @@ fn stdout_text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// Our own agent, which has no model here and carries out typed commands.
+/// The arguments for the bundled agent, which has no model here and executes typed commands.
 const BUNDLED_AGENT_ARGS: &[&str] = &[
     "--prompt-for",
     "read=/read notes.txt",

@@ -1,4 +1,4 @@
-//! A client that is a program, checked: it starts the relay as its agent.
+//! Checks of a client that is a program and starts the relay as its agent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use acp_host::{AgentCommand, Environment};
 
 const ACP: &str = env!("CARGO_BIN_EXE_acp");
 
-/// How long `acp run` may take for anything, on a machine that has much else to do.
+/// The maximum time to wait for `acp run`, even on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 fn client_program(program: &str, args: &[&str]) -> ClientProgram {
@@ -24,7 +24,7 @@ fn acp_run_client() -> ClientProgram {
     client_program(ACP, &["run", "--allow", "all", "Do it.", "--", "{agent}"])
 }
 
-/// Carries out the checks that are named.
+/// Runs the checks with these ids.
 async fn run_checks(client: ClientProgram, ids: &[&str]) -> Vec<CheckOutcome> {
     let mut checks = acp_check::client_checks(SchemaVersion::V1);
     checks.retain(|check| ids.contains(&check.id().as_str()));

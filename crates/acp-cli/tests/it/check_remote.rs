@@ -13,7 +13,7 @@ fn run_check(project: &TestProject, args: &[&str]) -> Value {
     serde_json::from_str(&result.stdout).unwrap()
 }
 
-/// Requires that all checks passed, apart from some that are skipped.
+/// Asserts that all checks passed, except for those that must be skipped.
 fn require_passed(report: &Value, skipped: &[&str]) {
     for check in report["checks"].as_array().unwrap() {
         let id = check["id"].as_str().unwrap();

@@ -19,7 +19,7 @@ use crate::serve::Server;
 /// A command of the bundled agent that ends when the project has the file `go`.
 const WAITING: &str = "/run touch begun; while [ ! -e go ]; do sleep 0.05; done; echo finished";
 
-/// A running `acp connect`, or a command in its place, with a client that writes its messages itself.
+/// A running `acp connect`, or a command in its place, whose client sends raw messages.
 struct Connected {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -62,7 +62,7 @@ impl Connected {
         rest
     }
 
-    /// Reads stderr to the next line that contains this.
+    /// Reads stderr up to the next line that contains this text.
     fn wait_for(&mut self, part: &str) -> String {
         let mut line = String::new();
         while !line.contains(part) {
@@ -76,7 +76,7 @@ impl Connected {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Waits for the exit.
+    /// Closes stdin and waits for the exit.
     fn end(mut self) -> CommandResult {
         drop(self.stdin.take());
         let mut stdout = String::new();
@@ -97,7 +97,7 @@ impl Drop for Connected {
     }
 }
 
-/// A relay in front of a server, whose connections can be cut.
+/// A relay in front of a server that can cut connections.
 struct CuttableRelay {
     address: String,
     open: Arc<Mutex<Vec<TcpStream>>>,
@@ -280,7 +280,7 @@ fn a_wrong_token_is_said_in_one_line() {
     let file = token_file(&project, "another");
     for url in [server.plain_url().to_owned(), http(server.plain_url())] {
         let said = format!(
-            "acp: cannot connect to {url}: the server rejected the token; pass the right one with --token-file or the variable ACP_TOKEN\n"
+            "acp: cannot connect to {url}: the server rejected the token; pass a valid one with --token-file or the variable ACP_TOKEN\n"
         );
         let args = ["run", "hi", "--url", &url, "--token-file", &file];
         let ended =
@@ -375,7 +375,7 @@ fn a_pinned_certificate_is_trusted_and_no_other() {
         .expect_stderr("its certificate has another fingerprint");
     run(&["--url", server.url(), "--pin", &other])
         .expect_code(2)
-        .expect_stderr("--pin: the URL has another fingerprint");
+        .expect_stderr("--pin: the URL has a different fingerprint");
     run(&["--url", url])
         .expect_code(3)
         .expect_stderr("invalid peer certificate")

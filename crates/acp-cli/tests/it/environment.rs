@@ -1,10 +1,10 @@
-//! What agents get of the environment, and that secrets are in no log.
+//! The environment of agents, and the absence of secrets from logs.
 
 use std::process::Command;
 
 use crate::common::{ACP, CommandResult, TestProject};
 
-/// `acp` with secrets in its environment.
+/// Returns a command that runs `acp` with secrets in its environment.
 fn acp_command(project: &TestProject, args: &[&str]) -> Command {
     let mut command = project.acp_command(args);
     command
@@ -21,7 +21,7 @@ fn run_acp(project: &TestProject, args: &[&str]) -> CommandResult {
     CommandResult::from_output(acp_command(project, &all).output().unwrap())
 }
 
-/// The bundled agent, behind a shell that writes down what environment it was given.
+/// Returns a shell command that records its environment and then runs the bundled agent.
 fn agent_script() -> String {
     format!("env > given; exec '{ACP}' agent")
 }

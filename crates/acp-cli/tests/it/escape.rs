@@ -1,4 +1,4 @@
-//! An agent that asks `acp run` for files that it must not have, by `fs/*` requests over real pipes.
+//! An agent that uses `fs/*` requests to ask `acp run` for forbidden files, over real pipes.
 
 #[path = "../../../acp-host/tests/it/common/scene.rs"]
 #[allow(dead_code)]
@@ -18,7 +18,7 @@ fn tests_pass_as_an_ordinary_user() {
     ordinary_user::rerun_as_ordinary_user(module_path!(), &[(BINARY_VARIABLE, Path::new(ACP))]);
 }
 
-/// Has the agent try these paths, in the root; gives what it read and wrote.
+/// Makes the agent try these paths in the root, and returns what it read and whether it could write.
 fn reach_paths(
     scene: &EscapeScene,
     paths: &[String],
@@ -78,7 +78,7 @@ fn no_request_escapes_the_roots() {
     assert_eq!(reached, [(Some("inside".to_owned()), true)]);
 }
 
-/// The first that the agent does is to give the name of the root to another directory.
+/// Before anything else, the agent moves the root and puts a symlink in its place.
 #[test]
 fn root_is_pinned_before_the_agent_starts() {
     let scene = EscapeScene::new();

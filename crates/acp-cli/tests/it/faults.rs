@@ -1,6 +1,5 @@
-//! The agent, or its client, killed at random points of turns that talk, plan, change files and run commands:
-//! everything that had been shown is there when the session is loaded again, nothing of theirs still runs,
-//! and the model can go on.
+//! Kills the agent or its client at random points of turns with messages, plans, file changes and commands. Afterwards,
+//! the loaded session contains everything that was shown, no process is left, and the model can continue.
 //!
 //! `ACP_FAULTS=n` sets how many kills there are, `ACP_FAULT_SEED=n` repeats a run's points.
 
@@ -20,16 +19,16 @@ use acp::{Options, Thread, Transport};
 use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 
-/// How many kills there are, half of them of the agent and half of its client.
+/// The number of kills, half of them of the agent and half of its client.
 const KILL_COUNT: usize = 200;
 
-/// How many updates a client sees of the whole turn, about: kills are spread over these.
+/// The approximate number of updates in a whole turn. The kills are spread over them.
 const MAX_UPDATES: u64 = 60;
 
-/// How long it may take until everything that was started is gone.
+/// The maximum time until every process that was started is gone.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Numbers that can be had again.
+/// A reproducible random number generator.
 struct SeededRandom(u64);
 
 impl SeededRandom {
@@ -45,7 +44,7 @@ impl SeededRandom {
 struct FaultFixture {
     project: TestProject,
     script: PathBuf,
-    /// An argument of every process that the agent's commands leave running.
+    /// An argument that all processes started by the agent's commands have.
     token: String,
 }
 
@@ -85,7 +84,7 @@ impl FaultFixture {
         }
     }
 
-    /// The arguments of `acp` for the agent.
+    /// Returns the arguments of `acp` that start the agent.
     fn agent_args(&self, store: &Path, version: u16) -> Vec<String> {
         let text = |path: &Path| path.to_str().unwrap().to_owned();
         vec![
@@ -110,7 +109,7 @@ impl FaultFixture {
             .unwrap()
     }
 
-    /// Waits until nothing of what the agent's commands left running, and no agent of this place, is there.
+    /// Waits until neither the agent nor any process that its commands started is left.
     fn wait_until_nothing_runs(&self) {
         let script = self.script.to_str().unwrap();
         let start = Instant::now();
@@ -126,7 +125,7 @@ impl FaultFixture {
     }
 }
 
-/// The command lines of processes with one of these in it. Those that have ended have none.
+/// Returns the command lines that contain one of these texts. Processes that have exited have none.
 fn processes_with(parts: &[&str]) -> Vec<String> {
     let own = std::process::id().to_string();
     let mut found = Vec::new();
@@ -143,7 +142,7 @@ fn processes_with(parts: &[&str]) -> Vec<String> {
     found
 }
 
-/// A client that lends nothing, so that the agent does everything by itself.
+/// A client without files and terminals, so that the agent does everything itself.
 struct BareClient;
 
 impl Client for BareClient {
@@ -161,7 +160,7 @@ async fn connect(child: &mut Child, version: u16) -> acp::client::AgentConnectio
         .unwrap()
 }
 
-/// Starts a turn, kills the agent at a random point, and gives what the client had been shown.
+/// Starts a turn and kills the agent at a random point. Returns the session's id and the thread so far.
 async fn kill_agent_midway(
     place: &FaultFixture,
     store: &Path,
@@ -196,7 +195,7 @@ async fn kill_agent_midway(
     (session.id().to_string(), thread.read(Clone::clone))
 }
 
-/// The last thing of the turn has begun, behind which nothing more comes.
+/// Returns `true` if the last command of the turn has started, after which there are no more updates.
 fn is_waiting(thread: &Thread) -> bool {
     let calls = tool_calls(thread);
     calls.len() == 5
@@ -217,7 +216,7 @@ fn as_tool_call(item: &Item) -> Option<&ThreadToolCall> {
     }
 }
 
-/// Starts `acp run`, kills it at a random point, and gives what it had printed, folded.
+/// Starts `acp run` and kills it at a random point. Returns the session's id and the thread so far.
 fn kill_client_midway(
     place: &FaultFixture,
     store: &Path,
@@ -262,7 +261,7 @@ fn kill_client_midway(
     (id.expect("a session was opened"), thread)
 }
 
-/// Loads the session with a new process on the same store, and gives its thread, and what came of going on.
+/// Loads the session in a new process on the same store. Returns the thread, the session and the process.
 async fn load_session(
     place: &FaultFixture,
     store: &Path,
@@ -275,7 +274,7 @@ async fn load_session(
     (session.thread().read(Clone::clone), session, child)
 }
 
-/// Everything that `shown` has is in `again`, or something newer of the same.
+/// Asserts that `again` contains everything in `shown`, or a later state of it.
 fn assert_nothing_lost(shown: &Thread, again: &Thread, what: &str) {
     let mut rest = again.items().iter();
     for item in shown.items() {
@@ -360,7 +359,7 @@ fn assert_same_call(
     }
 }
 
-/// Whether this is the same change, in the words of either version.
+/// Returns `true` if both describe the same change, in either protocol version.
 fn is_same_diff(diff: &ThreadDiff, content: &ThreadToolCallContent) -> bool {
     let files = |diff: &ThreadDiff| -> Vec<(FileOperation, String)> {
         let changes = diff.changes.iter();
@@ -377,9 +376,9 @@ fn is_same_diff(diff: &ThreadDiff, content: &ThreadToolCallContent) -> bool {
     }
 }
 
-/// What a person can read in a tool call: the command that it runs, what it has produced, and what its terminals
-/// show. A long command is content of the call only until its terminal takes that place, which may have been
-/// recorded and not sent when the agent was killed.
+/// Returns the text that a tool call shows: its command, its output, and the output of its terminals. A long command is
+/// content of the call only until its terminal replaces it, and the agent may have been killed after it stored that
+/// update and before it sent it.
 fn shown_text(thread: &Thread, call: &ThreadToolCall) -> String {
     let command = call
         .raw_input

@@ -1,11 +1,11 @@
-//! What a new user tries in the first hour: pipes, keys, full disks, and pasting what is printed.
+//! Things that a new user tries in the first hour: pipes, keys, full disks, and pasting printed text.
 
 use std::fs::{File, OpenOptions};
 use std::process::Stdio;
 
 use crate::common::{CommandResult, TestProject};
 
-/// A script that is an agent: it answers a prompt with the prompt. `opened` is what it does once a session is open.
+/// Writes a script of an agent that repeats each prompt. `opened` runs once a session is open.
 fn echo_agent_script(project: &TestProject, opened: &str) -> String {
     let script = format!(
         r#"

@@ -1,5 +1,4 @@
-//! A whole task in a terminal, with a model at home: the two commands as a user has them, and a server that answers
-//! as a model would.
+//! A whole task with a local model: the two commands that a user runs, and a server that responds as a model would.
 
 #[path = "../../../acp-agent/tests/it/common/provider/mod.rs"]
 #[allow(dead_code, unreachable_pub, reason = "not every test needs it")]
@@ -13,7 +12,7 @@ use acp_agent::{Provider, WireFormat};
 use provider::{AnswerPiece, ProviderReply, ProviderServer};
 use serde_json::Value;
 
-/// The arguments of `acp agent` that the README gives for a model at home, with another address.
+/// Returns the arguments of `acp agent` that the README gives for a local model, with another base URL.
 fn readme_args(server: &ProviderServer) -> Vec<String> {
     const README_BASE_URL: &str = "http://127.0.0.1:11434/v1";
     let readme = include_str!("../../../../README.md");
@@ -38,7 +37,7 @@ fn task_project() -> TestProject {
     project
 }
 
-/// `acp run` with these arguments, and the agent behind it.
+/// Runs `acp run` with these arguments and the bundled agent.
 async fn run_task(project: &TestProject, server: &ProviderServer, args: &[&str]) -> CommandResult {
     let mut command = project.agent_command(args);
     command.args([task::TASK_PROMPT, "--", ACP]);

@@ -1,4 +1,4 @@
-//! Which files of a crate import each other in a circle. To understand one of them someone must read all of them.
+//! Finds files of a crate that import each other in a cycle. To understand one of them, a reader must read all of them.
 //!
 //! What counts is what a file names in `use` and in paths: `crate::a::B` leads to the file of `a`, also where `a` has `B`
 //! from a file below it, since whoever follows the path reads that file first. Unit tests count for nothing.
@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// The crates that are looked at.
+/// The crates to check.
 const CHECKED_CRATES: [&str; 6] = [
     "acp-agent",
     "acp-check",
@@ -85,7 +85,7 @@ fn source_tree(files: &[(&str, &str)]) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The files of a crate by their modules; that of the crate itself is ``.
+/// Returns the source files of a crate by module path. The path of the crate root is empty.
 fn read_sources(name: &str) -> BTreeMap<String, String> {
     let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let root = all.join(name).join("src");
@@ -116,7 +116,7 @@ fn read_sources(name: &str) -> BTreeMap<String, String> {
     files
 }
 
-/// The files that import each other in a circle, those of a circle together.
+/// Returns the import cycles, each as a list of modules.
 fn find_cycles(files: &BTreeMap<String, String>) -> Vec<Vec<&str>> {
     let modules: BTreeSet<&str> = files.keys().map(String::as_str).collect();
     let imports: BTreeMap<&str, BTreeSet<&str>> = files
@@ -141,7 +141,7 @@ fn find_cycles(files: &BTreeMap<String, String>) -> Vec<Vec<&str>> {
     circles
 }
 
-/// What one comes to from a module, if one follows its imports.
+/// Returns the modules that can be reached by following imports from a module.
 fn reachable_modules<'a>(
     module: &str,
     imports: &BTreeMap<&'a str, BTreeSet<&'a str>>,
@@ -156,7 +156,7 @@ fn reachable_modules<'a>(
     reached
 }
 
-/// The modules with a file of their own that this one names.
+/// Returns the modules with separate files that this module imports.
 fn imported_modules<'a>(
     module: &str,
     text: &str,
@@ -174,8 +174,8 @@ fn imported_modules<'a>(
     imports
 }
 
-/// The paths that are named in a module, from the crate on. One that leads out of the crate is there as well, as if it
-/// began at the module.
+/// Returns the paths that a module refers to, relative to the crate root. Paths to other crates are included, as if
+/// they began in the module.
 fn path_references(tokens: &[String], here: &[&str]) -> Vec<Vec<String>> {
     // Where the modules that are written out in the file begin and end.
     let mut inner: Vec<(String, usize)> = Vec::new();
@@ -220,7 +220,8 @@ fn path_references(tokens: &[String], here: &[&str]) -> Vec<Vec<String>> {
     paths
 }
 
-/// A path from the crate on. One that begins with something else may lead to a module below, or out of the crate.
+/// Returns the path relative to the crate root. A path without `crate`, `super` or `self` is taken as relative to the
+/// module, although it may lead to another crate.
 fn resolve_from_crate(path: &[String], here: &[&str]) -> Vec<String> {
     let mut base: Vec<String> = here.iter().map(|part| (*part).to_owned()).collect();
     let mut rest = path;
@@ -237,7 +238,7 @@ fn resolve_from_crate(path: &[String], here: &[&str]) -> Vec<String> {
     base
 }
 
-/// Takes a tree of `use` apart, up to what ends it. Gives how many tokens it has.
+/// Parses a `use` tree up to its end, adds its paths to `found`, and returns the number of its tokens.
 fn parse_use_tree(tokens: &[String], before: &[String], found: &mut Vec<Vec<String>>) -> usize {
     let mut path = before.to_vec();
     let mut at = 0;
@@ -263,7 +264,7 @@ fn parse_use_tree(tokens: &[String], before: &[String], found: &mut Vec<Vec<Stri
     at
 }
 
-/// Where what is behind an attribute ends.
+/// Returns the index after the item that follows an attribute.
 fn item_end(tokens: &[String], from: usize) -> usize {
     let mut depth = 0;
     for (at, token) in tokens.iter().enumerate().skip(from) {
@@ -278,7 +279,7 @@ fn item_end(tokens: &[String], from: usize) -> usize {
     tokens.len()
 }
 
-/// Whether these tokens begin with the attribute of what is there for tests only.
+/// Returns `true` if these tokens begin with an attribute that marks test code.
 fn is_test_attribute(tokens: &[String]) -> bool {
     let begins: [&[&str]; 2] = [
         &["#", "[", "cfg", "(", "test"],
@@ -292,7 +293,7 @@ fn is_identifier(token: &str) -> bool {
     token.starts_with(|c: char| c.is_alphabetic() || c == '_')
 }
 
-/// The names and signs of a file, without comments, texts and numbers. That is all a look at imports needs.
+/// Returns the identifiers and punctuation of a file, without comments, strings and numbers.
 fn tokenize(text: &str) -> Vec<String> {
     let chars: Vec<char> = text.chars().collect();
     let is_part = |c: &char| c.is_alphanumeric() || *c == '_';
@@ -335,7 +336,7 @@ fn matching_len(chars: &[char], is_part: impl Fn(&char) -> bool) -> usize {
     chars.iter().take_while(|c| is_part(c)).count()
 }
 
-/// How long a comment is that has an end. There may be others in it.
+/// Returns the length of a block comment, which may contain nested comments.
 fn comment_len(chars: &[char]) -> usize {
     let mut depth = 0;
     let mut at = 0;
@@ -364,7 +365,7 @@ fn string_len(chars: &[char]) -> usize {
     }
 }
 
-/// How long a text is in which nothing is escaped; `None` if it is none.
+/// Returns the length of a raw string literal, or `None` if the text does not begin with one.
 fn raw_string_len(chars: &[char]) -> Option<usize> {
     let begin = matching_len(chars, |c| matches!(c, 'b' | 'r'));
     if !chars[..begin].contains(&'r') || begin > 2 {

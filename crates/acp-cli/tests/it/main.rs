@@ -1,4 +1,4 @@
-//! The tests of this crate in one program, a module a subject.
+//! The tests of this crate in a single program, one module per topic.
 
 // Clippy takes only what is in a test function for a test.
 #![allow(

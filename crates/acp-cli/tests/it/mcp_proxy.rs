@@ -1,4 +1,4 @@
-//! `acp mcp-proxy` as an agent starts it: real processes, and the tools in the test's.
+//! `acp mcp-proxy` as an agent starts it, as a real process. The tools are in the test's process.
 
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
@@ -21,7 +21,7 @@ use tokio::process::{Child, Command};
 /// The binary under test.
 const ACP: &str = env!("CARGO_BIN_EXE_acp");
 
-/// How long something that must happen may take.
+/// The maximum time to wait for an expected event.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 async fn with_timeout<T>(what: &str, work: impl Future<Output = T>) -> T {
@@ -31,7 +31,7 @@ async fn with_timeout<T>(what: &str, work: impl Future<Output = T>) -> T {
     }
 }
 
-/// The tools of a client: `show` keeps what it is to show, and says how much there is.
+/// The tools of a client. `show` stores its text and returns the length.
 #[derive(Clone, Default)]
 struct ProxyTools(Arc<Mutex<Vec<String>>>);
 
@@ -76,7 +76,7 @@ fn stdio_config(server: &McpServer) -> McpServerStdio {
     }
 }
 
-/// Starts the server as the agent is told to. Nothing of the agent's own environment is needed.
+/// Starts the server with the given configuration. It needs nothing else from the agent's environment.
 fn spawn_proxy(told: &McpServerStdio) -> Child {
     let pipe = Stdio::piped;
     let env = told.env.iter().map(|var| (&var.name, &var.value));
@@ -92,7 +92,7 @@ fn spawn_proxy(told: &McpServerStdio) -> Child {
         .unwrap()
 }
 
-/// An agent's connection with a server that it has started.
+/// Connects an agent to a server that it has started.
 async fn connect(child: &mut Child) -> RunningService<RoleClient, ()> {
     let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     let connected = with_timeout("the server answers", ().serve((stdout, stdin))).await;
@@ -108,7 +108,7 @@ async fn call_show(agent: &RunningService<RoleClient, ()>, text: &str) -> String
     result.unwrap().content[0].as_text().unwrap().text.clone()
 }
 
-/// How a proxy ended: exit code, stdout, stderr.
+/// Waits for a proxy to exit, and returns its exit code, stdout and stderr.
 async fn wait_for_exit(mut child: Child) -> (Option<i32>, String, String) {
     let (mut stdout, mut stderr) = (String::new(), String::new());
     let status = with_timeout("the proxy ends", child.wait()).await.unwrap();
@@ -260,7 +260,7 @@ async fn invalid_endpoint_is_a_usage_error() {
     }
 }
 
-/// A client whose tools the agent gets without anybody's doing.
+/// A client whose tools are offered to every agent automatically.
 struct ProxyClient {
     tools: ToolServer,
 }
@@ -273,11 +273,11 @@ impl Client for ProxyClient {
     }
 }
 
-/// An agent that starts the MCP servers it is told of, and shows what it is prompted.
+/// An agent that starts the configured MCP servers and shows each prompt with their tools.
 #[derive(Default)]
 struct ProxyAgent(tokio::sync::Mutex<Vec<StartedServer>>);
 
-/// A server that the agent has started: its name, the connection, the process.
+/// A server that the agent has started: its name, the connection and the process.
 type StartedServer = (String, RunningService<RoleClient, ()>, Child);
 
 impl Agent for ProxyAgent {

@@ -1,4 +1,4 @@
-//! How much of the library someone must read and change for one method: the production files that name it.
+//! Counts the production files that mention a method, which someone who changes the method has to read.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use acp::wire::{Method, extensions};
 use acp::{v1, v2};
 
-/// The crates of the library, and those that judge others.
+/// The crates of the library. The crates below check other programs.
 const LIBRARY_CRATES: [&str; 2] = ["acp-wire", "acp"];
 const SUITE_CRATES: [&str; 3] = ["acp-rules", "acp-trace", "acp-check"];
 
-/// Not production: documentation as code.
+/// Directories whose code is documentation and does not count.
 const NON_PRODUCTION_DIRECTORIES: [&str; 1] = ["guide"];
 
-/// The median of the files that name a method may not grow beyond this.
+/// The maximum for the median number of files that mention a method.
 const MAX_LIBRARY_FILES: usize = 7;
 
 #[test]
@@ -47,7 +47,7 @@ fn each_method_is_named_in_few_files() {
     );
 }
 
-/// The words by which a method is named: on the wire, by its types in either version, and as a function.
+/// Returns the words that refer to a method: its name, its types in each version, and its function.
 fn name_variants(name: &str) -> Vec<String> {
     let rows = [v1::method(name), v2::method(name), extensions::method(name)];
     let mut words = vec![format!("\"{name}\"")];
@@ -79,7 +79,7 @@ fn snake_case(name: &str) -> String {
     snake
 }
 
-/// Whether a text has one of these words, as a whole.
+/// Returns `true` if the text contains one of these words as a whole word.
 fn contains_word(text: &str, words: &[String]) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     words.iter().any(|word| {
@@ -91,7 +91,7 @@ fn contains_word(text: &str, words: &[String]) -> bool {
     })
 }
 
-/// The production files of these crates, without their unit tests and comments.
+/// Returns the production files of these crates, without unit tests and comments.
 fn read_sources(crates: &[&str]) -> Vec<(PathBuf, String)> {
     let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut files = Vec::new();

@@ -1,4 +1,4 @@
-//! `acp agent --model`: a language model at any address.
+//! `acp agent --model` with a language model at any address.
 
 use crate::common;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,8 +11,8 @@ use crate::common::terminal::CommandTerminal;
 use crate::common::{CommandResult, TestProject};
 use serde_json::{Value, json};
 
-/// A model's server that gives this answer once, and does not say which models it has. Gives its address, and what it
-/// was asked.
+/// Starts a model server that sends this response once and does not list its models. Returns its address and the
+/// request.
 fn start_server(answer: String) -> (String, std::thread::JoinHandle<(String, Value)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -49,7 +49,7 @@ fn http_response(status: &str, content_type: &str, body: &str) -> String {
     )
 }
 
-/// The agent with this model, and nothing of whoever runs the test.
+/// Returns a command that runs the agent with these arguments, isolated from the user who runs the test.
 fn agent_command(project: &TestProject, args: &[&str]) -> Command {
     let mut command = project.acp_command(&["agent"]);
     command.args(args);
@@ -61,7 +61,7 @@ fn open_session(editor: &mut ScriptedEditor, project: &TestProject) -> Result<Va
     editor.send_and_wait("session/new", params)
 }
 
-/// `id=value` of each config option, and the models there are.
+/// Returns `id=value` of each config option, and the available models.
 fn option_values(opened: &Value) -> (Vec<String>, Vec<String>) {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let all = opened["configOptions"].as_array().unwrap();
@@ -76,7 +76,7 @@ fn option_values(opened: &Value) -> (Vec<String>, Vec<String>) {
     (set.collect(), models.unwrap_or_default())
 }
 
-/// An answer that is nothing but this text.
+/// Returns a response that consists of this text.
 fn chat_response(text: &str) -> String {
     let text = json!({"choices": [{"index": 0, "delta": {"content": text}}]});
     let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
@@ -166,7 +166,7 @@ fn configuration_error_is_reported_with_its_line() {
     }
 }
 
-/// A command line at which this was typed, as soon as it is not shown.
+/// Starts a command line on a terminal, and types `keys` once the terminal no longer shows input.
 #[cfg(target_os = "linux")]
 fn type_key(project: &TestProject, line: &str, prompt: &str, keys: &str) -> CommandTerminal {
     let mut terminal = CommandTerminal::start(project, &format!("tty && {line}"));
@@ -242,7 +242,7 @@ fn typed_key_is_stored_and_used_until_logout() {
     assert_eq!(set, ["mode=ask"]);
 }
 
-/// The terminal is as it was, whoever stopped the login.
+/// The terminal is restored whichever signal interrupts the login.
 #[cfg(target_os = "linux")]
 #[test]
 fn interrupted_login_restores_the_terminal() {

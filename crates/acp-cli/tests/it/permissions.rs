@@ -1,4 +1,4 @@
-//! Rules and answers as `acp run` goes by them, and `acp permissions`.
+//! How `acp run` applies rules and remembered answers. Also `acp permissions`.
 
 use std::process::Stdio;
 
@@ -7,7 +7,7 @@ use crate::common::terminal::CommandTerminal;
 use crate::common::{ACP, CommandResult, TestProject};
 
 impl TestProject {
-    /// Writes the rules that the project brings.
+    /// Writes the project's rules.
     fn write_project_rules(&self, rules: &str) {
         std::fs::create_dir_all(self.file(".acp")).unwrap();
         self.write_file(".acp/permissions.toml", rules);
@@ -19,8 +19,8 @@ impl TestProject {
     }
 }
 
-/// An agent that makes a request of the client in its turn, without having asked for permission, and writes
-/// the answer into the file `answer`.
+/// Returns an agent that sends a request to the client without asking for permission, and writes the response to the
+/// file `answer`.
 fn request_line(method: &str, params: &str) -> String {
     format!(
         r#"while read -r line; do case $line in

@@ -1,4 +1,4 @@
-//! What `docs/security.md` says is shown by a test is shown by a test that exists.
+//! Checks that every test that `docs/security.md` cites exists.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! `acp run` over real pipes: two processes, real files, real commands.
+//! `acp run` over real pipes, with real files and commands.
 
 use std::io::Write;
 use std::process::Stdio;

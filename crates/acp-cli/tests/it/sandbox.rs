@@ -1,12 +1,12 @@
-//! `--sandbox`: what is started writes only where it may, or is not started.
+//! `--sandbox`: programs can write only where this is allowed, or are not started.
 
 use crate::common;
 use std::path::Path;
 
 use crate::common::{ACP, TestProject};
 
-/// A project, and a directory outside. `None`, and the reason printed, where there are no sandboxes; it is
-/// seen that nothing is started then.
+/// Returns a project and a directory outside of it. If there are no sandboxes, asserts that nothing is started, prints
+/// the reason and returns `None`.
 fn sandbox_fixture() -> Option<(TestProject, tempfile::TempDir)> {
     let project = TestProject::new();
     let outside = tempfile::tempdir().unwrap();
@@ -123,7 +123,7 @@ fn unavailable_writable_directory_is_reported_before_start() {
     assert!(!project.file("started").exists());
 }
 
-/// An agent of this name, which runs a line of shell first.
+/// Writes a program with this name that runs a shell command and then the bundled agent. Returns its path.
 fn named_agent_config(name: &str, directory: &Path, line: &str) -> String {
     let program = directory.join(name);
     let script = format!("#!/bin/sh\n{line}\nexec {ACP} agent\n");

@@ -19,13 +19,13 @@ use crate::common::{ACP, TestProject};
 #[cfg(target_os = "linux")]
 use crate::start::is_running;
 
-/// How long something that must happen may take.
+/// The maximum time to wait for an expected event.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running `acp serve`. Dropping it kills the server.
 pub(crate) struct Server {
     child: Child,
-    /// Where it listens, and what its clients need.
+    /// The URLs of the agents, with everything that clients need to connect.
     urls: Vec<String>,
     stderr: BufReader<TimedReader>,
 }
@@ -65,7 +65,7 @@ impl Server {
         &self.urls[0]
     }
 
-    /// The URL without its token.
+    /// Returns the URL without the token.
     pub(crate) fn plain_url(&self) -> &str {
         self.url().split(['?', '#']).next().unwrap()
     }
@@ -80,7 +80,7 @@ impl Server {
         rest.split('/').next().unwrap()
     }
 
-    /// Reads stderr to the next line that contains this, and returns the line.
+    /// Reads stderr up to the next line that contains this text, and returns the line.
     pub(crate) fn wait_for(&mut self, part: &str) -> String {
         loop {
             let mut line = String::new();
@@ -92,7 +92,7 @@ impl Server {
         }
     }
 
-    /// The response to a GET request, with its head.
+    /// Sends a GET request, and returns the response with its headers.
     pub(crate) fn get(&self, path: &str, headers: &str) -> String {
         let mut stream = TcpStream::connect(self.address()).unwrap();
         let host = self.address();
@@ -138,7 +138,7 @@ impl Drop for Server {
     }
 }
 
-/// A client that allows everything, and counts what it is asked.
+/// A client that allows everything and counts permission requests.
 #[derive(Clone, Default)]
 struct AllowingClient {
     asked: Arc<AtomicUsize>,

@@ -1,11 +1,11 @@
-//! Sessions by name: `acp run --session`, `acp sessions name`, `forget` and `export`. Some with an agent that is this
-//! program itself.
+//! Sessions by name: `acp run --session`, and `acp sessions name`, `forget` and `export`. Some tests use an agent that
+//! this program runs itself.
 
 use crate::common::{CommandResult, TestProject};
 
 const PROTOCOL_ARGS: [&str; 2] = ["--protocol 1", "--protocol 2"];
 
-/// The words of the only line that `acp sessions` prints.
+/// Returns the words of the only line that `acp sessions` prints.
 fn only_session_ids(project: &TestProject) -> Vec<String> {
     let listed = project.run_shell("acp sessions").expect_code(0).stdout;
     assert_eq!(listed.lines().count(), 1, "{listed}");

@@ -1,4 +1,4 @@
-//! `acp sessions` and `acp run --resume`, with an agent that is this program itself.
+//! `acp sessions` and `acp run --resume`, with an agent that this program runs itself.
 
 use crate::common::TestProject;
 

@@ -1,4 +1,4 @@
-//! `acp` in a shell: what Tab completes in bash, zsh and fish, the manual pages, and `acp` without a command.
+//! `acp` in a shell: completion in bash, zsh and fish, manual pages, and `acp` without a command.
 //!
 //! The shells are asked as they are: bash and zsh on a terminal on which Tab is pressed, fish with its own command for
 //! that. Where one is missing, its tests say so and are skipped.
@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::common::screen::ChatScreen;
 use crate::common::{ACP, CommandResult, TestProject};
 
-/// With this set, a test that would be skipped fails instead.
+/// The variable that makes a test fail instead of being skipped if a shell is missing.
 const REQUIRE_VARIABLE: &str = "ACP_REQUIRE_SHELLS";
 
 const TAB: &str = "\t";
@@ -17,7 +17,7 @@ const TAB: &str = "\t";
 /// The prompt of the shells.
 const SHELL_PROMPT: &str = "tab$ ";
 
-/// What is typed before Tab, and the line after it: no more than one thing can be meant.
+/// Input before Tab, and the line afterwards, for input with only one possible completion.
 const UNIQUE_COMPLETIONS: &[(&str, &str)] = &[
     ("acp tr", "acp trace"),
     ("acp trace sh", "acp trace show"),
@@ -54,7 +54,7 @@ const UNIQUE_COMPLETIONS: &[(&str, &str)] = &[
     ("acp trace lint no", "acp trace lint notes.txt"),
 ];
 
-/// A project with an agent called `mine`, and names of sessions of both agents.
+/// Returns a project with an agent called `mine` and named sessions of two agents.
 fn completion_project() -> TestProject {
     let project = TestProject::new();
     project.write_config(
@@ -71,7 +71,7 @@ fn completion_project() -> TestProject {
     project
 }
 
-/// Whether the shell is there.
+/// Returns `true` if the shell is installed. Otherwise, prints a note.
 fn is_shell_available(shell: &str) -> bool {
     let is = Command::new(shell).arg("-c").arg("true").output().is_ok();
     if !is {
@@ -84,13 +84,13 @@ fn is_shell_available(shell: &str) -> bool {
     is
 }
 
-/// Sets `PATH` so that a shell finds the binary.
+/// Returns a `PATH` assignment with which a shell finds the binary.
 fn path_with_acp() -> String {
     let binaries = Path::new(ACP).parent().unwrap().to_str().unwrap();
     format!("PATH={binaries}:$PATH")
 }
 
-/// Starts a shell on a terminal and has it do this first.
+/// Starts a shell on a terminal, and runs a command in it.
 fn start_shell(project: &TestProject, shell: &str, first: &str) -> ChatScreen {
     let mut screen = ChatScreen::start(project, 100, 30, &format!("{} {shell}", path_with_acp()));
     // Divided, so that what is typed is not taken for the prompt.
@@ -101,7 +101,7 @@ fn start_shell(project: &TestProject, shell: &str, first: &str) -> ChatScreen {
     screen
 }
 
-/// Types, presses Tab, and waits for the line to be so; then begins a new one.
+/// Types the text, presses Tab, waits until the line is as expected, and starts a new line.
 #[track_caller]
 fn assert_completes(screen: &mut ChatScreen, typed: &str, line: &str) {
     screen.send_keys(typed);
@@ -274,7 +274,7 @@ fn every_command_has_a_man_page() {
             "acp-run - Run one turn",
             "acp run [OPTIONS] PROMPT... [-- AGENT COMMAND...]",
             "EXIT CODES",
-            "the agent refused",
+            "the agent refused to continue",
             "SEE ALSO",
         ]);
 }

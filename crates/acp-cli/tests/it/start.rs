@@ -1,4 +1,4 @@
-//! Agents that do not start as they should: each ends in words of its own, and nothing is left.
+//! Agents that fail to start. Each failure has its own message, and no process is left.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -8,11 +8,11 @@ use crate::common::patient::TimedReader;
 use crate::common::{ACP, CommandResult, TestProject};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
-/// Answers what comes before a prompt.
+/// Responds to the requests before a prompt.
 const RESPOND_TO_INITIALIZE: &str = r#"read -r line; printf '%s\n' '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}'
     read -r line; printf '%s\n' '{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}'"#;
 
-/// Whether the process whose id is in a file is there still.
+/// Returns `true` if the process whose id is in the file is still running.
 pub(crate) fn is_running(project: &TestProject, file: &str) -> bool {
     let id: i32 = project.read_file(file).trim().parse().unwrap();
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();

@@ -51,13 +51,13 @@ impl TracedClient {
         line
     }
 
-    /// Closes the agent's input, and waits for the end.
+    /// Closes the agent's input, and waits for `acp trace` to exit.
     fn finish(mut self) -> CommandResult {
         self.stdin = None;
         self.finish_after_agent()
     }
 
-    /// Waits for the end without doing anything about it.
+    /// Waits for `acp trace` to exit on its own.
     fn finish_after_agent(mut self) -> CommandResult {
         let mut rest = Vec::new();
         self.stdout.read_to_end(&mut rest).unwrap();
@@ -67,14 +67,14 @@ impl TracedClient {
     }
 }
 
-/// `acp trace` of an agent, into `trace` in the project.
+/// Returns the command that records an agent to the file `trace` in the project.
 fn trace_command(project: &TestProject, flags: &[&str], agent: &[&str]) -> Command {
     let mut command = project.acp_command(&["trace"]);
     command.args(flags).args(["trace", "--"]).args(agent);
     command
 }
 
-/// All lines of a trace, each of which is JSON.
+/// Returns all lines of a trace as JSON.
 fn read_records(project: &TestProject) -> Vec<Value> {
     let file = project.read_file("trace");
     assert!(file.ends_with('\n'), "{file}");
@@ -82,13 +82,13 @@ fn read_records(project: &TestProject) -> Vec<Value> {
     file.lines().map(parse).collect()
 }
 
-/// What was recorded of a side: messages, and noise.
+/// Returns the records from one side: messages and noise.
 fn messages_from<'a>(records: &'a [Value], from: &str) -> Vec<&'a Value> {
     let of_side = |record: &&Value| record["from"] == from;
     records.iter().filter(of_side).collect()
 }
 
-/// The records of events, in order.
+/// Returns the names of the recorded events, in order.
 fn event_names(records: &[Value]) -> Vec<&str> {
     records.iter().filter_map(|r| r["event"].as_str()).collect()
 }
@@ -490,7 +490,7 @@ mod unix {
             .expect_stderr("continuing without recording");
     }
 
-    /// All of it comes back from `cat` behind `acp trace`, and is recorded both ways, in so many lines.
+    /// Asserts that `cat` behind `acp trace` returns all input, and that every line is recorded in both directions.
     fn assert_relays(
         input: OwnedFd,
         output: OwnedFd,
@@ -536,7 +536,7 @@ mod unix {
         }
     }
 
-    /// The writing half of a socket, whose end is told when this is dropped.
+    /// The write half of a socket, which is shut down on drop.
     struct SocketWriter(UnixStream);
 
     impl Write for SocketWriter {

@@ -1,13 +1,13 @@
-//! `acp trace html`: the page is written, and it does in a browser what it is for.
+//! `acp trace html` writes a page, which works in a browser.
 
 use crate::common::{CommandResult, TestProject};
 use serde_json::{Value, json};
 
-/// What a peer may send to do harm.
+/// A harmful text that a peer may send.
 const HOSTILE_TEXT: &str =
     "</script><img src=x onerror=\"window.harm=1\"><!--\u{2028}\u{1b}[31mred\u{202e}";
 
-/// A trace that is put together by hand.
+/// A trace that the test writes itself.
 struct HtmlTrace(Vec<String>, u64);
 
 impl HtmlTrace {
@@ -115,7 +115,7 @@ mod in_browser {
     use crate::common::browser::Browser;
     use std::time::Instant;
 
-    /// The page of a trace, opened.
+    /// Opens the page of a trace in the browser.
     fn open_trace(project: &TestProject, browser: &mut Browser, trace: &HtmlTrace) {
         project.write_file("a.trace", &trace.text());
         CommandResult::from_output(
@@ -128,7 +128,7 @@ mod in_browser {
         browser.open_page(&project.file("a.html"));
     }
 
-    /// Puts a value into a filter and waits for the view.
+    /// Sets the value of a filter, and waits until the view is updated.
     fn set_filter(browser: &mut Browser, id: &str, property: &str, value: &Value) {
         let event = if id == "search" { "input" } else { "change" };
         let before = browser.evaluate_text("document.documentElement.dataset.filtered");

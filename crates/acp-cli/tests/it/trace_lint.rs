@@ -1,4 +1,4 @@
-//! `acp trace lint`, as a person or a script runs it.
+//! `acp trace lint` as a user or a script runs it.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 const TRACE_HEADER: &str = r#"{"acp_trace":1,"started":"2026-01-01T00:00:00Z","command":["a"],"by":"acp 0","secrets":"redacted"}"#;
 
-/// A trace of these messages, each a millisecond after the one before, and what is said of it.
+/// Lints a trace of these messages, which are one millisecond apart.
 fn lint_messages(
     project: &TestProject,
     said: &[(&str, Value)],
@@ -46,7 +46,7 @@ fn response(id: i64, result: Value) -> (&'static str, Value) {
     )
 }
 
-/// Up to the first prompt, on line 6.
+/// Returns the messages up to the first prompt, which is on line 6.
 fn prompt_exchange() -> Vec<(&'static str, Value)> {
     let prompt = json!({"sessionId": "one", "prompt": [{"type": "text", "text": "Say hello"}]});
     vec![
@@ -74,7 +74,8 @@ fn correct_trace_has_no_findings() {
         .expect_stdout(&["6 messages, 0 MUST violations, 0 SHOULD violations"]);
 }
 
-/// A conversation with one of each: a shape, a MUST, a SHOULD, a request without an answer.
+/// Returns messages with one fault of each kind: an invalid shape, a violated MUST, a violated SHOULD, and a request
+/// without a response.
 fn faulty_messages() -> Vec<(&'static str, Value)> {
     let update = |session: &str, update: Value| {
         let params = json!({"sessionId": session, "update": update});
@@ -165,7 +166,8 @@ fn unreadable_trace_is_reported() {
         .expect_stdout(&["3: MUST no-message: the agent"]);
 }
 
-/// What our own agent and client say to each other, in a turn with a tool, is right; recorded with and without secrets.
+/// The messages of the project's own agent and client in a turn with a tool call have no faults, whether recorded with
+/// or without secrets.
 #[test]
 fn our_own_peers_have_no_findings() {
     for version in ["1", "2"] {
@@ -213,7 +215,7 @@ fn our_own_peers_have_no_findings() {
     }
 }
 
-/// Secrets that were taken out leave no fault behind.
+/// Redacted secrets cause no findings.
 #[test]
 fn redacted_trace_has_no_findings() {
     let project = TestProject::new();

@@ -1,12 +1,12 @@
-//! `acp trace replay`: a recorded turn again, with a live agent and with a live client.
+//! `acp trace replay` replays a recorded turn to a live agent and to a live client.
 
 use crate::common::{ACP, CommandResult, TestProject};
 
-/// A turn in which the client is asked for a file.
+/// A turn in which the agent reads a file of the client.
 const TURN_SCRIPT: &str =
     r#"{"say": "Let me see."}, {"read": {"path": "notes.txt"}}, {"say": "Done."}"#;
 
-/// Records it, and gives what the client showed.
+/// Records the turn, and returns the client's output.
 fn record_trace(project: &TestProject) -> String {
     let script = project.script_line(TURN_SCRIPT);
     let args = [
@@ -16,7 +16,7 @@ fn record_trace(project: &TestProject) -> String {
     project.run(&args).expect_code(0).stdout
 }
 
-/// Plays the client to an agent with this script.
+/// Replays the client's side to an agent with this script.
 fn replay_as_client(project: &TestProject, flags: &[&str], turn: &str) -> CommandResult {
     let script = project.script_line(turn);
     let mut command = project.acp_command(&["trace", "replay", "trace", "--as", "client"]);

@@ -1,4 +1,4 @@
-//! `acp trace show`, of traces that were recorded here and of some that are written down.
+//! `acp trace show` on recorded traces and on traces that the test writes itself.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -8,7 +8,7 @@ use crate::common::patient::TimedReader;
 use crate::common::{ACP, CommandResult, TestProject};
 use serde_json::{Value, json};
 
-/// A trace that is put together by hand.
+/// A trace that the test writes itself.
 struct ShowTrace(String);
 
 impl ShowTrace {
@@ -36,7 +36,7 @@ impl ShowTrace {
         self
     }
 
-    /// What is shown of it, with these flags.
+    /// Returns the output of `acp trace show` with these flags.
     fn show(&self, project: &TestProject, flags: &[&str], columns: Option<&str>) -> String {
         project.write_file("shown", &self.0);
         let mut command = project.acp_command(&["trace", "show", "shown"]);
@@ -50,7 +50,7 @@ impl ShowTrace {
     }
 }
 
-/// A conversation in two sessions, in which things go wrong.
+/// Returns a trace with two sessions, in which errors occur.
 fn sample_trace() -> ShowTrace {
     let prompt = |id: i64, session: &str, text: &str| {
         let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
@@ -88,7 +88,7 @@ fn sample_trace() -> ShowTrace {
         .with_record(&json!({"t": 255_000, "event": "end"}))
 }
 
-/// The line with this in it.
+/// Returns the line that contains this text.
 #[track_caller]
 fn find_line<'a>(shown: &'a str, part: &str) -> &'a str {
     let found = shown.lines().find(|line| line.contains(part));

@@ -1,20 +1,21 @@
-//! Searching for a type's name finds one type: no two types that other files can see share a name, and none is named by
-//! a word that says nothing (`Found`, `Asked`).
+//! Checks that the name of a type is unique and clear: no two types that are visible to other files share a name, and
+//! none has a vague name such as `Found` or `Asked`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Where the workspace's sources are.
+/// The directories with the workspace's source files.
 const SOURCE_DIRECTORIES: [&str; 4] = ["crates", "bench", "interop", "fuzz"];
 
-/// Participles and the like, which as a type's name mean something else in every file.
+/// Participles and other words that, as the name of a type, could mean anything.
 const VAGUE_NAMES: [&str; 22] = [
     "Found", "Asked", "Told", "Known", "Place", "Shown", "Written", "Deed", "Doing", "Standing",
     "Laid", "Leaflet", "Over", "Own", "Said", "Kept", "Heard", "Seen", "Given", "Gone", "Left",
     "Made",
 ];
 
-/// Names that two types share on purpose, and why. What version 1 and 2 of the protocol both have shares a name, too.
+/// Names that two types share on purpose, with the reason. Types that exist in both version 1 and 2 of the protocol
+/// also share names.
 const SHARED_NAMES: [(&str, &str); 11] = [
     ("Error", "each library's own error, as everywhere in Rust"),
     ("Result", "with Error"),
@@ -76,13 +77,13 @@ fn type_names_are_unique_and_specific() {
     );
 }
 
-/// A line that defines a type.
+/// A type definition on one line.
 struct TypeDefinition<'a> {
     name: &'a str,
     is_visible: bool,
 }
 
-/// Reads `pub(crate) struct Name`. Associated types, which are indented, are not types of their own.
+/// Parses a line such as `pub(crate) struct Name`. Ignores associated types, which are indented.
 fn type_definition(line: &str) -> Option<TypeDefinition<'_>> {
     let trimmed = line.trim_start();
     let (is_visible, rest) = match trimmed.strip_prefix("pub") {

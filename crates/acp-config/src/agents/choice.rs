@@ -46,7 +46,7 @@ pub struct AgentChoice {
     pub name: Option<String>,
     /// The agent's program and arguments. Empty for the bundled agent and for a remote agent.
     pub command: Vec<String>,
-    /// The agent's URL, and what a connection to it needs, if it is a remote agent.
+    /// The agent's URL and the settings for connecting to it, if it is remote.
     pub remote: Option<RemoteAgent>,
     /// The latest protocol version to use.
     pub protocol: u16,
@@ -303,8 +303,8 @@ impl AgentChoice {
     }
 
     /// Returns advice for a failed authentication, if an API key is set in this process but was not passed to the
-    /// agent. Returns `None` for a remote agent, which gets no variables of this process. `words` are the words by
-    /// which keys for this agent are known, such as its command.
+    /// agent. Returns `None` for a remote agent, which gets no variables of this process. `words` identify the keys for
+    /// this agent, such as its command.
     #[must_use]
     pub fn missing_key_hint(&self, words: &[String], said: &str) -> Option<String> {
         match &self.remote {

@@ -34,7 +34,7 @@ impl AgentOrigin {
     }
 }
 
-/// An available agent, with what the user needs to know about it.
+/// An available agent, with the details that `acp agents` shows.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ListedAgent {

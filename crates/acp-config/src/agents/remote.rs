@@ -1,4 +1,4 @@
-//! Agents on the network: their URL, and what a connection to them needs.
+//! Agents on the network: their URLs and connection settings.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::token_file::read_token_file;
 use crate::error::ConfigError;
 use crate::quote::quote;
 
-/// The variable with the token of a remote agent that has no other.
+/// The environment variable with the token for a remote agent that has no other token.
 pub const TOKEN_VARIABLE: &str = "ACP_TOKEN";
 
 /// A URL as it was typed. It is validated when the agent is chosen. Errors do not show its token.
@@ -33,7 +33,7 @@ impl FromStr for UrlRequest {
     }
 }
 
-/// What the command line says about the connection to a remote agent.
+/// The command-line options for the connection to a remote agent.
 #[derive(Debug, Clone, Default)]
 pub struct RemoteOptions {
     /// The file with the token.
@@ -103,7 +103,7 @@ impl RemoteAgent {
         Ok(agent)
     }
 
-    /// Returns a configured agent, whose settings were checked.
+    /// Returns the remote agent with these settings, which have already been checked.
     ///
     /// [`TOKEN_VARIABLE`] is not used: it may be meant for another server.
     pub(super) fn configured(
@@ -192,7 +192,7 @@ impl RemoteAgent {
             return Err(PIN_REQUIRES_TLS.to_owned());
         }
         match &self.pin {
-            Some(other) if *other != pin => Err("the URL has another fingerprint".to_owned()),
+            Some(other) if *other != pin => Err("the URL has a different fingerprint".to_owned()),
             _ => {
                 self.pin = Some(pin);
                 Ok(())
@@ -230,7 +230,7 @@ fn token_from_variable(name: &str) -> Option<AgentToken> {
     (!token.is_empty()).then(|| AgentToken(token.to_owned()))
 }
 
-/// Resolves a path in the user's configuration, so that it is the same file in every directory.
+/// Resolves a path in the user's configuration, so that it refers to the same file from every directory.
 fn home_path(written: &Path) -> Result<PathBuf, String> {
     if let Ok(rest) = written.strip_prefix("~") {
         let home = std::env::home_dir().ok_or("no home directory")?;

@@ -1,4 +1,4 @@
-//! The URL of a remote agent, and what else is written to reach it: a fingerprint, and the name of a header.
+//! The URL of a remote agent, and other connection settings: a fingerprint and the name of a header.
 
 use std::fmt;
 use std::path::Path;
@@ -7,11 +7,11 @@ use serde::Deserialize;
 use url::Url;
 use url::form_urlencoded::parse as parse_query;
 
-/// The URL of a remote agent. The token and the fingerprint of the server's certificate, which may be written in it, are
-/// kept apart from the rest.
+/// The URL of a remote agent. The token and the fingerprint of the server's certificate, which the text may include,
+/// are stored separately.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RemoteUrl {
-    /// The URL without a token and a fragment.
+    /// The URL without the token and the fragment.
     text: String,
     pub(crate) token: Option<String>,
     pub(crate) pin: Option<String>,
@@ -25,8 +25,8 @@ impl fmt::Debug for RemoteUrl {
 }
 
 impl RemoteUrl {
-    /// Parses a URL: `ws://`, `wss://`, `http://` or `https://`, `tcp://HOST:PORT`, or `unix:PATH`. A relative path starts
-    /// at `base`.
+    /// Parses a URL: `ws://`, `wss://`, `http://` or `https://`, `tcp://HOST:PORT`, or `unix:PATH`. A relative path is
+    /// resolved against `base`.
     ///
     /// # Errors
     /// The URL is invalid. The error does not contain the token.
@@ -95,13 +95,13 @@ impl RemoteUrl {
         })
     }
 
-    /// Returns the URL without a token and a fragment.
+    /// Returns the URL without the token and the fragment.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Returns the URL without a query, to show and to store it.
+    /// Returns the URL without a query, for display and storage.
     #[must_use]
     pub fn key(&self) -> &str {
         match self.text.starts_with("unix:") {
@@ -156,7 +156,7 @@ impl TokenHeader {
     }
 }
 
-/// Why a URL without TLS cannot have a fingerprint.
+/// The error for a URL that has a fingerprint but no TLS.
 pub(super) const PIN_REQUIRES_TLS: &str = "a fingerprint requires wss:// or https://";
 
 fn without_query(url: &Url) -> &str {

@@ -49,7 +49,7 @@ pub struct AgentSettings {
     pub mcp_servers: Vec<McpServerSettings>,
 }
 
-/// Leaves out the values of environment variables and the URL, which may have secrets.
+/// Leaves out the values of environment variables and the URL, which may contain secrets.
 impl fmt::Debug for AgentSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AgentSettings")
@@ -65,7 +65,8 @@ impl AgentSettings {
         self.options.iter().map(typed)
     }
 
-    /// Returns the URL of a remote agent, or `None` for an agent with a command. A relative path starts at `base`.
+    /// Returns the URL of a remote agent, or `None` for an agent with a command. A relative path is resolved against
+    /// `base`.
     ///
     /// # Errors
     /// The URL or the fingerprint is invalid, or there are settings that do not fit together.
@@ -111,7 +112,7 @@ impl AgentSettings {
                 return Err(format!("pin: {PIN_REQUIRES_TLS}"));
             }
             if url.pin.as_ref().is_some_and(|other| *other != pin) {
-                return Err("pin: the URL has another fingerprint".to_owned());
+                return Err("pin: the URL has a different fingerprint".to_owned());
             }
         }
         Ok(Some(url))

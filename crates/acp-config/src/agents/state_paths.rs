@@ -16,8 +16,8 @@ pub enum AgentStatePath {
     Home(&'static str),
     /// A file, relative to the home directory. A missing file is not created, because agents reject an empty file.
     HomeFile(&'static str),
-    /// A directory that an environment variable (the first string) names. If it is not set, a directory in the home
-    /// directory (the second string).
+    /// The directory in an environment variable (the first string). If it is not set, a directory in the home directory
+    /// (the second string).
     EnvOrHome(&'static str, &'static str),
     /// A directory in `$XDG_CONFIG_HOME`.
     Config(&'static str),
@@ -158,7 +158,7 @@ mod tests {
 
     use super::*;
 
-    /// Creates a home directory, and an environment with it.
+    /// Creates a home directory, and an environment that uses it.
     fn home_fixture() -> (tempfile::TempDir, PathBuf, Environment) {
         let directory = tempfile::tempdir().unwrap();
         let home = directory.path().canonicalize().unwrap();

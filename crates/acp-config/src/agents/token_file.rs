@@ -23,7 +23,7 @@ pub(super) fn read_token_file(file: &Path) -> Result<(String, Option<String>), S
         .read_to_string(&mut text)
         .map_err(failed)?;
     match text.trim() {
-        "" => Err(format!("{shown}: the file has no token")),
+        "" => Err(format!("{shown}: the file contains no token")),
         token => Ok((token.to_owned(), note)),
     }
 }

@@ -1,4 +1,4 @@
-//! The permission gate, which every action of an agent passes, whether the agent requests permission or not.
+//! The permission gate, which checks every action of an agent, whether or not the agent requests permission.
 
 use acp::client::PermissionRequest;
 use acp::{Error, Result, jsonrpc};

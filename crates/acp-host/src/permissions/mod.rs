@@ -378,7 +378,7 @@ impl fmt::Display for DecisionSource {
         match self {
             Self::Policy(policy) => write!(f, "the policy `{policy}`"),
             Self::Rule { file, number, .. } => write!(f, "{}, rule {number}", file.display()),
-            Self::Default { file } => write!(f, "the default of {}", file.display()),
+            Self::Default { file } => write!(f, "the default in {}", file.display()),
             Self::Remembered { number } => {
                 write!(f, "your remembered answer {number}")
             }

@@ -16,7 +16,7 @@ pub(super) const PERMISSION_DIRECTORY: &str = ".acp";
 #[derive(Debug, Clone)]
 pub(crate) struct PathPattern {
     text: String,
-    /// The globs that allow rules use.
+    /// The globs for allow rules.
     allow_globs: GlobSet,
     /// The globs for ask and deny rules. They also match through symlinks in the pattern itself.
     deny_globs: GlobSet,

@@ -65,7 +65,7 @@ impl Project {
         self.directories.iter().rev().filter_map(read).collect()
     }
 
-    /// Opens the file `name` in the nearest `.acp` directory that has it, starting at the session's directory.
+    /// Opens the file `name` in the nearest `.acp` directory that contains it, starting at the session's directory.
     ///
     /// # Errors
     /// The file exists but cannot be opened, is not a regular file, or leaves the project through a symlink.

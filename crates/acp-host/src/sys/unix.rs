@@ -25,7 +25,7 @@ pub(crate) use confined::ConfinementThread;
 pub(crate) use group::{ChildPipes, ProcessGroup, to_process_exit};
 pub(crate) use own_process::{close_inherited_in_children, hide_this_process, take_variables};
 
-/// The reading end of a pipe to which a child process writes its output.
+/// The read end of a pipe to which a child process writes its output.
 #[derive(Debug)]
 pub(crate) struct OutputPipe(pipe::Receiver);
 

@@ -127,7 +127,7 @@ pub(crate) fn to_process_exit(status: ExitStatus) -> ProcessExit {
     }
 }
 
-/// The reading end of a pipe to which a child process writes its output.
+/// The read end of a pipe to which a child process writes its output.
 #[derive(Debug)]
 pub(crate) struct OutputPipe(tokio::fs::File);
 

@@ -274,12 +274,12 @@ impl TerminalCounters {
         let kept = self.usage.output_bytes.fetch_add(output, Ordering::Relaxed);
         if terminals >= setup.max_terminals {
             return Err(Error::invalid_params(format!(
-                "too many terminals: {terminals} in all sessions; release some first"
+                "too many terminals: {terminals} open across all sessions; release some first"
             )));
         }
         if kept.saturating_add(output) > setup.max_total_output {
             return Err(Error::invalid_params(format!(
-                "terminal output limit reached: {kept} of {} bytes reserved in all sessions; release some terminals, or set an `outputByteLimit` lower than {output}",
+                "terminal output limit reached: {kept} of {} bytes reserved across all sessions; release some terminals, or set an `outputByteLimit` lower than {output}",
                 setup.max_total_output
             )));
         }

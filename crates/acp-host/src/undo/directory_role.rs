@@ -22,7 +22,7 @@ pub(super) enum DirectoryRole {
     GitInfo,
 }
 
-/// What a scan does with a directory entry.
+/// The action that a scan takes for a directory entry.
 pub(super) enum EntryAction {
     /// Record the entry, because it is protected.
     Record,
@@ -33,8 +33,8 @@ pub(super) enum EntryAction {
 }
 
 impl DirectoryRole {
-    /// Returns what a scan does with the entry `name` in a directory with this role. `parent` is the name of the
-    /// directory itself, and `bare` tells whether git treats it as a repository.
+    /// Returns the action that a scan takes for the entry `name` in a directory with this role. `parent` is the name of
+    /// the directory itself, and `bare` indicates whether git treats it as a repository.
     pub(super) fn entry_action(
         self,
         parent: Option<&OsStr>,

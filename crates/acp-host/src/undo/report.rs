@@ -84,7 +84,7 @@ impl UndoReport {
         }
         if self.is_incomplete {
             text.push_str(
-                "acp did not check every file that other programs run or trust because there are too many\n",
+                "acp did not check all files that other programs run or trust, because there are too many\n",
             );
         }
         (!text.is_empty()).then(|| format!("\n{text}"))

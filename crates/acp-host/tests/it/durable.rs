@@ -1,4 +1,5 @@
-//! Checks that a file has either the old or the new contents, complete, when a write fails or is killed.
+//! Checks that a file has either all of its old contents or all of its new contents if a write fails or its process is
+//! killed.
 //!
 //! A system that loses data it reported as stored cannot be tested here, because that requires a disk that fails on
 //! demand.
@@ -21,16 +22,16 @@ fn tests_pass_as_an_ordinary_user() {
     ordinary_user::rerun_as_ordinary_user(module_path!(), &[]);
 }
 
-/// The environment variable with the directory of a test that runs in its own process.
+/// The environment variable with the directory of a test that runs in a separate process.
 const DIRECTORY_VARIABLE: &str = "ACP_TEST_DIRECTORY";
 
-/// Returns the directory to work in, if this process was started for a test that runs in its own process.
+/// Returns the directory to work in, if this process was started for a test that runs in a separate process.
 fn test_directory() -> Option<PathBuf> {
     std::env::var_os(DIRECTORY_VARIABLE).map(PathBuf::from)
 }
 
-/// Returns a command that runs one test of this program. `before` is a command that gets this program as its last
-/// arguments.
+/// Returns a command that runs one test of this program. `before` is a command to which this program and its arguments
+/// are appended.
 fn rerun_command(before: &[&str], test: &str, directory: &Path) -> Command {
     let this = std::env::current_exe().unwrap();
     let mut words = before
@@ -240,7 +241,7 @@ fn write_to_full_disk() {
     println!("tried");
 }
 
-/// Mounts a disk that only this process sees, and fills it.
+/// Mounts a small file system that only this process sees, and fills it.
 #[test]
 fn full_disk_keeps_the_old_content() {
     let temporary = tempfile::tempdir().unwrap();
@@ -350,7 +351,7 @@ mod attributes {
 
     const ACCESS_ACL: &str = "system.posix_acl_access";
 
-    /// Returns an access control list that lets user 12345 read, and gives the group no more than that.
+    /// Returns an access control list that lets user 12345 and the group read.
     fn sample_acl() -> Vec<u8> {
         let nobody = u32::MAX;
         let entries: [(u16, u16, u32); 5] = [
@@ -402,7 +403,8 @@ mod attributes {
         assert_eq!(fs::metadata(&file).unwrap().mode(), mode);
     }
 
-    /// A directory can give new files a default list. A file without a list was not meant for the users in that list.
+    /// A directory can give new files a default access control list. It must not be applied to a file that had no list
+    /// before.
     #[test]
     fn file_without_an_acl_gets_none() {
         let temporary = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! Attempts to leave a session's roots through `fs/*`. Each of them is rejected, and nothing outside changes.
+//! Attempts to access files outside a session's roots through `fs/*`. Each of them is rejected, and nothing outside
+//! changes.
 
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -103,8 +104,8 @@ async fn devices_are_not_opened() {
     }
 }
 
-/// Uses `/` as the root, so that every path is inside. Links in `/proc` to files of processes must not lead to a file
-/// that has no name there. Such a link is resolved by the text it shows, not by the kernel's special handling.
+/// Uses `/` as the root, so that every path is inside. Links in `/proc` to open files must not lead to a file that has
+/// been deleted. Such a link is resolved by its text, not by the kernel's special handling.
 #[tokio::test]
 async fn kernel_magic_links_lead_nowhere() {
     let scene = EscapeScene::new();
@@ -193,7 +194,7 @@ async fn unusual_names_inside_the_roots_work() {
     scene.assert_untouched(&"hard names");
 }
 
-/// Repeats an attempt until it has met both states of what is swapped in the meantime.
+/// Repeats an attempt until it has both succeeded and been rejected, while another thread swaps files.
 async fn repeat_until_both<F: Future<Output = bool>>(what: &str, attempt: impl Fn(usize) -> F) {
     let begun = Instant::now();
     let (mut done, mut refused, mut turn) = (0, 0, 0);
@@ -212,7 +213,7 @@ async fn repeat_until_both<F: Future<Output = bool>>(what: &str, attempt: impl F
     println!("{what}: {turn} times; {done} done inside, {refused} refused");
 }
 
-/// Swaps first a parent directory and then the file itself with a symlink to the outside.
+/// Swaps first a parent directory and then the file itself with a symlink that leads outside.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn swapping_a_path_during_a_call_gains_nothing() {
     let scene = EscapeScene::new();
@@ -266,7 +267,7 @@ async fn swapping_a_path_during_a_call_gains_nothing() {
     scene.assert_untouched(&"a file was swapped");
 }
 
-/// Swaps a regular file with a FIFO. Nothing waits for the other end of the FIFO.
+/// Swaps a regular file with a FIFO. No access waits for the other end of the FIFO.
 #[test]
 fn file_replaced_by_a_fifo_does_not_block() {
     block_on(check_fifo_swap());

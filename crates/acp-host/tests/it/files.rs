@@ -64,8 +64,7 @@ impl FilesFixture {
         names
     }
 
-    /// Checks that a path is rejected for reading and writing with an error that says why, and that nothing outside
-    /// changes.
+    /// Asserts that reading and writing a path are rejected with a clear error, and that nothing outside changes.
     async fn assert_outside(&self, path: impl AsRef<Path>) {
         let path = path.as_ref();
         let before = fs::read_dir(&self.outside).unwrap().count();
@@ -219,7 +218,7 @@ async fn non_text_and_non_files_are_rejected_without_blocking() {
     assert!(
         error
             .message
-            .contains("invalid UTF-8 at byte 3 of the text read"),
+            .contains("invalid UTF-8 at byte 3 of the text that was read"),
         "{error}"
     );
     assert_eq!(
@@ -491,7 +490,7 @@ async fn several_roots_work() {
     Files::new([place.root.join("file")]).unwrap_err();
 }
 
-/// A symlink is swapped in and out while files are read and written. Nothing outside is reached.
+/// Swaps a symlink in and out while files are read and written. Nothing outside is accessed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn swapping_symlinks_during_a_call_gains_nothing() {
     let place = files_fixture();

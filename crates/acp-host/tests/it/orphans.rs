@@ -19,14 +19,14 @@ use rustix::process::{Pid, Signal, kill_process};
 /// The environment variable with the role of the client.
 const PART_VARIABLE: &str = "ACP_TEST_PART";
 
-/// A shell line that starts a child, a grandchild, a daemon in a session of its own, a daemon of that daemon, and one
-/// whose parents have all exited. It prints the ids of the daemons, and then waits.
+/// A shell line that starts a child, a grandchild, a daemon in a separate session, a daemon started by that daemon, and
+/// one whose parents have all exited. It prints the ids of the daemons, and then waits.
 const PROCESS_FAMILY_SCRIPT: &str = "sleep 1000 & (sleep 1000 & sleep 1000) &
     setsid sh -c 'echo $$; setsid sh -c \"echo \\$\\$; exec sleep 1000\" & exec sleep 1000' &
     (setsid sh -c '(sh -c \"echo \\$\\$; exec sleep 1000\" &)' &)
     wait";
 
-/// The number of ids that [`FAMILY`] prints.
+/// The number of ids that [`PROCESS_FAMILY_SCRIPT`] prints.
 const DAEMON_COUNT: usize = 3;
 
 fn shell_request(script: &str) -> CreateTerminalRequest {
@@ -71,7 +71,7 @@ async fn start_daemons(terminals: &SessionTerminals, id: &TerminalId) -> Vec<u32
     daemons
 }
 
-/// Runs as the client if this program was started as one. Otherwise, it tests nothing.
+/// Runs as the client if this program was started as one. Otherwise, tests nothing.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "skipped: runs as part of the other tests"]
 async fn run_client_part() {
@@ -346,8 +346,8 @@ async fn release_kill_close_and_drop_end_daemons() {
     .await;
 }
 
-/// A daemon that moves from process to process is hard to find: each process is gone when it is inspected, and the next
-/// one did not exist yet when processes were listed.
+/// A daemon that moves from process to process is hard to find. When a process is inspected, it has already exited, and
+/// its successor did not exist when the processes were listed.
 #[tokio::test]
 async fn release_ends_a_process_that_is_daemonizing() {
     const DAEMONIZING_SCRIPT: &str =

@@ -1,4 +1,4 @@
-//! Policies and the answers they give.
+//! Policies and their answers.
 
 use acp_host::{Policy, PolicyDecision};
 use acp_wire::v1::{PermissionOption, PermissionOptionKind, RequestPermissionOutcome, ToolKind};
@@ -8,7 +8,7 @@ fn permission_option(id: &str, kind: &str) -> PermissionOption {
     PermissionOption::new(id, id, kind)
 }
 
-/// Returns the four usual options, strongest first, with names that say the opposite of their kinds.
+/// Returns the four usual options, broadest first, with names that contradict their kinds.
 fn all_options() -> Vec<PermissionOption> {
     vec![
         permission_option("reject forever", "allow_always"),

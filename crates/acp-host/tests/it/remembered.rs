@@ -52,7 +52,7 @@ impl RememberedFixture {
         RememberedAnswers::new(self.dir.path().join("state/permissions"), &self.root())
     }
 
-    /// Creates a host, as in a new run.
+    /// Creates a new host with the stored answers, as in a new run.
     fn host_with_answer(&self, policy: Policy, says: &'static str) -> OneSession<CountingPrompter> {
         let permissions = Permissions::from(policy).remembered_answers(self.remembered());
         self.host_with(permissions, says)

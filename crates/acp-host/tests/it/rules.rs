@@ -1,4 +1,4 @@
-//! Rules: how they are read, what they match, and which of them decides.
+//! Rules: how they are parsed, what they match, and which of them decides.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -118,7 +118,7 @@ impl RulesFixture {
         }
     }
 
-    /// Has the agent ask for permission.
+    /// Makes the agent request permission.
     async fn request_permission(&self, call: ToolCallUpdate) -> RuleOutcome {
         let options = vec![
             PermissionOption::new("always", "Always", PermissionOptionKind::AllowAlways),
@@ -146,7 +146,7 @@ impl RulesFixture {
             .await
     }
 
-    /// Has the agent write a file without asking.
+    /// Makes the agent write a file without asking.
     async fn write_file(&self, path: impl AsRef<Path>) -> RuleOutcome {
         let path = self.root().join(path);
         let request = WriteTextFileRequest::new("s", path.to_str().unwrap(), "new");

@@ -610,7 +610,7 @@ async fn total_terminals_are_limited() {
     assert!(
         error
             .message
-            .contains("too many terminals: 2 in all sessions"),
+            .contains("too many terminals: 2 open across all sessions"),
         "{error}"
     );
     assert!(error.message.contains("release some"), "{error}");
@@ -633,7 +633,7 @@ async fn total_output_is_limited() {
     assert!(
         error
             .message
-            .contains("2000 of 3000 bytes reserved in all sessions"),
+            .contains("2000 of 3000 bytes reserved across all sessions"),
         "{error}"
     );
     assert!(error.message.contains("outputByteLimit"), "{error}");
@@ -645,8 +645,8 @@ async fn total_output_is_limited() {
     host.create(&keeping("s", 3000)).await;
 }
 
-/// Waits until none of these processes is running. Nothing notifies a process of the exit of one that is not its child,
-/// so this polls.
+/// Waits until none of these processes is running. Polls, because a process is not notified of the exit of processes
+/// other than its children.
 async fn wait_until_gone(pids: &[u32]) {
     with_timeout(async {
         while pids.iter().any(|pid| is_running(*pid)) {

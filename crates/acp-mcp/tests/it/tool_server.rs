@@ -1,4 +1,4 @@
-//! A tool server as its proxies see it: over real sockets, with the agent's end in memory.
+//! A tool server as its proxies see it, over real sockets. The agent's end is in memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +20,8 @@ use super::common::{
     with_timeout,
 };
 
-/// Two tools: `number` says which handler it is, `wait` waits to be let go or cancelled.
+/// A handler with two tools: `number` returns the number of the handler, and `wait` waits until it is released or
+/// cancelled.
 struct ToolServerHandler {
     number: usize,
     state: ToolServerState,

@@ -1,4 +1,4 @@
-//! Tools that are closures, as an agent sees them: over real sockets, with the agent's end in memory.
+//! Tools that are closures, as an agent sees them, over real sockets. The agent's end is in memory.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ async fn call_tool(agent: &McpClient, tool: &'static str, arguments: Value) -> C
     with_timeout("the tool answers", called).await.unwrap()
 }
 
-/// Whether it is an error, and its text.
+/// Calls a tool, and returns whether the result is an error, and its text.
 async fn call_for_text(agent: &McpClient, tool: &'static str, arguments: Value) -> (bool, String) {
     let result = call_tool(agent, tool, arguments).await;
     let text = result.content[0].as_text().unwrap().text.clone();
@@ -245,7 +245,7 @@ async fn invalid_definitions_are_rejected_at_start() {
     );
 }
 
-/// Counts itself as long as it is there.
+/// A guard that counts the calls in progress.
 struct CallGuard(watch::Sender<usize>);
 
 impl CallGuard {

@@ -1,10 +1,10 @@
-//! Why connecting failed, or a connection was lost.
+//! Errors of connecting, and of connections that were lost.
 
 use http::StatusCode;
 
 use crate::CloseStatus;
 
-/// Why connecting failed, or why a connection was lost. A connected transport returns these errors inside
+/// The reason why connecting failed or a connection was lost. A connected transport returns these errors inside
 /// [`std::io::Error`]s.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -14,7 +14,7 @@ pub enum ConnectError {
     InvalidUrl {
         /// The URL, without its token.
         url: String,
-        /// Why the URL is invalid.
+        /// The reason why the URL is invalid.
         reason: String,
     },
     /// The server could not be reached.
@@ -22,7 +22,7 @@ pub enum ConnectError {
     Unreachable {
         /// The host and port, or the path of the socket.
         to: String,
-        /// Why the server could not be reached.
+        /// The reason why the server could not be reached.
         reason: String,
     },
     /// TLS failed: the certificate is not trusted, or the server does not speak TLS.
@@ -30,7 +30,7 @@ pub enum ConnectError {
     Tls {
         /// The host and port of the server.
         to: String,
-        /// Why TLS failed.
+        /// The reason why TLS failed.
         reason: String,
     },
     /// The server requires a token, or rejected the client's token (401).
@@ -53,9 +53,9 @@ pub enum ConnectError {
     /// The connection was cut and cannot be resumed. Messages may be lost.
     #[error("connection lost: {reason}; messages may be missing, because {why}")]
     Lost {
-        /// Why the connection was cut.
+        /// The reason why the connection was cut.
         reason: String,
-        /// Why the connection could not be resumed.
+        /// The reason why the connection could not be resumed.
         why: String,
     },
     /// The server closed the connection because of a failure.

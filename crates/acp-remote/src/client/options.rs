@@ -19,7 +19,7 @@ pub struct ConnectOptions {
     pub token_style: TokenStyle,
     /// Further headers to send with each request.
     pub headers: HeaderMap,
-    /// Which certificates of servers to trust.
+    /// The server certificates to trust.
     pub trust: Trust,
     /// The version of HTTP to use.
     pub http_version: HttpVersion,
@@ -34,7 +34,7 @@ pub struct ConnectOptions {
     pub message: usize,
     /// The time between probes of an idle connection (15 s).
     pub heartbeat: Duration,
-    /// The time after which a server that does not answer pings counts as dead (45 s).
+    /// The time after which a server that does not answer pings is considered dead (45 s).
     pub dead_after: Duration,
     pub(crate) on_status: Option<StatusHandler>,
 }
@@ -75,7 +75,7 @@ setters! { ConnectOptions:
 }
 
 impl ConnectOptions {
-    /// Sets a callback that is told when the connection is cut, is restored or ends. It must not block.
+    /// Sets a callback that is called when the connection is cut, is restored or ends. It must not block.
     #[must_use]
     pub fn on_status(
         mut self,
@@ -117,7 +117,7 @@ pub enum ConnectionStatus {
     },
     /// The connection was cut, and is being restored.
     Lost {
-        /// Why the connection was cut.
+        /// The reason why the connection was cut.
         reason: String,
     },
     /// The connection was restored without loss.
@@ -139,7 +139,7 @@ pub enum TokenStyle {
     Query,
 }
 
-/// Which certificates of servers to trust.
+/// The server certificates to trust.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub enum Trust {

@@ -1,4 +1,4 @@
-//! When to try again to reach a server.
+//! The timing of attempts to reach a server again.
 
 use std::time::Duration;
 

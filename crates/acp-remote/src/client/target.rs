@@ -1,4 +1,4 @@
-//! The server that a client connects to: its address, and what every request to it contains.
+//! The server that a client connects to: its address, and the common parts of all requests to it.
 
 use std::sync::{Mutex, PoisonError};
 

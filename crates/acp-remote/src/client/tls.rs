@@ -38,7 +38,7 @@ pub(super) fn client_config(trust: &Trust, alpn: &[&[u8]]) -> Result<Arc<ClientC
 }
 
 impl Trust {
-    /// Returns the configuration of TLS that trusts the same certificates, for a connection that may use these protocols
+    /// Returns a TLS configuration that trusts these certificates, for a connection that may use these protocols
     /// (ALPN).
     ///
     /// # Errors

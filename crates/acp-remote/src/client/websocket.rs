@@ -24,7 +24,7 @@ use crate::websocket::{
     Link, LinkEnd, LinkOptions, LinkRole, SocketPipes, accept_key, generate_key,
 };
 
-/// A newly opened WebSocket, with what the server said in the handshake.
+/// A newly opened WebSocket, with the server's data from the handshake.
 struct OpenedSocket {
     socket: Upgraded,
     headers: HeaderMap,
@@ -76,7 +76,7 @@ impl ClientConnectionTask {
         self.wire.outgoing.close();
     }
 
-    /// Moves messages over one socket after another, until the connection has ended.
+    /// Transfers messages over one socket after another, until the connection has ended.
     async fn move_sockets(&self, first: Upgraded) -> Result<(), ConnectError> {
         let options = &self.target.options;
         let link_options = LinkOptions {
@@ -138,7 +138,7 @@ impl ClientConnectionTask {
                     let theirs = theirs.and_then(|value| value.to_str().ok()?.parse().ok());
                     let Some(theirs) = theirs else {
                         return Err(lost(
-                            "the server did not say how much it has received".to_owned(),
+                            "the server did not report how many bytes it has received".to_owned(),
                         ));
                     };
                     self.wire.outgoing.rewind(theirs).map_err(|_| {
@@ -158,14 +158,14 @@ impl ClientConnectionTask {
             }
         }
         Err(lost(format!(
-            "it could not be restored within {} s: {last}",
+            "the connection could not be restored within {} s: {last}",
             time.as_secs()
         )))
     }
 }
 
-/// Opens a WebSocket, for a new connection or to resume one. `position` is how much of the resumed connection has
-/// arrived.
+/// Opens a WebSocket, for a new connection or to resume one. `position` is the number of bytes of the resumed
+/// connection that have arrived.
 async fn open(
     target: &Target,
     resume: Option<(&HeaderValue, u64)>,
@@ -235,7 +235,7 @@ async fn open_h1(target: &Target, mut headers: HeaderMap) -> Result<OpenedSocket
         .map(HeaderValue::as_bytes);
     if accepted != Some(accept_key(key.as_bytes()).as_bytes()) {
         return Err(ConnectError::Protocol(
-            "the server sent a wrong key in the WebSocket handshake".to_owned(),
+            "the server sent an invalid Sec-WebSocket-Accept in the WebSocket handshake".to_owned(),
         ));
     }
     let socket = hyper::upgrade::on(response).await.map_err(failed)?;

@@ -32,13 +32,13 @@ struct IncomingState {
     received: u64,
     /// The last position that was acknowledged.
     acknowledged: u64,
-    /// Why nothing more will arrive, if so.
+    /// The reason why nothing more will arrive. `None` while more may arrive.
     end: Option<IncomingEnd>,
     is_reader_gone: bool,
     reader: Option<Waker>,
 }
 
-/// Why nothing more will arrive.
+/// The reason why nothing more will arrive.
 #[derive(Debug)]
 enum IncomingEnd {
     /// The peer has closed its side.
@@ -173,7 +173,7 @@ impl IncomingPipe {
         self.limit as u64 / 4
     }
 
-    /// Drops all bytes, and those that will still arrive, because nobody reads them.
+    /// Drops all bytes, including those that will still arrive, because they will not be read.
     pub(super) fn close_reader(&self) {
         let mut state = self.lock();
         state.is_reader_gone = true;

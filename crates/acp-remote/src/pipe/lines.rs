@@ -1,4 +1,4 @@
-//! Filters lines that are not messages, which are not sent.
+//! Filters out lines that are not messages, so that they are not sent.
 
 /// A filter for written lines. It removes blank lines and, optionally, lines that are not JSON objects.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ impl LineFilter {
         }
     }
 
-    /// Passes the lines of `input` that remain to `keep`. Consecutive messages are passed together.
+    /// Passes the remaining lines of `input` to `keep`. Consecutive messages are passed together.
     pub(crate) fn filter(&mut self, mut input: &[u8], mut keep: impl FnMut(&[u8])) {
         while !input.is_empty() {
             match self.state {

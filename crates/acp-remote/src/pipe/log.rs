@@ -8,9 +8,9 @@ const MAX_IDLE_CAPACITY: usize = 64 * 1024;
 /// How long to keep bytes that were sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Retention {
-    /// Do not keep them, because the peer cannot come back.
+    /// Do not keep them, because the peer cannot reconnect.
     None,
-    /// Keep the last bytes, up to this number, because the peer can come back but does not acknowledge.
+    /// Keep the last bytes, up to this number, because the peer can reconnect but does not acknowledge.
     Last(usize),
     /// Keep them until the peer acknowledges them.
     UntilAcknowledged,
@@ -114,7 +114,7 @@ impl SentLog {
         true
     }
 
-    /// Continues from `position`, for a peer that has come back.
+    /// Continues from `position`, for a peer that has reconnected.
     pub(crate) fn rewind(&mut self, position: u64) -> Result<(), OutOfWindow> {
         if position > self.end_position() {
             return Err(OutOfWindow::Future);

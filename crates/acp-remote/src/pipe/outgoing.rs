@@ -34,7 +34,7 @@ struct OutgoingState {
     writer: Option<Waker>,
 }
 
-/// What remains to send, for a link that has just sent something.
+/// The progress of a stream, for a link that has just sent something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OutgoingProgress {
     /// Whether everything that was written has been sent.
@@ -131,7 +131,7 @@ impl OutgoingPipe {
         self.with_log(|log| log.acknowledge(position))
     }
 
-    /// Continues from `position`, for a peer that has come back.
+    /// Continues from `position`, for a peer that has reconnected.
     pub(crate) fn rewind(&self, position: u64) -> Result<(), OutOfWindow> {
         let rewound = self.with_log(|log| log.rewind(position));
         self.work.notify_one();

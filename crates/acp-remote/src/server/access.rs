@@ -9,7 +9,7 @@ use url::{Host, Url};
 use super::config::{AllowedHosts, AllowedOrigins, ServerConfig};
 use crate::header;
 
-/// The response to a request that is rejected. The reason is sent as the body, so that people see what to do.
+/// The response to a rejected request. The reason is sent as the body, so that users see what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
@@ -37,7 +37,7 @@ pub(super) fn check_access(
     }
     if !is_origin_allowed(&config.origins, headers) {
         return Err(forbidden(
-            "this server does not allow requests from pages of this origin",
+            "this server does not allow requests from this origin",
         ));
     }
     if let Some(token) = &config.token

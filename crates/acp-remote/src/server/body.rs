@@ -9,7 +9,7 @@ use http_body::{Body, Frame, SizeHint};
 
 use super::http::EventStream;
 
-/// The body of an endpoint's response: a text, or a stream of events.
+/// The body of an endpoint's response: text or a stream of events.
 #[derive(Debug)]
 pub struct ResponseBody(BodyContent);
 

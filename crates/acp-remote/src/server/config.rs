@@ -25,7 +25,7 @@ pub struct ServerConfig {
     pub grace: Duration,
     /// The time between probes of an idle connection (15 s). Probes are pings, or comments in streams.
     pub heartbeat: Duration,
-    /// The time after which a WebSocket client that does not answer pings counts as dead (45 s).
+    /// The time after which a WebSocket client that does not answer pings is considered dead (45 s).
     pub dead_after: Duration,
 }
 
@@ -58,8 +58,8 @@ impl ServerConfig {
     }
 }
 
-/// The hosts that a request may name in `Host` (`:authority` in HTTP/2). This stops DNS rebinding: a page that reaches
-/// this machine that way names its own host.
+/// The hosts that a request may name in `Host` (`:authority` in HTTP/2). This prevents DNS rebinding: a page that
+/// reaches this machine in that way sends its own host name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AllowedHosts {

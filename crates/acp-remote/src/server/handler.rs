@@ -11,8 +11,8 @@ use crate::CloseStatus;
 /// A handler of connections. It serves an agent on each connection, or passes the bytes to a process. Every `async
 /// fn(ConnectionInfo, Transport)` is a handler.
 pub trait ConnectionHandler: Send + Sync + 'static {
-    /// Handles a connection, as a task of its own. When it returns, or drops both halves of the transport, everything
-    /// that was written is still sent, and the client gets the status.
+    /// Handles a connection, in a separate task. After the handler has returned or has dropped both halves of the
+    /// transport, everything already written is still sent, and the client gets the status.
     ///
     /// The transport's reader ends when the client closes the connection, or does not come back in time. The future is
     /// dropped when the endpoint is [shut down](super::AgentEndpoint::shut_down) and its time is over.
@@ -33,12 +33,11 @@ where
     }
 }
 
-/// What is known about a connection when it starts.
+/// Information about a connection at its start.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ConnectionInfo {
-    /// The connection's id (`Acp-Connection-Id`). It is random. It can be logged, because it is useless without the
-    /// token.
+    /// The random id of the connection (`Acp-Connection-Id`). It can be logged because it is useless without the token.
     pub id: String,
     /// The connection's transport: WebSocket or HTTP.
     pub kind: TransportKind,

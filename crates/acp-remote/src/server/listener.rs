@@ -27,7 +27,7 @@ use tower_service::Service;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PeerAddress(pub SocketAddr);
 
-/// The options with which sockets are served.
+/// The options for serving sockets.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ServeOptions {
@@ -110,12 +110,12 @@ where
                 tasks.spawn(async move {
                     let _permit = permit;
                     if let Err(error) = serving.await {
-                        tracing::debug!(%peer, %error, "a socket failed");
+                        tracing::debug!(%peer, %error, "a connection failed");
                     }
                 });
             }
             Err(error) if is_temporary(&error) => {
-                tracing::warn!(%error, "cannot accept a socket; trying again");
+                tracing::warn!(%error, "cannot accept a connection; trying again");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
             Err(error) => return Err(error),
@@ -127,7 +127,7 @@ where
     Ok(())
 }
 
-/// Returns `true` if accepting can succeed later: the client is already gone, or there are no free file descriptors.
+/// Returns `true` if a later `accept` can succeed: the client is already gone, or no file descriptors are free.
 fn is_temporary(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, InvalidInput};
     !matches!(error.kind(), InvalidInput)

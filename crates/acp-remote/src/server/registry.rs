@@ -12,7 +12,7 @@ use super::http::HttpConnection;
 use super::stats::ServerStats;
 use super::websocket::WebSocketConnection;
 
-/// A connection, as a request that names it finds it.
+/// A connection to which later requests can refer by its id.
 #[derive(Clone)]
 pub(super) enum ServedConnection {
     WebSocket(Arc<WebSocketConnection>),

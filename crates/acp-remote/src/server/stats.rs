@@ -14,7 +14,7 @@ pub struct ServerStats {
     pub limited: u64,
     /// The number of times that a connection was resumed after a cut.
     pub resumed: u64,
-    /// The number of connections that ended because the client did not come back in time.
+    /// The number of connections that ended because the client did not reconnect in time.
     pub abandoned: u64,
     /// The size of all messages from clients, in bytes.
     pub received_bytes: u64,

@@ -20,7 +20,7 @@ impl fmt::Debug for TlsIdentity {
     }
 }
 
-/// Why a certificate or key cannot be used.
+/// The error for a certificate or key that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct TlsError(String);

@@ -1,4 +1,4 @@
-//! Serves WebSocket connections: the upgrade, and the life of a connection across its sockets.
+//! Serves WebSocket connections: the upgrade, and the task that runs a connection over one or more sockets.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ const KEY_HEADER: &str = "sec-websocket-key";
 const ACCEPT_HEADER: &str = "sec-websocket-accept";
 const VERSION_HEADER: &str = "sec-websocket-version";
 
-/// A WebSocket connection, as a request that resumes it finds it.
+/// A WebSocket connection that a later request can resume.
 pub(super) struct WebSocketConnection {
     takeovers: mpsc::Sender<Takeover>,
     resumes: bool,
@@ -48,13 +48,14 @@ impl WebSocketConnection {
     }
 }
 
-/// A request by a client that comes back with a new socket.
+/// A client's request to continue its connection over a new socket.
 struct Takeover {
     /// The position up to which the client has received messages.
     received: u64,
-    /// Receives the position up to which the server has received messages, once the previous socket has been given up.
+    /// The channel for the position up to which the server has received messages. It is sent once the previous socket
+    /// has been given up.
     answer: oneshot::Sender<Result<u64, OutOfWindow>>,
-    /// Receives the new socket after the upgrade.
+    /// The channel for the new socket, which is sent after the upgrade.
     socket: oneshot::Receiver<Upgraded>,
 }
 
@@ -232,7 +233,7 @@ async fn resume(
     }
 }
 
-/// A connection, from its first socket to its last.
+/// The task that runs a connection, from its first socket to its last.
 struct ServerConnectionTask {
     options: LinkOptions,
     grace: Duration,
@@ -326,7 +327,7 @@ impl ServerConnectionTask {
         }
     }
 
-    /// Responds to a client that comes back, and waits for its socket.
+    /// Responds to a client that reconnects, and waits for its new socket.
     async fn take_over(&self, takeover: Option<Takeover>) -> Option<Upgraded> {
         let takeover = takeover?;
         let answer = self.wire.outgoing.rewind(takeover.received);

@@ -26,7 +26,7 @@ pub(super) enum FrameEvent {
     Close(CloseStatus),
 }
 
-/// The status with which to close the connection of a peer that violates the protocol.
+/// The close status for a peer that violates the protocol.
 pub(super) type FrameViolation = CloseStatus;
 
 /// A decoder that reads frames from a buffer.

@@ -17,7 +17,7 @@ use crate::pipe::{DroppedHalves, IncomingPipe, OutgoingPipe};
 /// The number of bytes that are written at a time.
 const MAX_BATCH_BYTES: usize = 64 * 1024;
 
-/// The size of the read buffer, in bytes: initially, and for a socket with a lot of input.
+/// The size of the read buffer, in bytes: at first, and for a socket that receives a lot of data.
 const SMALL_READ_BYTES: usize = 4 * 1024;
 const LARGE_READ_BYTES: usize = 64 * 1024;
 
@@ -32,7 +32,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 const ACKNOWLEDGE_PREFIX: &str = "ack ";
 const END_PAYLOAD: &str = "end";
 
-/// Which side of a WebSocket this is. Only clients mask their frames.
+/// The role of this side of a WebSocket. Only clients mask their frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LinkRole {
     Client,
@@ -47,7 +47,7 @@ pub(crate) struct SocketPipes {
     pub(crate) gone: Arc<DroppedHalves>,
     /// Wakes the link when there is something to do.
     work: Arc<Notify>,
-    /// The status with which this side closes the connection, once it does.
+    /// The status with which this side is closing the connection, if it is.
     closing: Mutex<Option<CloseStatus>>,
 }
 
@@ -123,7 +123,7 @@ pub(crate) struct Link<'a> {
     changed: Notify,
 }
 
-/// What the reader and the timer tell the writer to send.
+/// The pending instructions of the reader and the timer to the writer.
 #[derive(Debug)]
 struct ControlState {
     last_received: Instant,
@@ -250,7 +250,7 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// Handles all complete frames in the buffer. Waits while the library does not read.
+    /// Handles all complete frames in the buffer. Waits while the library is not reading.
     async fn handle_frames(
         &self,
         buf: &mut BytesMut,
@@ -399,7 +399,7 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// Sends pings until the peer counts as dead. Returns the reason.
+    /// Sends pings until the peer is considered dead. Returns the reason.
     async fn watch_peer(&self) -> String {
         let options = self.options;
         loop {

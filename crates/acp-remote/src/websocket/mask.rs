@@ -25,8 +25,8 @@ pub(super) fn apply_mask(bytes: &mut [u8], mask: [u8; 4], offset: usize) {
     }
 }
 
-/// A source of unpredictable masks. With them, nobody can make a client's frames look like a request to a proxy (RFC
-/// 6455, 10.3).
+/// A source of unpredictable masks. They prevent anyone from making a client's frames look like a request to a proxy
+/// (RFC 6455, 10.3).
 #[derive(Debug)]
 pub(super) struct MaskGenerator {
     random: &'static dyn SecureRandom,

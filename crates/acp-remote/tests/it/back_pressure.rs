@@ -1,4 +1,4 @@
-//! A client that does not read makes its own agent wait, and nobody else. Memory stays bounded.
+//! A client that does not read blocks only its own agent, and memory use stays bounded.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,8 +15,8 @@ use crate::common::raw::{
 use crate::common::server::test_token;
 use crate::common::{TestClient, TestServer, connect_and_open, with_timeout};
 
-/// How many bytes each message of the agent has, and how much may be on its way: two windows, the buffers of both
-/// libraries and those of the sockets.
+/// The size of each message of the agent, and the maximum number of bytes in transit: two windows, the buffers of both
+/// libraries, and those of the sockets.
 const MESSAGE_BYTES: usize = 10_000;
 const MAX_IN_TRANSIT_BYTES: usize = 16 * 1024 * 1024;
 

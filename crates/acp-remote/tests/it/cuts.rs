@@ -1,4 +1,4 @@
-//! Connections that are cut at random moments: nothing is lost, nothing comes twice.
+//! Connections that are cut at random moments lose and repeat nothing.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::common::{TestClient, TestServer, connect_and_open, with_timeout};
 /// The prompts of a run.
 const PROMPTS: [&str; 4] = ["stream 400 300", "ask 3", "large 100000", "stream 2000 40"];
 
-/// What is left of a run: the thread, how often permission was asked for, and how often it was answered.
+/// The outcome of a run: the thread, the number of permission requests, and the number of answers to them.
 type TurnOutcome = (String, usize, usize);
 
 /// Runs the prompts over a proxy that cuts connections, and returns the outcome and the number of cuts.
@@ -54,7 +54,7 @@ async fn run_session(
     ((normalize_ids(&shown), asked, answered), cuts)
 }
 
-/// Replaces what differs from run to run, the random digits of ids: all runs of eight hexadecimal digits or more.
+/// Replaces the parts that differ between runs: sequences of eight or more hexadecimal digits, from random ids.
 fn normalize_ids(shown: &str) -> String {
     let mut out = String::new();
     for word in shown.split_inclusive(|c: char| !c.is_ascii_hexdigit()) {
@@ -66,7 +66,7 @@ fn normalize_ids(shown: &str) -> String {
     out
 }
 
-/// Returns where two outcomes begin to differ.
+/// Returns the first difference between two outcomes.
 fn first_difference(one: &TurnOutcome, other: &TurnOutcome) -> String {
     let pairs = one.0.char_indices().zip(other.0.chars());
     let at = pairs

@@ -1,4 +1,4 @@
-//! The endpoint inside other servers, and plain sockets.
+//! Tests of endpoints inside other servers, and of agents on plain sockets.
 
 use acp_remote::client::ConnectOptions;
 use acp_remote::server::{

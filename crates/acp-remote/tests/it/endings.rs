@@ -1,4 +1,4 @@
-//! How connections end: with a reason, on both sides; and losses that are told.
+//! How connections end: both sides get a reason, and losses are reported.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -24,7 +24,7 @@ fn connect_options(version: HttpVersion) -> ConnectOptions {
         .http_version(version)
 }
 
-/// Returns the text of the reason why a connection ended.
+/// Returns the text of a close reason.
 fn close_reason_text(reason: &CloseReason) -> String {
     match reason {
         CloseReason::Transport(error) => error.to_string(),
@@ -95,7 +95,7 @@ async fn restarted_server_is_reported_as_a_loss() {
     }
 }
 
-/// A proxy to a server that can be exchanged.
+/// A proxy to a server that can be replaced with another one.
 struct SwitchingProxy {
     address: std::net::SocketAddr,
     cut: tokio::sync::watch::Sender<u32>,

@@ -1,4 +1,4 @@
-//! Clients that mean harm: what each gets. Memory is counted where it matters.
+//! Malicious clients, and how the server responds to them.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ async fn upgrade_to_websocket(server: &TestServer, more: &str) -> (u16, BufReade
     (status, reader)
 }
 
-/// Reads a close frame of the server, after frames with messages, and returns its code.
+/// Reads frames up to the server's close frame, and returns the code in it.
 async fn read_close_code(reader: &mut BufReader<TcpStream>) -> u16 {
     with_timeout(async {
         loop {

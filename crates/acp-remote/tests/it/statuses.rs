@@ -1,4 +1,4 @@
-//! Every status that the draft names, by requests as other clients send them.
+//! Every status code in the draft, for requests as other clients send them.
 
 use acp_remote::server::{ServeOptions, ServerConfig, ServerLimits};
 
@@ -133,7 +133,7 @@ async fn initialize_is_answered_at_once_and_the_rest_on_streams() {
     );
 }
 
-/// The status that is expected, the method, the headers and the body.
+/// The expected status, the method, the headers and the body.
 type StatusCase<'a> = (u16, &'a str, &'a [(&'a str, &'a str)], &'a str);
 
 #[tokio::test]

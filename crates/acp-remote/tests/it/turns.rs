@@ -21,7 +21,7 @@ pub(crate) const TRANSPORTS: [(&str, HttpVersion); 8] = [
     ("https", HttpVersion::Http1),
 ];
 
-/// Returns what the agent said in a session.
+/// Returns the text of the agent's messages in a session.
 fn agent_text(session: &acp::client::ClientSession) -> String {
     session
         .thread()

@@ -8,7 +8,7 @@ use super::rule::{Findings, MessagePosition, rules};
 use super::table::{BoundedTable, id_field};
 
 rules! {
-    SENDER = "message-of-both-sides" Should "prompt-lifecycle" "A message id belongs either to a message of the user or to a message of the agent.";
+    SENDER = "message-of-both-sides" Should "prompt-lifecycle" "A message id belongs to either a user message or an agent message, not both.";
 }
 
 /// The maximum number of messages to remember for each session.

@@ -23,8 +23,8 @@ const MAX_PENDING_REQUESTS: usize = 16 * 1024;
 /// The maximum number of request ids to remember after their response.
 const MAX_ANSWERED_REQUESTS: usize = 1024;
 
-/// The time, in microseconds since it was sent or cancelled, after which a request that is still pending at the end
-/// counts as unanswered.
+/// How long a pending request may go unanswered, in microseconds since it was sent or cancelled. If the conversation
+/// ends later than that, the request is reported.
 const MAX_WAIT_US: u64 = 30_000_000;
 
 /// A pending request, with the facts that the rules need about it.
@@ -197,7 +197,7 @@ impl RuleRequests {
         }
     }
 
-    /// Removes all requests that match a predicate. Returns them in the order in which they were sent.
+    /// Removes all requests that match a predicate. Returns them in the order they were sent.
     fn take_matching(
         &mut self,
         which: impl Fn(Direction, &RuleRequest) -> bool,
@@ -209,7 +209,7 @@ impl RuleRequests {
     }
 }
 
-/// Returns `true` for a method that waits for the user, a model or a command.
+/// Returns `true` if the method can take long because it waits for the user, a model or a command.
 fn may_take_long(method: &str) -> bool {
     matches!(
         method,

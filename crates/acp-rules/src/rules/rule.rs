@@ -15,7 +15,7 @@ pub struct Rule {
     pub name: &'static str,
     /// Whether the rule is a MUST or a SHOULD.
     pub level: RequirementLevel,
-    /// The page of the specification that has the rule, as in its URL, such as `prompt-turn`.
+    /// The page of the specification that contains the rule, as in its URL, such as `prompt-turn`.
     pub section: &'static str,
     /// The requirement, as one sentence about the agent or the client.
     pub requirement: &'static str,

@@ -29,7 +29,7 @@ const MAX_SESSIONS: usize = 1024;
 /// The maximum number of messages about unknown sessions to remember.
 const MAX_EARLY_MESSAGES: usize = 64;
 
-/// Methods whose response has the id of a new session.
+/// Methods whose response contains the id of a new session.
 const OPENING_METHODS: &[&str] = &["session/new", "session/fork"];
 
 /// A session, with the facts that the rules need about it.
@@ -103,7 +103,7 @@ impl RuleSessions {
         }
     }
 
-    /// Checks a message from the client that names a session.
+    /// Checks a message from the client that refers to a session.
     pub(super) fn check_client_request(
         &mut self,
         found: &mut Findings,
@@ -150,7 +150,7 @@ impl RuleSessions {
         }
     }
 
-    /// Checks a message from the agent that names a session.
+    /// Checks a message from the agent that refers to a session.
     pub(super) fn check_agent_request(
         &mut self,
         found: &mut Findings,
@@ -298,7 +298,7 @@ impl RuleSessions {
                 .is_some_and(|session| !session.is_open && session.pending_loads == 0)
             {
                 let text =
-                    format!("refers to {id:?}, which is not a session that the client knows");
+                    format!("refers to session {id:?}, which the client does not know");
                 found.report_earlier(&UNKNOWN, Side::Agent, early, text);
             }
         }

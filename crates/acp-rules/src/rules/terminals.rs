@@ -121,8 +121,8 @@ impl RuleTerminals {
         }
     }
 
-    /// Reports terminals that were never released although their command has exited. Ignores sessions with a running
-    /// turn, which may still need the terminals.
+    /// Reports terminals that were not released although their command has exited. Skips sessions with a running turn,
+    /// which may still need their terminals.
     pub(super) fn end(&self, found: &mut Findings, runs: impl Fn(&str) -> bool) {
         for (id, terminal) in self.0.iter() {
             let needed = terminal.session.as_deref().is_some_and(&runs);

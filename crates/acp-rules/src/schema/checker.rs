@@ -8,7 +8,7 @@ use super::fault::{SchemaFault, SchemaFaultKind};
 use super::notation::{ShapeDefinition, ShapeField, ShapeObject, ShapeType, ShapeUnion};
 use super::shapes::Schema;
 
-/// The maximum depth to check. No shape is deeper: below that, everything is of type `any`.
+/// The maximum depth to check. No shape is deeper than this: any value is allowed below it.
 const MAX_NESTING_DEPTH: usize = 64;
 
 /// The maximum number of faults to report for one message.
@@ -480,7 +480,7 @@ fn is_currency(currency: &str) -> bool {
     currency.len() == 3 && currency.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
-/// Returns the names that shapes use but that are not defined.
+/// Returns the names of shapes that are used but not defined.
 #[cfg(test)]
 pub(super) fn names_without_shape(schema: &Schema) -> Vec<&'static str> {
     fn collect_named(of: &ShapeType, names: &mut Vec<&'static str>) {

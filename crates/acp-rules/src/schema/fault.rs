@@ -31,8 +31,8 @@ pub enum SchemaFaultKind {
         /// The value in the message, as JSON.
         found: String,
     },
-    /// The specification does not have the field, and reserves all names in its types (section "Extensibility").
-    /// Extensions belong in `_meta`.
+    /// The specification does not define the field, and reserves all field names in its types (section
+    /// "Extensibility"). Extensions belong in `_meta`.
     UnknownField,
     /// The value is a relative path, but all file paths must be absolute (section "Overview").
     RelativePath {

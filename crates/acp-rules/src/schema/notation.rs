@@ -35,7 +35,7 @@ pub(super) enum ShapeDefinition {
 pub(super) struct ShapeObject {
     pub(super) fields: Vec<ShapeField>,
     pub(super) union: Option<ShapeUnion>,
-    /// The names of objects. Exactly one of them adds its fields.
+    /// The names of alternative objects. The fields of exactly one of them are added to this object.
     pub(super) one_of: Vec<&'static str>,
 }
 
@@ -52,16 +52,16 @@ pub(super) struct ShapeField {
 pub(super) struct ShapeUnion {
     pub(super) tag: &'static str,
     pub(super) variants: Vec<ShapeVariant>,
-    /// The object to use if the tag is missing. It also accepts any tag.
+    /// The object to use if the tag is missing. It also accepts any value of the tag.
     pub(super) untagged: Option<&'static str>,
-    /// The object to use if the tag is not the tag of a variant. `Some("")` if the fields are unknown.
+    /// The object to use for an unknown tag. `Some("")` if its fields are unknown.
     pub(super) fallback: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ShapeVariant {
     pub(super) value: &'static str,
-    /// The name of the object that has the fields. Empty if there are no fields.
+    /// The name of the object that contains the variant's fields. Empty if there are no fields.
     pub(super) object: &'static str,
     pub(super) unstable: bool,
 }

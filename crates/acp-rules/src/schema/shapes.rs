@@ -119,7 +119,7 @@ mod tests {
                 for name in [Some(method.params), method.result].into_iter().flatten() {
                     assert!(
                         schema.shapes.contains_key(name),
-                        "{version}: {} refers to {name}, which has no shape",
+                        "{version}: {} refers to the shape {name}, which is not defined",
                         method.name
                     );
                 }

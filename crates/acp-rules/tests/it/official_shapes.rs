@@ -1,5 +1,5 @@
-//! The shapes against the schema that the official crate makes of its types: what is valid by the one is valid by the
-//! other, and what is not is not.
+//! Compares the shapes with the schema that the official crate generates from its types. Both must accept and reject
+//! the same values.
 
 use acp_rules::schema::{Schema, SchemaFaultKind, SchemaVersion};
 use acp_wire::{v1, v2};
@@ -11,7 +11,7 @@ use schemars::schema_for;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// What the official crate says of a value, and what the shapes say.
+/// A comparison of the official schema of a type with our shape for it.
 struct ShapeComparison {
     version: SchemaVersion,
     name: &'static str,
@@ -19,8 +19,8 @@ struct ShapeComparison {
 }
 
 impl ShapeComparison {
-    /// What the shapes find. Fields that they do not know are not looked at here: the official schema allows any.
-    /// Forms of strings neither: it does not look at them.
+    /// Returns the faults that our shape reports. Skips unknown fields and string formats, which the official schema
+    /// does not check.
     fn fault_texts(&self, value: &Value) -> Vec<String> {
         let faults = Schema::for_version(self.version).check_value(self.name, value, "");
         let faults = faults.iter().filter(|fault| {
@@ -80,8 +80,8 @@ impl ShapeComparison {
     }
 }
 
-/// Parts of paths that lead to what is not part of the stable schemas, or is otherwise since the official crate is
-/// newer than the draft that the shapes are of.
+/// Parts of the paths of values that the stable schemas lack, or that the official crate defines differently because it
+/// is newer than our copy of the draft.
 const UNSTABLE_SHAPES: &[&str] = &[
     "/usage",
     "/name",
@@ -106,7 +106,7 @@ const UNSTABLE_SHAPES: &[&str] = &[
     "/requestedSchema/type",
 ];
 
-/// Another value in the place of one that is chosen by `choice`, or nothing there. Gives where.
+/// Removes or replaces one value inside `value`, selected by `choice`. Returns the path of the value.
 fn change_value(value: &mut Value, choice: u64, with: &Value) -> String {
     let mut places = Vec::new();
     collect_paths(value, String::new(), &mut places);

@@ -60,8 +60,8 @@ pub struct TraceEntry {
     pub session: Option<String>,
     /// The time between the request and this response, in microseconds.
     pub duration_us: Option<u64>,
-    /// A summary of the content. It may have several lines and is not sanitized: it may contain terminal control
-    /// sequences.
+    /// A summary of the content. It may have several lines, and may contain terminal control sequences because it is
+    /// not sanitized.
     pub summary: String,
     /// Whether the entry is or contains an error.
     pub is_error: bool,

@@ -1,9 +1,9 @@
-//! Writes messages into the page in blocks of lines, each of which is JSON.
+//! Writes messages into the page in blocks of lines, where each line is JSON.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// The size from which a new block is started, in bytes. Browsers support strings that are a hundred times larger. The
+/// The size at which a new block is started, in bytes. Browsers support strings that are a hundred times larger. The
 /// script parses only the blocks that are viewed.
 const MAX_BLOCK_BYTES: usize = 4 * 1024 * 1024;
 

@@ -1,4 +1,4 @@
-//! The index of the page: what the script needs to know about each record before it parses the message.
+//! The index of the page, with the data about each record that the script needs before it parses the message.
 //!
 //! The index is stored in columns, which halves its size and lets a browser read it several times as fast.
 

@@ -43,7 +43,7 @@ const SCRIPT: &str = concat!(
     "})();\n",
 );
 
-/// A finding to show in the page, about a message or about one that is missing after it.
+/// A finding to show in the page. It is about a message, or about one that is missing after it.
 #[derive(Debug, Clone, Serialize)]
 pub struct PageFinding {
     /// The line number in the trace that the finding is about.
@@ -208,7 +208,7 @@ fn write_data(out: &mut impl Write, id: &str, data: &impl Serialize) -> io::Resu
     out.write_all(b"</script>")
 }
 
-/// Returns the hash by which a content security policy allows a script or a style.
+/// Returns the hash that a content security policy uses to allow a script or a style.
 fn csp_hash(text: &str) -> String {
     let digest = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(text.as_bytes()));
     format!("'sha256-{digest}'")

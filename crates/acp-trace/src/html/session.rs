@@ -44,11 +44,11 @@ fn render_session(session: &TracedSession, thread: &Thread) -> Markup {
         p.soft {
             code { (text::sanitize_line(session.id.as_str())) }
             @if let Some(usage) = thread.usage() {
-                " · " (usage.used) " of " (usage.size) " tokens of context"
+                " · " (usage.used) " of " (usage.size) " context tokens"
             }
         }
         @if first > 0 {
-            p.left-out { "The first " (first) " messages and tool calls are omitted here; see Messages." }
+            p.left-out { "The first " (first) " messages and tool calls are omitted here; see the Messages tab." }
         }
         @for (number, item) in (first..).zip(thread.items().iter().skip(skipped)) {
             @while let Some(end) = ends.next_if(|end| end.items <= number) { (render_turn_end(end)) }
@@ -325,7 +325,7 @@ fn render_patch(patch: &str) -> Markup {
 fn render_plan(plan: &ThreadPlan) -> Markup {
     html! {
         div.item.plan {
-            p { span.who { "Plan" } span.soft { "as of the end" } }
+            p { span.who { "Plan" } span.soft { "at the end of the trace" } }
             @match &plan.content {
                 PlanContent::Entries(entries) => ul {
                     @for entry in entries {

@@ -138,7 +138,8 @@ impl TracedSessions {
 }
 
 impl TracedSession {
-    /// Records the effects of an update: where new items start, and what the thread does not keep.
+    /// Records the effects of an update: the positions of new items, and facts that the thread does not keep, such as
+    /// turn ends.
     fn record_event(
         &mut self,
         thread: ThreadHandle,

@@ -228,7 +228,7 @@ fn session_is_rendered_as_the_user_saw_it() {
     assert_eq!(told.matches("printed").count(), 1);
     assert!(
         told.contains("data-row=\"2\""),
-        "the message begins there: {told}"
+        "the message begins at row 2: {told}"
     );
 }
 

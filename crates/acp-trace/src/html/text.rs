@@ -4,7 +4,7 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Makes a text with several lines safe to show.
+/// Makes a multi-line text safe to show.
 pub(super) fn sanitize_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -50,7 +50,7 @@ fn skip_escape(chars: &mut Peekable<Chars<'_>>) {
     }
 }
 
-/// Makes a text of one line safe to show.
+/// Makes a single-line text safe to show.
 pub(super) fn sanitize_line(line: &str) -> String {
     let line = sanitize_text(line);
     if line.contains(['\n', '\t']) {

@@ -26,7 +26,7 @@ struct SecretArguments {
     has_subcommand: bool,
     /// The part of the next argument that is secret, if the previous argument was a flag.
     next_part: Option<SecretPart>,
-    /// Whether this is certainly a command, so that variable assignments count whatever the case of their names.
+    /// Whether this is known to be a command. If so, variable assignments count regardless of the case of their names.
     is_command: bool,
 }
 
@@ -169,8 +169,8 @@ pub(super) fn redact_arguments(program: Option<&str>, args: &[&str]) -> Vec<(usi
     secrets.filter_map(|(at, arg)| Some((at, arg?))).collect()
 }
 
-/// Redacts text that may contain command lines. `is_command` means that the whole text is one. Returns `None` if there
-/// are no secrets.
+/// Redacts text that may contain command lines. `is_command` means that the whole text is a command line. Returns
+/// `None` if there are no secrets.
 pub(super) fn redact_text(text: &str, is_command: bool) -> Option<String> {
     let mut found = Vec::new();
     collect_secrets(text, 0, is_command, 0, &mut found);

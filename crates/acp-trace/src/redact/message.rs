@@ -1,5 +1,5 @@
 //! Redacts secrets in messages. A scanner finds strings and numbers, and the names of their fields. Everything else
-//! must stay the same to the byte, so messages are not parsed into trees.
+//! must stay identical to the byte, so messages are not parsed into trees.
 //!
 //! The scanner must not fail on input that is not JSON, because truncated messages are redacted too.
 
@@ -59,7 +59,7 @@ const MAX_ARGUMENTS: usize = 4096;
 /// The rule for which strings and numbers to replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum RedactionMode {
-    /// Replace only those that look like a secret.
+    /// Replace only values that look like secrets.
     Keep,
     /// Replace all strings.
     Strings,

@@ -1,9 +1,9 @@
 //! Names that hint at secrets.
 
-/// What the name of a field or variable says about its value.
+/// The kind of value that the name of a field or variable suggests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameKind {
-    /// Nothing. The value may be anything.
+    /// The name suggests nothing about the value.
     Plain,
     /// The value is a secret.
     Secret,
@@ -39,7 +39,7 @@ const COMPOUND_WORDS: &[&str] = &[
     "accountkey",
 ];
 
-/// Returns what the name of a field or variable says about its value.
+/// Returns the kind of value that the name of a field or variable suggests.
 pub(super) fn name_kind(name: &str) -> NameKind {
     let lower = name.to_ascii_lowercase();
     match lower.as_str() {

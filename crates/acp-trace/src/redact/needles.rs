@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, packed};
 
-/// Text that occurs in secrets or hints at them, in any case. It may occur elsewhere too; a match only leads to a
-/// closer search. Longer hints that contain one of these need no entry.
+/// Text that occurs in secrets or hints at them, in uppercase or lowercase. A match only leads to a closer search,
+/// because the text may also occur elsewhere. Longer hints that contain one of these need no entry.
 const NEEDLES: &[&str] = &[
     // Names: see `names.rs`.
     "\"env\"",
@@ -176,8 +176,8 @@ impl GatheredLines {
         self.parts.push(part);
     }
 
-    /// Calls `each` for each line, in order, with `true` if it has a match. Then forgets the lines, except for what the
-    /// next one needs.
+    /// Calls `each` for each line, in order, with `true` if it has a match. Then removes the lines, and keeps only the
+    /// data that the next line needs.
     pub(super) fn search(&mut self, needles: &NeedleSearch, mut each: impl FnMut(bool)) {
         let scan = NeedleScan {
             needles,
@@ -240,7 +240,7 @@ mod tests {
     }
 
     proptest! {
-        /// Generates lines that start alike and contain words, some of which are needles, and some of which are
+        /// Generates lines that start the same way and contain words. Some of the words are needles, and some are
         /// truncated.
         #[test]
         fn common_prefix_of_lines_is_searched_once(

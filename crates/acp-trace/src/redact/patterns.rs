@@ -25,7 +25,7 @@ const KEY_PATTERNS: &[&str] = &[
     r#"(?i)(--?[\w-]*(?:api-?key|token|passw(?:or)?d|secret|passphrase)[= ]\s*)(?:"[^"]*"|'[^']*'|[^\s"']+)"#,
 ];
 
-/// Assignments in messages, where most text is about something else.
+/// Patterns for assignments in messages, where most text has nothing to do with secrets.
 const MESSAGE_PATTERNS: &[&str] = &[
     r#"(?-u:\b)((?:[A-Z][A-Z0-9_]*KEY|[A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)|(?:[A-Z0-9_]*_)?PASS)\s?=\s?)(?:"[^"]*"|'[^']*'|[^\s"'`=;&|]+)"#,
     r#"(?i)("[\w .-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|cookie|credential|private[_-]?key|access[_-]?key)[\w .-]*"\s*:\s*")(?:[^"\\]|\\.)+"#,
@@ -33,13 +33,13 @@ const MESSAGE_PATTERNS: &[&str] = &[
     r#"(?i)(\\+"[\w .-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|cookie|credential|private[_-]?key|access[_-]?key)[\w .-]*\\+"\s*:\s*\\+")[^"\\]+"#,
 ];
 
-/// Assignments in the output of programs, outside messages.
+/// Patterns for assignments in the output of programs, outside messages.
 const OUTPUT_PATTERNS: &[&str] = &[
     r#"(?i)([\w.-]*(?:api[_ -]?key|token|secret|passw(?:or)?d|passwd|passphrase|credentials?|private[_-]?key|access[_-]?key)\\*["']?\s*[:=]\s*\\*["']?)[^\s"',;&\\]+"#,
 ];
 
-/// The compiled patterns. The first group of each matches text before the secret, which is kept; the second group, if
-/// any, text after it.
+/// The compiled patterns. In each, the first group matches text before the secret, and the second group, if any,
+/// matches text after it. Both are kept.
 ///
 /// The patterns are compiled on first use, which takes some milliseconds. Many traces need none of them.
 #[derive(Debug, Default)]

@@ -20,7 +20,7 @@ pub(super) enum SecretPart {
 }
 use SecretPart::{After, All, Cookie, Form, Header};
 
-/// The form in which a flag has its value.
+/// The form in which a flag's value is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FlagForm {
     /// The value is the next argument, or comes after `=`.
@@ -207,7 +207,7 @@ pub(super) fn name_pattern() -> &'static Regex {
         let names = PROGRAMS.iter().flat_map(|program| program.names);
         let names: Vec<&str> = names.copied().collect();
         // The names consist of letters and hyphens, so this is a valid pattern. A test compiles it.
-        #[allow(clippy::expect_used, reason = "the names are constants")]
+        #[allow(clippy::expect_used, reason = "the pattern is built from constants")]
         Regex::new(&format!(r"(?-u:\b)(?:{})(?-u:\b)", names.join("|")))
             .expect("the names form a valid pattern")
     });

@@ -7,7 +7,7 @@ const MAX_QUOTE_BYTES: usize = 64 * 1024;
 
 /// A token of a command line.
 pub(super) enum ShellToken {
-    /// A word and its position. A word that is quoted as a whole has no quotes.
+    /// A word and its position. If the whole word is quoted, the position excludes the quotes.
     Word {
         place: Range<usize>,
         quoted: Vec<Range<usize>>,

@@ -89,8 +89,8 @@ impl LiveIds {
     }
 }
 
-/// Compares a recorded message with a live one, and returns the differences. Ids may differ; the live ids are added to
-/// `ids`. Redacted and ignored values are not compared.
+/// Compares a recorded message with a live one, and returns the differences. Ids may differ, and the live ids are added
+/// to `ids`. Redacted and ignored values are not compared.
 pub(super) fn compare(
     recorded: &Value,
     live: &Value,

@@ -36,8 +36,8 @@ impl LiveSide {
         self.incoming.recv().await
     }
 
-    /// Writes bytes to the live side, and returns the messages that arrived meanwhile. If the live side has stopped
-    /// reading, the rest of the bytes is dropped.
+    /// Writes bytes to the live side, and returns the messages that arrived in the meantime. If the live side has
+    /// stopped reading, the remaining bytes are dropped.
     pub(super) async fn send(&mut self, bytes: &[u8]) -> io::Result<Vec<Value>> {
         let mut meanwhile = Vec::new();
         let Some(writer) = &mut self.writer else {
@@ -70,7 +70,7 @@ impl LiveSide {
 }
 
 /// Reads messages and sends them to the channel. A line that is not JSON, or is too long, becomes a JSON string that
-/// says so.
+/// describes the problem.
 async fn read_messages(reader: impl AsyncRead + Unpin, messages: mpsc::Sender<io::Result<Value>>) {
     let mut reader = BufReader::with_capacity(64 * 1024, reader);
     loop {

@@ -32,7 +32,7 @@ const MAX_UNMATCHED_MESSAGES: usize = 16 * 1024;
 /// The maximum number of differences to report in detail. Further differences are only counted.
 const MAX_DIFFERENCES: usize = 1000;
 
-/// The settings with which a trace is replayed.
+/// The settings for replaying a trace.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ReplaySettings {
@@ -441,7 +441,7 @@ impl ReplayPlayer<'_> {
         }
     }
 
-    /// Closes the output of the played side, and reads what the live side still sends.
+    /// Closes the output of the played side, and reads the remaining messages of the live side.
     async fn finish(&mut self) -> io::Result<()> {
         if self.settings.side == Side::Client {
             self.live.close();

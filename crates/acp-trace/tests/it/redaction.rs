@@ -6,10 +6,10 @@ use acp_trace::Redactor;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// The secret that must not be recorded. No needle occurs in it and reveals it.
+/// The secret that must not be recorded. It contains no needle that would reveal it.
 const PLANTED_SECRET: &str = "hush7Qz0hush";
 
-/// Returns the redactor that all messages share, as all messages of a trace do.
+/// Returns the redactor. All tested messages share it, as all messages of a trace do.
 fn lock_redactor() -> MutexGuard<'static, Redactor> {
     static REDACTOR: LazyLock<Mutex<Redactor>> = LazyLock::new(|| Mutex::new(Redactor::new()));
     REDACTOR.lock().unwrap_or_else(PoisonError::into_inner)
@@ -188,7 +188,7 @@ fn plant_secret(value: &mut Value, member: &(String, Value), n: &mut usize) {
     }
 }
 
-/// Returns the message with every character escaped that can be escaped.
+/// Escapes every character of the message that can be escaped.
 fn escape_json(json: &str) -> String {
     let mut written = String::new();
     let mut in_string = false;

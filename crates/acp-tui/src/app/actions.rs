@@ -14,7 +14,7 @@ use crate::keys::KeyAction;
 use crate::setup::SessionSource;
 
 impl KeyAction {
-    /// Returns whether the action's key works even while a question is open.
+    /// Returns `true` if the action's key works even while a question is open.
     pub(super) fn is_always(self) -> bool {
         use KeyAction::{
             AgentOutput, Agents, Help, NewTab, NextTab, Palette, PreviousTab, Quit, Redraw,
@@ -239,7 +239,7 @@ impl App {
             .unwrap_or_default()
     }
 
-    /// Sets the next mode in the list. After the last mode comes the first.
+    /// Sets the next mode in the list. Wraps around after the last one.
     fn set_next_mode(&mut self) -> Vec<ChatEffect> {
         let options = self.config_options();
         let mode = options

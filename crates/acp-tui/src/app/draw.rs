@@ -489,7 +489,7 @@ fn format_tokens(n: u64) -> String {
     }
 }
 
-/// Returns what the status line says about queued prompts.
+/// Returns the text of the status line about queued prompts.
 fn queue_spans(queued: usize, theme: &Theme) -> Vec<Span<'static>> {
     let wait = match queued {
         0 => return Vec::new(),

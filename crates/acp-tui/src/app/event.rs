@@ -15,7 +15,7 @@ use crate::images::DecodeResult;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct AgentKey(pub(crate) usize);
 
-/// The number of a start of an agent. Events from an earlier start are ignored.
+/// A number that identifies one start of an agent. Events from earlier starts are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct AgentStart(pub(crate) u64);
 
@@ -105,7 +105,7 @@ pub(crate) enum ChatEvent {
         question: u64,
         result: Result<(), String>,
     },
-    /// The user's own editor exited and left this text.
+    /// The user's own editor exited, with this text as the result.
     ExternallyEdited { tab: TabKey, text: String },
     /// The image on the clipboard was written to a file, or reading it failed.
     ImagePasted {

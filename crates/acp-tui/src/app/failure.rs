@@ -138,7 +138,7 @@ impl App {
         if methods == Some(0) {
             panel.push_text(format!("{name} says: {what}"), theme.warn);
             panel.lines.extend(self.hint_lines(hint, panel.width));
-            let elsewhere = "The agent offers no way to log in from here. If it requires a login, use its own program.";
+            let elsewhere = "The agent offers no way to log in from here. If it requires a login, log in with its own program.";
             panel.push_text(elsewhere.to_owned(), theme.dim);
             panel.push_text(format!("{again}: try again"), theme.accent);
         } else {
@@ -183,7 +183,7 @@ impl App {
         panel.lines.extend(self.hint_lines(hint, panel.width));
     }
 
-    /// Describes the keys with which the user can try again.
+    /// Describes the keys for trying again.
     fn retry_text(&self, tab: &Tab, agent: &ChatAgent, failure: &AgentFailure) -> String {
         let again = self.key_label(tab, "r", KeyAction::Restart);
         let lost = matches!(failure, AgentFailure::SessionNotFound(_));

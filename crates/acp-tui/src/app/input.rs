@@ -209,7 +209,7 @@ impl App {
         }
     }
 
-    /// Returns whether Tab moves the focus to the conversation. It does so unless it completes something.
+    /// Returns whether Tab is free to move the focus to the conversation, because it has nothing to complete.
     fn is_tab_key_free(&self) -> bool {
         let tab = self.tabs.get(self.active);
         tab.is_none_or(|tab| !tab.editor.has_popup())

@@ -24,7 +24,7 @@ use crate::setup::SessionSource;
 use crate::theme::Theme;
 
 /// A window over the conversation that handles keys before the chat does.
-#[allow(clippy::large_enum_variant, reason = "there is at most one")]
+#[allow(clippy::large_enum_variant, reason = "at most one overlay is open at a time")]
 pub(super) enum ChatOverlay {
     Pager(Pager),
     Palette(Picker<KeyAction>),

@@ -42,7 +42,7 @@ impl From<&str> for PromptDraft {
 }
 
 impl PromptDraft {
-    /// Returns the text, with pasted text in full. A mentioned file is `@` and its name.
+    /// Returns the text, with pasted text in full. A mentioned file appears as `@` and its name.
     pub(crate) fn text(&self) -> String {
         self.marked_text.to_full_text()
     }

@@ -65,7 +65,7 @@ impl MarkedText {
         self.text.len()
     }
 
-    /// Returns the mark that contains a position or has it at one of its ends.
+    /// Returns the mark that contains a position or touches it with one of its ends.
     pub(crate) fn mark_at(&self, at: usize) -> Option<&TextMark> {
         let mut marks = self.marks.iter();
         marks.find(|mark| mark.range.start <= at && at <= mark.range.end)

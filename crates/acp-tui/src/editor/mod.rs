@@ -49,7 +49,7 @@ pub(crate) enum EditorOutcome {
     Changed,
     /// The prompt should be [taken](PromptEditor::take) and sent.
     Submit,
-    /// The editor did nothing, or something other than requested. The message tells the user why.
+    /// The editor did nothing, or not what was requested. The message tells the user why.
     Note(String),
 }
 

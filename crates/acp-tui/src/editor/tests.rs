@@ -296,7 +296,7 @@ fn collapsed_paste_expands_unless_too_large() {
 
     let huge = "x".repeat(paste::MAX_PASTE_BYTES + 1);
     let EditorOutcome::Note(why) = w.editor.paste(&huge) else {
-        panic!("it is pasted");
+        panic!("text over the limit was pasted");
     };
     assert!(why.contains("1 MiB"), "{why}");
     assert!(w.editor.is_empty());

@@ -102,7 +102,7 @@ impl TextBuffer {
         self.change(0..self.marked_text.len(), with);
     }
 
-    /// Replaces a range as one undo step and moves the cursor behind the inserted text.
+    /// Replaces a range as one undo step and moves the cursor to the end of the inserted text.
     pub(crate) fn change(&mut self, range: Range<usize>, inserted: MarkedText) {
         let range = self.marked_text.extend_to_marks(range);
         if range.is_empty() && inserted.text.is_empty() {

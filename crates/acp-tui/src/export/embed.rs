@@ -91,7 +91,7 @@ fn apply_replacements(text: &mut String, mut edits: Vec<Replacement>) {
     }
 }
 
-/// Lowers a heading that has one of the document's own levels.
+/// Demotes a heading whose level the document uses for its own headings.
 fn demote_heading(text: &str, range: Range<usize>, level: HeadingLevel) -> Option<Replacement> {
     if level > HeadingLevel::H3 {
         return None;

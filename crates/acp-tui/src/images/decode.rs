@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn decoder_panic_is_a_broken_image() {
-        let why = catch_panic::<()>(|| panic!("of a decoder")).unwrap_err();
+        let why = catch_panic::<()>(|| panic!("the decoder panicked")).unwrap_err();
         assert_eq!(why, "corrupt image");
         assert!(!is_guarded());
     }

@@ -53,7 +53,7 @@ impl PixelSize {
     }
 }
 
-/// The protocol with which images are displayed.
+/// The protocol for displaying images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ImageProtocol {
     /// The graphics protocol of kitty.

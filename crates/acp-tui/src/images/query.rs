@@ -72,7 +72,7 @@ pub(crate) fn read_replies() -> (TerminalReply, Vec<Event>) {
     heard.finish()
 }
 
-/// Returns no reply: on systems that read the terminal in another way, the terminal is not queried.
+/// Returns an empty reply. On systems that read the terminal in a different way, the terminal is not queried.
 #[cfg(not(unix))]
 pub(crate) fn read_replies() -> (TerminalReply, Vec<Event>) {
     QueryInput::default().finish()

@@ -139,8 +139,8 @@ pub(crate) fn wrap_spans(
     rows
 }
 
-/// Returns the start of a row's last word, if moving that word to the next row is possible: it is not the only word,
-/// and it fits into the next row's `room` together with what follows.
+/// Returns the start of a row's last word if the word can be moved to the next row. It must not be the only word, and
+/// must fit into the next row's `room` together with the text that follows it.
 fn last_word_start(row: &[(&str, Style, usize)], room: usize, follows: usize) -> Option<usize> {
     let first = row.iter().position(|(text, ..)| *text != " ")?;
     let space = row.iter().rposition(|(text, ..)| *text == " ")?;

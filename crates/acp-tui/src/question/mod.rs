@@ -69,7 +69,7 @@ pub(crate) struct QuestionView {
     was_read: bool,
     /// Whether some of the body cannot be shown.
     partial: bool,
-    /// Whether the user chose an answer that allows something before the end of the body was visible.
+    /// Whether the user chose an answer that allows something before having seen the end of the body.
     was_unread: bool,
     /// Whether to scroll to the focused element when next drawn.
     scrolls_to_focus: bool,
@@ -159,8 +159,8 @@ impl QuestionView {
         self.revision += 1;
     }
 
-    /// Returns whether a key at the time `now` was meant for something else. If it was, the keys that follow it without
-    /// a pause were too.
+    /// Returns whether a key at the time `now` was meant for something else. If so, the keys that follow it without a
+    /// pause are treated the same way.
     fn check_early(&mut self, now: Instant) -> bool {
         let early = now.saturating_duration_since(self.unsettled_at) < SETTLE_TIME;
         if early {

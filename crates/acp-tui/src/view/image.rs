@@ -15,7 +15,8 @@ use crate::text::image::{describe_block, image_dimensions};
 use crate::text::wrap::wrap_line;
 
 /// The number of bytes that are hashed at each end of an image's data. Data of up to twice this length is hashed
-/// completely. In all formats, a part near one of the ends depends on everything in between.
+/// completely. For longer data this is enough, because in every image format a part near one of the ends depends on
+/// everything in between.
 const MAX_HASHED_BYTES: usize = 64 * 1024;
 
 /// The place that is reserved for an image among the lines of an item.
@@ -31,7 +32,7 @@ pub(super) struct ImagePlacement {
 }
 
 impl ImagePlacement {
-    /// Returns the image's row on a line, or `None` if the image does not extend to that line.
+    /// Returns the image's row on a line, or `None` if the image does not cover that line.
     pub(super) fn row(&self, line: usize) -> Option<u16> {
         let row = u16::try_from(line.checked_sub(self.line)?).ok()?;
         (row < self.key.rows).then_some(row)

@@ -31,7 +31,7 @@ pub(super) struct ItemRequest<'a> {
     pub(super) detail: DetailOptions,
     /// The number of the current drawing.
     pub(super) drawing: u64,
-    /// The time at which this drawing stops laying out.
+    /// The deadline for layout in this drawing.
     pub(super) deadline: Instant,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct ItemRequest<'a> {
 pub(super) struct ItemLayout {
     /// The values that the layout depends on, as of its last update.
     key: Option<ItemLayoutKey>,
-    /// The drawing that last updated the layout, because one update per drawing is enough.
+    /// The number of the drawing that last updated the layout. One update per drawing is enough.
     drawing: u64,
     /// Whether the item is expanded.
     pub(super) is_open: bool,
@@ -248,7 +248,7 @@ impl ItemLayout {
         }
     }
 
-    /// Returns the image that extends to line `n`, and which of its rows that is.
+    /// Returns the image that covers line `n`, and the row of the image on that line.
     pub(super) fn image(&self, n: usize) -> Option<(ImagePlacement, u16)> {
         match &self.body {
             ItemBody::Message(message) => message.image(n),

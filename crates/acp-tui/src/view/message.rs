@@ -153,7 +153,7 @@ impl MessageLayout {
         piece.line(n)
     }
 
-    /// Returns the image that extends to line `n`, and which of its rows that is.
+    /// Returns the image that covers line `n`, and the row of the image on that line.
     pub(super) fn image(&self, n: usize) -> Option<(ImagePlacement, u16)> {
         if self.summary.is_some() {
             return None;

@@ -28,7 +28,7 @@ use item::ItemLayout;
 /// The maximum number of laid-out lines cached for invisible items.
 const MAX_CACHED_LINES: usize = 20_000;
 
-/// How long one drawing spends on laying out. The rest is laid out in later drawings.
+/// The time limit for layout in one drawing. The rest is laid out in later drawings.
 const FRAME_BUDGET: Duration = Duration::from_millis(4);
 
 /// The maximum number of scroll commands that wait for a layout.
@@ -252,7 +252,7 @@ struct ViewRenderer<'a> {
     end: usize,
     width: u16,
     look: &'a DrawContext<'a>,
-    /// The time at which this drawing stops laying out.
+    /// The deadline for layout in this drawing.
     deadline: Instant,
 }
 

@@ -40,7 +40,7 @@ const MAX_FAILURE_LINES: usize = 6;
 const MAX_RAW_LINES: usize = 200;
 
 /// The maximum number of times a change is laid out again because of new highlighting. If a change has more texts than
-/// the cache holds, some are missing each time.
+/// fit into the cache, some are missing each time.
 const MAX_RELAYOUTS: usize = 16;
 
 /// The maximum length of a raw value that is pretty-printed, in bytes.
@@ -213,7 +213,7 @@ impl ToolCallLayout {
         }
     }
 
-    /// Returns the image that extends to line `n`, and which of its rows that is.
+    /// Returns the image that covers line `n`, and the row of the image on that line.
     pub(super) fn image(&self, n: usize) -> Option<(ImagePlacement, u16)> {
         let n = n.checked_sub(self.head.len())?;
         let mut images = self.images.iter();
@@ -229,7 +229,7 @@ struct ToolCallBody<'a> {
     open: bool,
     look: &'a DrawContext<'a>,
     deadline: Instant,
-    /// The texts that the card shows so far, without the differences that users do not see.
+    /// The texts that the card shows so far, normalized to ignore differences that users do not see.
     shown_texts: Vec<String>,
 }
 

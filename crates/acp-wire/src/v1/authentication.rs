@@ -105,7 +105,7 @@ record! {
 }
 
 record! {
-    /// The methods about authentication that an agent supports, besides `authenticate`.
+    /// The methods related to authentication that an agent supports, besides `authenticate`.
     pub struct AgentAuthCapabilities {
         /// Support for `logout`.
         optional logout: LogoutCapabilities,

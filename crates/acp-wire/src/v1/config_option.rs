@@ -10,7 +10,7 @@ use crate::{Meta, RawObject};
 string_id! {
     /// The id of a config option, unique in its session.
     pub struct SessionConfigId;
-    /// The id of one of the values to choose from in a config option.
+    /// The id of a value that a select option can have.
     pub struct SessionConfigValueId;
     /// The id of a group of values in a config option.
     pub struct SessionConfigGroupId;
@@ -21,7 +21,7 @@ string_id! {
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub struct SessionConfigOption {
-    /// The id with which to set the option.
+    /// The id used to set the option.
     pub id: SessionConfigId,
     /// The name to show to the user.
     pub name: String,
@@ -186,7 +186,7 @@ impl<'de> Deserialize<'de> for SessionConfigSelectOptions {
 record! {
     /// A possible value of a select option.
     pub struct SessionConfigSelectOption {
-        /// The id with which to select the value.
+        /// The id used to select the value.
         required value: SessionConfigValueId,
         /// The name to show to the user.
         required name: String,
@@ -212,7 +212,7 @@ open_enum! {
     /// The category of a config option, a hint about where to show it. Agents can define further categories that start
     /// with `_`.
     pub enum SessionConfigOptionCategory {
-        /// What the agent may do without asking: the session's mode.
+        /// The session's mode: what the agent may do without asking.
         Mode = "mode",
         /// The language model that the session uses.
         Model = "model",
@@ -226,9 +226,9 @@ open_enum! {
 /// The names of the two fields whose names depend on the protocol version.
 #[derive(Clone, Copy)]
 pub(crate) struct ConfigFieldNames {
-    /// The name of the field that has an option's id.
+    /// The name of the field that contains an option's id.
     pub(crate) option: &'static str,
-    /// The name of the field that has a group's id.
+    /// The name of the field that contains a group's id.
     pub(crate) group: &'static str,
 }
 

@@ -75,9 +75,9 @@ pub enum ElicitationMode {
         /// The form's fields, as a JSON Schema.
         requested_schema: ElicitationSchema,
     },
-    /// On a web page (`url`). The user must see the whole URL before it is opened.
+    /// The user provides the input on a web page (`url`). The user must see the whole URL before it is opened.
     Url {
-        /// The id with which `elicitation/complete` refers to the elicitation.
+        /// The id that `elicitation/complete` uses to refer to the elicitation.
         elicitation_id: ElicitationId,
         /// The URL of the page.
         url: String,
@@ -234,7 +234,7 @@ open_enum! {
 tagged! {
     /// A field of a form.
     pub enum ElicitationPropertySchema by "type" {
-        /// A text field, or a choice of one string.
+        /// A text field, or a field for choosing one string.
         String(StringPropertySchema) = "string",
         /// A field for a number.
         Number(NumberPropertySchema) = "number",
@@ -242,13 +242,13 @@ tagged! {
         Integer(IntegerPropertySchema) = "integer",
         /// A yes-or-no field.
         Boolean(BooleanPropertySchema) = "boolean",
-        /// A choice of several strings.
+        /// A field for choosing several strings.
         Array(MultiSelectPropertySchema) = "array",
     }
 }
 
 record! {
-    /// The schema of a text field, or of a choice of one string.
+    /// The schema of a text field, or of a field for choosing one string.
     pub struct StringPropertySchema {
         /// The title to show to the user.
         optional title: String,
@@ -349,7 +349,7 @@ record! {
 }
 
 record! {
-    /// The schema of a choice of several strings.
+    /// The schema of a field for choosing several strings.
     pub struct MultiSelectPropertySchema {
         /// The strings to choose from.
         required items: MultiSelectItems,

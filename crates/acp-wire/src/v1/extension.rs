@@ -1,8 +1,8 @@
-//! Methods of extensions. See the specification's page "Extensibility", "Extension Methods".
+//! Extension methods. See the specification's page "Extensibility", "Extension Methods".
 
 use serde_json::value::RawValue;
 
-/// A request or notification of an extension, whose method starts with `_`.
+/// A request or notification that is not in the specification. Its method starts with `_`.
 #[derive(Debug, Clone, serde::Serialize)]
 #[serde(transparent)]
 pub struct Extension {

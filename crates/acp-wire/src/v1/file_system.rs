@@ -46,6 +46,6 @@ record! {
 }
 
 record! {
-    /// The response to `fs/write_text_file`: the file was written.
+    /// The response to `fs/write_text_file`, which confirms the write.
     pub struct WriteTextFileResponse {}
 }

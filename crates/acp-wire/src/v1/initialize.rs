@@ -42,7 +42,7 @@ record! {
     pub struct InitializeRequest {
         /// The latest version that the client supports.
         required protocol_version: ProtocolVersion,
-        /// What the client supports.
+        /// The client's capabilities.
         defaulted client_capabilities: ClientCapabilities,
         /// The client's name and version.
         optional client_info: Implementation,
@@ -54,7 +54,7 @@ record! {
     pub struct InitializeResponse {
         /// The version that the connection uses from now on.
         required protocol_version: ProtocolVersion,
-        /// What the agent supports.
+        /// The agent's capabilities.
         defaulted agent_capabilities: AgentCapabilities,
         /// The auth methods that the agent offers.
         written_list auth_methods: AuthMethod,
@@ -144,20 +144,20 @@ record! {
         defaulted load_session: bool,
         /// The content that the agent accepts in prompts, besides text and resource links.
         defaulted prompt_capabilities: PromptCapabilities,
-        /// The MCP transports that the agent supports, besides stdio. Also read from `mcp`, as one page of the
-        /// specification calls this field.
+        /// The MCP transports that the agent supports, besides stdio. Also read from `mcp`, the name of this field on
+        /// one page of the specification.
         defaulted mcp_capabilities: McpCapabilities,
         /// The optional `session/*` methods and parameters that the agent supports.
         defaulted session_capabilities: SessionCapabilities,
-        /// Support for methods about authentication, besides `authenticate`.
+        /// Support for authentication requests other than `authenticate`.
         defaulted auth: AgentAuthCapabilities,
         /// Support for `providers/list`, `providers/set` and `providers/disable`. Unstable.
         optional providers: ProvidersCapabilities,
     }
 }
 
-/// The fields as they are read. A serde alias would reject capabilities that have both names, and an agent may send
-/// both to be compatible with every client.
+/// The fields as deserialized, under either name. A serde alias would reject an object with both names, which an agent
+/// may send to be compatible with every client.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RawAgentCapabilities {

@@ -58,7 +58,7 @@ record! {
     pub struct McpServerHttp {
         /// The name to show to the user.
         required name: String,
-        /// The URL at which to reach the server.
+        /// The URL of the server.
         required url: String,
         /// The headers to send with every request.
         required_list headers: HttpHeader,
@@ -70,7 +70,7 @@ record! {
     pub struct McpServerSse {
         /// The name to show to the user.
         required name: String,
-        /// The URL at which to reach the server.
+        /// The URL of the server.
         required url: String,
         /// The headers to send with every request.
         required_list headers: HttpHeader,

@@ -23,7 +23,7 @@ record! {
 record! {
     /// A mode to choose from: what the agent may do without asking.
     pub struct SessionMode {
-        /// The id with which to switch to the mode.
+        /// The id used to switch to the mode.
         required id: SessionModeId,
         /// The name to show to the user.
         required name: String,
@@ -35,19 +35,19 @@ record! {
 record! {
     /// The `session/set_mode` request: switches a session to another mode.
     pub struct SetSessionModeRequest {
-        /// The session whose mode to switch.
+        /// The session whose mode is switched.
         required session_id: SessionId,
         /// The mode to switch to, one of the available modes.
         required mode_id: SessionModeId,
     }
 }
 
-/// The response to `session/set_mode`: the mode was switched.
+/// The response to `session/set_mode`, sent once the mode is switched.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub struct SetSessionModeResponse {
-    /// Custom data (`_meta`). Also read from `meta`, as one page of the specification calls this field.
+    /// Custom data (`_meta`). Also read from `meta`, the name of this field on one page of the specification.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::meta))]
     pub meta: Option<Meta>,
@@ -73,14 +73,14 @@ impl<'de> Deserialize<'de> for SetSessionModeResponse {
 record! {
     /// An update that reports the session's current mode.
     pub struct CurrentModeUpdate from RawCurrentModeUpdate {
-        /// The mode that the session is in now. Also read from `modeId`, as one page of the specification calls this
-        /// field.
+        /// The mode that the session is in now. Also read from `modeId`, the name of this field on one page of the
+        /// specification.
         required current_mode_id: SessionModeId,
     }
 }
 
-/// The fields as they are read. A serde alias would reject an update that has both names, and an agent may send both to
-/// be compatible with every client.
+/// The fields as deserialized, under either name. A serde alias would reject an update with both names, which an agent
+/// may send to be compatible with every client.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RawCurrentModeUpdate {

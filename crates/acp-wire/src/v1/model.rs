@@ -1,10 +1,10 @@
-//! Model selection before there were config options: `models` in session setup, and `session/set_model`. No schema has
-//! them any longer, but several agents still do.
+//! Model selection as it was before config options: `models` in session setup, and `session/set_model`. No schema
+//! contains them any longer, but several agents still use them.
 
 use super::SessionId;
 
 string_id! {
-    /// The id of a language model, as the agent names it.
+    /// The id of a language model, chosen by the agent.
     pub struct ModelId;
 }
 
@@ -21,7 +21,7 @@ record! {
 record! {
     /// A language model that the agent offers.
     pub struct ModelInfo {
-        /// The id with which to switch to the model.
+        /// The id used to switch to the model.
         required model_id: ModelId,
         /// The name to show to the user.
         required name: String,
@@ -33,7 +33,7 @@ record! {
 record! {
     /// The `session/set_model` request: switches a session to another model.
     pub struct SetSessionModelRequest {
-        /// The session whose model to switch.
+        /// The session whose model is switched.
         required session_id: SessionId,
         /// The model to switch to, one of the available models.
         required model_id: ModelId,
@@ -41,6 +41,6 @@ record! {
 }
 
 record! {
-    /// The response to `session/set_model`: the model was switched.
+    /// The response to `session/set_model`, sent once the model is switched.
     pub struct SetSessionModelResponse {}
 }

@@ -4,7 +4,7 @@
 record! {
     /// Information for the user that is not part of the conversation.
     pub struct Notice {
-        /// How serious the notice is.
+        /// The severity of the notice.
         required severity: NoticeSeverity,
         /// A short title, at least one character long.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_string))]
@@ -15,7 +15,7 @@ record! {
 }
 
 open_enum! {
-    /// How serious a notice is.
+    /// The severity of a notice.
     pub enum NoticeSeverity {
         /// Something that is useful to know.
         Info = "info",

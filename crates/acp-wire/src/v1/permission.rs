@@ -26,13 +26,13 @@ record! {
         required option_id: PermissionOptionId,
         /// The label to show to the user.
         required name: String,
-        /// What choosing the option means.
+        /// The effect of choosing the option.
         tolerant kind: PermissionOptionKind,
     }
 }
 
 open_enum! {
-    /// What choosing a permission option means.
+    /// The effect of choosing a permission option.
     pub enum PermissionOptionKind {
         /// Allows this tool call.
         AllowOnce = "allow_once",

@@ -49,14 +49,14 @@ tagged! {
 record! {
     /// A plan that is a list of steps.
     pub struct PlanItems from RawPlanItems<PlanEntry> {
-        /// The id of the plan. Also read from `id`, as one page of the specification calls this field.
+        /// The id of the plan. Also read from `id`, the name of this field on one page of the specification.
         required plan_id: PlanId,
         /// The plan's steps, in order.
         required_list entries: PlanEntry,
     }
 }
 
-/// The fields as they are read. A serde alias would reject a plan that has both names.
+/// The fields as deserialized, under either name. A serde alias would reject a plan with both names.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RawPlanItems<E: Lenient> {
@@ -118,15 +118,15 @@ record! {
     pub struct PlanEntry {
         /// A description of the step, to show to the user.
         required content: String,
-        /// How important the step is.
+        /// The priority of the step.
         tolerant priority: PlanEntryPriority,
-        /// How far the work on the step has got.
+        /// The progress of the step.
         tolerant status: PlanEntryStatus,
     }
 }
 
 open_enum! {
-    /// How important a step is.
+    /// The priority of a step.
     #[derive(Default)]
     pub enum PlanEntryPriority {
         /// The goal depends on the step.
@@ -140,7 +140,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// How far the work on a step has got.
+    /// The progress of a step.
     #[derive(Default)]
     pub enum PlanEntryStatus {
         /// Work on the step has not started.

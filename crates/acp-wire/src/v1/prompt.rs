@@ -52,7 +52,7 @@ open_enum! {
         MaxTokens = "max_tokens",
         /// The limit of model requests in one turn was reached.
         MaxTurnRequests = "max_turn_requests",
-        /// The agent refused to continue. The next prompt does not include this prompt and what followed it.
+        /// The agent refused to continue. This prompt and everything after it are left out of the next prompt.
         Refusal = "refusal",
         /// The client cancelled the turn.
         Cancelled = "cancelled",
@@ -62,7 +62,7 @@ open_enum! {
 record! {
     /// The `session/cancel` notification: cancels the session's turn.
     pub struct CancelNotification {
-        /// The session whose turn to cancel.
+        /// The session whose turn is cancelled.
         required session_id: SessionId,
     }
 }

@@ -24,7 +24,7 @@ record! {
 record! {
     /// A model provider that can be configured, with its current configuration.
     pub struct ProviderInfo {
-        /// The id with which to configure the provider.
+        /// The id used to configure the provider.
         required provider_id: ProviderId,
         /// The wire formats that the provider supports.
         required_list supported: LlmProtocol,
@@ -77,7 +77,7 @@ record! {
 }
 
 impl std::fmt::Debug for SetProviderRequest {
-    /// Leaves out the values of headers, to keep secrets out of logs.
+    /// Omits the values of headers, to keep secrets out of logs.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let headers: Vec<&String> = self.headers.keys().collect();
         f.debug_struct("SetProviderRequest")
@@ -89,7 +89,7 @@ impl std::fmt::Debug for SetProviderRequest {
 }
 
 record! {
-    /// The response to `providers/set`: the provider was configured.
+    /// The response to `providers/set`, sent once the provider is configured.
     pub struct SetProviderResponse {}
 }
 
@@ -102,7 +102,7 @@ record! {
 }
 
 record! {
-    /// The response to `providers/disable`: the provider is disabled.
+    /// The response to `providers/disable`, sent once the provider is disabled.
     pub struct DisableProviderResponse {}
 }
 

@@ -38,7 +38,7 @@ record! {
 record! {
     /// The response to `session/new`, with the session's id and settings.
     pub struct NewSessionResponse {
-        /// The id that the agent has given the new session.
+        /// The id that the agent gave the new session.
         required session_id: SessionId,
         /// The session's modes, if the agent has any.
         optional modes: SessionModeState,
@@ -131,7 +131,7 @@ record! {
 record! {
     /// The response to `session/fork`, with the new session's id and settings.
     pub struct ForkSessionResponse {
-        /// The id that the agent has given the new session.
+        /// The id that the agent gave the new session.
         required session_id: SessionId,
         /// The session's modes, if the agent has any.
         optional modes: SessionModeState,
@@ -148,7 +148,7 @@ record! {
     pub struct ListSessionsRequest {
         /// The working directory of the sessions to list. If absent, all sessions are listed.
         optional cwd: String,
-        /// Where the page starts, as returned with the previous page. Absent for the first page.
+        /// The cursor returned with the previous page. Absent for the first page.
         optional cursor: String,
         /// Whether to list archived sessions. Unstable: requires the agent's capability `sessionCapabilities.archive`.
         strict archived: SessionArchiveFilter,
@@ -168,7 +168,7 @@ record! {
 record! {
     /// An entry in a list of sessions.
     pub struct SessionInfo {
-        /// The id with which to open the session.
+        /// The id used to open the session.
         required session_id: SessionId,
         /// The session's working directory, as an absolute path.
         required cwd: String,
@@ -193,7 +193,7 @@ record! {
 }
 
 record! {
-    /// The response to `session/delete`: the session was deleted.
+    /// The response to `session/delete`, sent once the session is deleted.
     pub struct DeleteSessionResponse {}
 }
 
@@ -225,7 +225,7 @@ record! {
 }
 
 record! {
-    /// The response to `session/close`: the session was closed.
+    /// The response to `session/close`, sent once the session is closed.
     pub struct CloseSessionResponse {}
 }
 
@@ -241,7 +241,7 @@ record! {
 }
 
 record! {
-    /// How much of the context window is used, and what the session has cost.
+    /// An update of the context window usage and of the session's cost.
     pub struct UsageUpdate {
         /// The number of tokens in the context.
         #[serde(deserialize_with = "crate::lenient::required")]

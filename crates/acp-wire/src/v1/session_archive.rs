@@ -12,7 +12,7 @@ record! {
 }
 
 record! {
-    /// The response to `session/archive`: the session is archived.
+    /// The response to `session/archive`, sent once the session is archived.
     pub struct ArchiveSessionResponse {}
 }
 
@@ -25,12 +25,12 @@ record! {
 }
 
 record! {
-    /// The response to `session/unarchive`: the session is listed again.
+    /// The response to `session/unarchive`, sent once the session is listed again.
     pub struct UnarchiveSessionResponse {}
 }
 
 open_enum! {
-    /// Which sessions `session/list` returns. Agents reject unknown values.
+    /// A filter for the sessions that `session/list` returns. Agents reject unknown values.
     pub enum SessionArchiveFilter {
         /// Sessions that are not archived, the default.
         Exclude = "exclude",

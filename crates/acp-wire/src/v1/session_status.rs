@@ -1,5 +1,5 @@
-//! Whether a session is open. Unstable: requires the agent's capability `sessionCapabilities.status`, or
-//! `session.status` in version 2.
+//! The status of a session: open, or only saved. Unstable: requires the agent's capability
+//! `sessionCapabilities.status`, or `session.status` in version 2.
 
 use super::SessionId;
 

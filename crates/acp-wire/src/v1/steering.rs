@@ -15,17 +15,17 @@ record! {
 }
 
 record! {
-    /// The response to `_session/steering`, with what happened to the message.
+    /// The response to `_session/steering`, with the outcome.
     pub struct SteerResponse {
-        /// What happened to the message.
+        /// The outcome of the message.
         required outcome: SteeringOutcome,
-        /// The reason for the outcome, for programs, such as `noRunningTurn`.
+        /// A machine-readable reason for the outcome, such as `noRunningTurn`.
         optional reason: String,
     }
 }
 
 open_enum! {
-    /// What happened to a steering message.
+    /// The outcome of a steering message.
     pub enum SteeringOutcome {
         /// The message was added to the running turn.
         Injected = "injected",

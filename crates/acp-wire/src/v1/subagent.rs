@@ -1,11 +1,11 @@
-//! Subagents, which are sessions that another session has started, and the messages between sessions. Unstable.
+//! Subagents, which are sessions started by other sessions, and the messages between sessions. Unstable.
 
 use super::{ContentBlock, MessageId, SessionId};
 use crate::v2::StateUpdate;
 
 record! {
-    /// A new subagent of the session that the update is for, or a change to one. Updates and requests of the subagent
-    /// have the id of its own session.
+    /// An update that reports a new or changed subagent of the session. The subagent's updates and requests have the id
+    /// of its own session.
     pub patch SubagentUpdate {
         /// The subagent's own session.
         required session_id: SessionId,
@@ -13,7 +13,7 @@ record! {
         clearable title: String,
         /// A detailed description of the subagent's task.
         clearable description: String,
-        /// What a client may do with the subagent. If absent, nothing.
+        /// The operations that the client may perform on the subagent. If absent, none.
         clearable capabilities: SubagentSessionCapabilities,
         /// Whether the subagent is working, as in a `state_update` of its session.
         clearable state: StateUpdate,
@@ -25,7 +25,7 @@ record! {
 }
 
 record! {
-    /// What a client may do with a subagent's session.
+    /// The operations that a client may perform on a subagent's session.
     pub struct SubagentSessionCapabilities {
         /// Support for cancelling the subagent's work.
         optional cancel: SessionCancelCapabilities,

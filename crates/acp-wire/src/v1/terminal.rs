@@ -47,7 +47,7 @@ impl std::fmt::Debug for EnvVariable {
 record! {
     /// The response to `terminal/create`, with the terminal's id.
     pub struct CreateTerminalResponse {
-        /// The id that the client has given the new terminal.
+        /// The id that the client gave the new terminal.
         required terminal_id: TerminalId,
     }
 }
@@ -57,7 +57,7 @@ record! {
     pub struct TerminalOutputRequest {
         /// The session that the terminal belongs to.
         required session_id: SessionId,
-        /// The terminal whose output to return.
+        /// The terminal whose output is requested.
         required terminal_id: TerminalId,
     }
 }
@@ -95,7 +95,7 @@ record! {
 }
 
 record! {
-    /// The response to `terminal/release`: the terminal was freed.
+    /// The response to `terminal/release`, sent once the terminal is freed.
     pub struct ReleaseTerminalResponse {}
 }
 
@@ -104,13 +104,13 @@ record! {
     pub struct KillTerminalRequest {
         /// The session that the terminal belongs to.
         required session_id: SessionId,
-        /// The terminal whose command to kill.
+        /// The terminal whose command is killed.
         required terminal_id: TerminalId,
     }
 }
 
 record! {
-    /// The response to `terminal/kill`: the command was killed.
+    /// The response to `terminal/kill`, sent once the command is killed.
     pub struct KillTerminalResponse {}
 }
 
@@ -119,13 +119,13 @@ record! {
     pub struct WaitForTerminalExitRequest {
         /// The session that the terminal belongs to.
         required session_id: SessionId,
-        /// The terminal whose command to wait for.
+        /// The terminal with the command to wait for.
         required terminal_id: TerminalId,
     }
 }
 
 record! {
-    /// The response to `terminal/wait_for_exit`: the exit status of the command.
+    /// The response to `terminal/wait_for_exit`, with the exit status of the command.
     pub struct WaitForTerminalExitResponse {
         /// The exit code. Absent if a signal terminated the command.
         optional exit_code: u32,

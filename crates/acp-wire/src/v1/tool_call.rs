@@ -15,19 +15,19 @@ record! {
         required tool_call_id: ToolCallId,
         /// The title to show to the user.
         tolerant title: String,
-        /// The tool's name, for programs. Newer than the schema of August 2026.
+        /// The tool's programmatic name. Added after the schema of August 2026.
         optional name: String,
-        /// What the tool does, such as reading or editing.
+        /// The kind of tool, such as one that reads or edits.
         defaulted kind: ToolKind,
-        /// How far the tool call has got.
+        /// The status of the tool call.
         defaulted status: ToolCallStatus,
         /// The content that the tool call has produced so far.
         list content: ToolCallContent,
         /// The files that the tool call works on.
         list locations: ToolCallLocation,
-        /// The input to the tool, in any JSON form.
+        /// The tool's input, as arbitrary JSON.
         any raw_input,
-        /// The output of the tool, in any JSON form.
+        /// The tool's output, as arbitrary JSON.
         any raw_output,
     }
 }
@@ -37,27 +37,27 @@ record! {
     pub struct ToolCallUpdate {
         /// The tool call that has changed.
         required tool_call_id: ToolCallId,
-        /// What the tool does, such as reading or editing.
+        /// The kind of tool, such as one that reads or edits.
         optional kind: ToolKind,
-        /// How far the tool call has got.
+        /// The status of the tool call.
         optional status: ToolCallStatus,
         /// The title to show to the user.
         optional title: String,
-        /// The tool's name, for programs. Newer than the schema of August 2026.
+        /// The tool's programmatic name. Added after the schema of August 2026.
         optional name: String,
         /// The content that the tool call has produced so far, which replaces the previous content.
         optional_list content: ToolCallContent,
         /// The files that the tool call works on, which replace the previous ones.
         optional_list locations: ToolCallLocation,
-        /// The input to the tool, in any JSON form.
+        /// The tool's input, as arbitrary JSON.
         any raw_input,
-        /// The output of the tool, in any JSON form.
+        /// The tool's output, as arbitrary JSON.
         any raw_output,
     }
 }
 
 open_enum! {
-    /// What a tool does: a hint about how to show its calls.
+    /// The kind of a tool, which hints at how to display its calls.
     #[derive(Default)]
     pub enum ToolKind {
         /// Reads files or other data.
@@ -85,7 +85,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// How far a tool call has got.
+    /// The status of a tool call.
     #[derive(Default)]
     pub enum ToolCallStatus {
         /// The tool has not started: its input is still arriving, or it needs permission first.
@@ -101,7 +101,7 @@ open_enum! {
 }
 
 tagged! {
-    /// A part of what a tool call shows: a content block, a change to a file, or a terminal.
+    /// A part of a tool call's content: a content block, a change to a file, or a terminal.
     pub enum ToolCallContent by "type" {
         /// Text, an image or other content.
         Content(Content) = "content",
@@ -168,7 +168,7 @@ record! {
 }
 
 record! {
-    /// A place in a file, with which an editor can follow what the agent does.
+    /// A location in a file, with which an editor can follow the agent's work.
     pub struct ToolCallLocation {
         /// The absolute path of the file.
         required path: String,

@@ -16,7 +16,7 @@ record! {
     /// An auth method for which the client runs the agent's program in a terminal. Exit code 0 means success. The
     /// method must not be passed to `auth/login`.
     pub struct AuthMethodTerminal {
-        /// The id that distinguishes the auth method from others of the agent.
+        /// The auth method's id, unique among the agent's auth methods.
         required method_id: AuthMethodId,
         /// The name to show to the user.
         required name: String,
@@ -32,7 +32,7 @@ record! {
 record! {
     /// An auth method that the agent handles itself when it receives `auth/login`.
     pub struct AuthMethodAgent {
-        /// The id that distinguishes the auth method from others of the agent.
+        /// The auth method's id, unique among the agent's auth methods.
         required method_id: AuthMethodId,
         /// The name to show to the user.
         required name: String,
@@ -51,7 +51,7 @@ record! {
 }
 
 record! {
-    /// The response to `auth/login`: the client is logged in.
+    /// The response to `auth/login`, sent once the client is logged in.
     pub struct LoginAuthResponse {}
 }
 
@@ -61,13 +61,13 @@ record! {
 }
 
 record! {
-    /// The response to `auth/logout`: the client is logged out.
+    /// The response to `auth/logout`, sent once the client is logged out.
     pub struct LogoutAuthResponse {}
 }
 
 record! {
-    /// The optional methods about authentication that an agent supports. Support for `auth/login` and `auth/logout`
-    /// follows from `authMethods` alone.
+    /// The optional authentication requests that an agent supports. `authMethods` alone implies support for
+    /// `auth/login` and `auth/logout`.
     pub struct AgentAuthCapabilities {
         /// Support for `auth/status`. Unstable.
         optional status: AuthStatusCapabilities,

@@ -1,10 +1,10 @@
-//! Work that goes on in the background. Not in the draft of August 2026. See the specification's page "Prompt
+//! Work that continues in the background. Not in the draft of August 2026. See the specification's page "Prompt
 //! Lifecycle", "Background Work".
 
 use super::{SessionId, TerminalId, ToolCallId};
 
 tagged! {
-    /// A piece of work that goes on in the background.
+    /// A piece of work that continues in the background.
     pub enum BackgroundWork by "type" {
         /// A process that is still running although its tool call has finished. The work has ended when its terminal
         /// has an exit status.

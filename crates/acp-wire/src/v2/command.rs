@@ -32,14 +32,14 @@ record! {
 tagged! {
     /// The input that may follow a command's name.
     pub enum AvailableCommandInput by "type" {
-        /// Input of any form.
+        /// Free-form input.
         Text(TextCommandInput) = "text",
     }
     untagged = Text;
 }
 
 record! {
-    /// Input of any form after a command's name.
+    /// Free-form input after a command's name.
     pub struct TextCommandInput {
         /// The hint to show while there is no input.
         required hint: String,

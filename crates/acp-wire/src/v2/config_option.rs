@@ -50,7 +50,7 @@ impl Lenient for SessionConfigOption {
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub struct SetSessionConfigOptionRequest {
-    /// The session whose config option to set.
+    /// The session whose config option is set.
     pub session_id: SessionId,
     /// The config option to set.
     pub config_id: SessionConfigId,

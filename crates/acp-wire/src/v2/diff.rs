@@ -11,7 +11,7 @@ record! {
 }
 
 tagged! {
-    /// What happened to one file.
+    /// A change to one file.
     pub enum DiffChange by "operation" {
         /// The file was added.
         Add(DiffPathChange) = "add",
@@ -31,7 +31,7 @@ record! {
     pub struct DiffPathChange {
         /// The absolute path of the file.
         required path: String,
-        /// Whether it is a text file, a binary file, a directory or a link.
+        /// The type of the file: text, binary, directory or link.
         optional file_type: DiffFileType,
         /// The media type, such as `text/plain`.
         optional mime_type: String,
@@ -45,7 +45,7 @@ record! {
         required old_path: String,
         /// The absolute path of the file after the change.
         required path: String,
-        /// Whether it is a text file, a binary file, a directory or a link.
+        /// The type of the file: text, binary, directory or link.
         optional file_type: DiffFileType,
         /// The media type, such as `text/plain`.
         optional mime_type: String,
@@ -53,7 +53,7 @@ record! {
 }
 
 open_enum! {
-    /// Whether a changed file is text, binary, a directory or a link.
+    /// The type of a changed file: text, binary, directory or link.
     pub enum DiffFileType {
         /// A text file.
         Text = "text",
@@ -71,7 +71,7 @@ record! {
     pub struct DiffPatch {
         /// The format of the text.
         required format: DiffPatchFormat,
-        /// The changes, in the format that `format` names.
+        /// The changes, in the format given by `format`.
         required text: String,
     }
 }

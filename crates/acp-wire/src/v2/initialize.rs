@@ -12,7 +12,7 @@ record! {
         required protocol_version: ProtocolVersion,
         /// The client's name and version.
         tolerant info: Implementation,
-        /// What the client supports.
+        /// The client's capabilities.
         defaulted capabilities: ClientCapabilities,
     }
 }
@@ -24,7 +24,7 @@ record! {
         required protocol_version: ProtocolVersion,
         /// The agent's name and version.
         tolerant info: Implementation,
-        /// What the agent supports.
+        /// The agent's capabilities.
         defaulted capabilities: AgentCapabilities,
         /// The auth methods that the agent offers. An agent with any auth method supports `auth/login` and
         /// `auth/logout`.
@@ -47,7 +47,7 @@ record! {
     pub struct AgentCapabilities {
         /// Support for sessions. Without it, no `session/*` method is supported.
         optional session: SessionCapabilities,
-        /// Support for optional methods about authentication.
+        /// Support for optional authentication requests.
         optional auth: AgentAuthCapabilities,
         /// Support for `providers/list`, `providers/set` and `providers/disable`. Unstable.
         optional providers: ProvidersCapabilities,

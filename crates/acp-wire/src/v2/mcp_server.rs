@@ -19,7 +19,7 @@ record! {
     pub struct McpServerHttp {
         /// The name to show to the user.
         required name: String,
-        /// The URL at which to reach the server.
+        /// The URL of the server.
         required url: String,
         /// The headers to send with every request.
         list headers: HttpHeader,

@@ -6,7 +6,7 @@ use super::{ContentBlock, MessageId};
 record! {
     /// A new message, or a change to one. Absent fields are unchanged, and `null` clears a field.
     pub patch Message {
-        /// The message that is new or has changed.
+        /// The new or changed message.
         required message_id: MessageId,
         /// The whole message, which replaces the previous content.
         clearable_list content: ContentBlock,

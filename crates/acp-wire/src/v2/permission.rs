@@ -11,7 +11,7 @@ record! {
         tolerant title: String,
         /// Why the agent needs the permission.
         optional description: String,
-        /// What the request is about.
+        /// The tool call or command that requires permission.
         optional subject: RequestPermissionSubject,
         /// The options that the user can choose from, at least one.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
@@ -20,7 +20,7 @@ record! {
 }
 
 tagged! {
-    /// What a permission request is about: a tool call or a command.
+    /// The subject of a permission request: a tool call or a command.
     pub enum RequestPermissionSubject by "type" {
         /// A tool call that requires permission.
         ToolCall(ToolCallPermissionSubject) = "tool_call",

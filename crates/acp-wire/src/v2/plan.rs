@@ -39,7 +39,7 @@ impl PlanUpdateContent {
 record! {
     /// A plan that is a list of steps.
     pub struct PlanItems from RawPlanItems<PlanEntry> {
-        /// The id of the plan. Also read from `id`, as one page of the specification calls this field.
+        /// The id of the plan. Also read from `id`, the name of this field on one page of the specification.
         required plan_id: PlanId,
         /// The plan's steps, in order.
         required_list entries: PlanEntry,
@@ -62,15 +62,15 @@ record! {
     pub struct PlanEntry {
         /// A description of the step, to show to the user.
         required content: String,
-        /// How important the step is.
+        /// The priority of the step.
         tolerant priority: PlanEntryPriority,
-        /// How far the work on the step has got.
+        /// The progress of the step.
         tolerant status: PlanEntryStatus,
     }
 }
 
 open_enum! {
-    /// How far the work on a step has got.
+    /// The progress of a step.
     #[derive(Default)]
     pub enum PlanEntryStatus {
         /// Work on the step has not started.

@@ -32,7 +32,7 @@ open_enum! {
         MaxTokens = "max_tokens",
         /// The limit of model requests was reached.
         MaxTurnRequests = "max_turn_requests",
-        /// The agent refused to continue. The next prompt does not include this prompt and what followed it.
+        /// The agent refused to continue. This prompt and everything after it are left out of the next prompt.
         Refusal = "refusal",
         /// The client cancelled the work.
         Cancelled = "cancelled",

@@ -20,7 +20,7 @@ record! {
 record! {
     /// The response to `session/new`, with the session's id and settings.
     pub struct NewSessionResponse {
-        /// The id that the agent has given the new session.
+        /// The id that the agent gave the new session.
         required session_id: SessionId,
         /// All config options of the session, with their current values.
         list config_options: SessionConfigOption,
@@ -40,8 +40,8 @@ record! {
         list additional_directories: String,
         /// The MCP servers to connect to.
         list mcp_servers: McpServer,
-        /// Where the replay of the conversation starts. The agent sends the replay before its response. If absent,
-        /// nothing is replayed.
+        /// The point from which the conversation is replayed. The agent sends the replay before its response. If
+        /// absent, nothing is replayed.
         optional replay_from: ReplayFrom,
         /// Instructions for the model that come from the client. Unstable: requires the agent's capability
         /// `session.systemPrompt`.
@@ -50,7 +50,7 @@ record! {
 }
 
 tagged! {
-    /// Where a replay of the conversation starts, inclusive.
+    /// The point from which a conversation is replayed, inclusive.
     pub enum ReplayFrom by "type" {
         /// The replay starts at the beginning of the conversation.
         Start(ReplayFromStart) = "start",
@@ -101,7 +101,7 @@ record! {
 record! {
     /// The response to `session/fork`, with the new session's id and settings.
     pub struct ForkSessionResponse {
-        /// The id that the agent has given the new session.
+        /// The id that the agent gave the new session.
         required session_id: SessionId,
         /// All config options of the session, with their current values.
         list config_options: SessionConfigOption,
@@ -122,7 +122,7 @@ record! {
 }
 
 record! {
-    /// How much of the context window is used, and what the session has cost.
+    /// An update of the context window usage and of the session's cost.
     pub struct UsageUpdate {
         /// The number of tokens in the context.
         #[serde(deserialize_with = "crate::lenient::required")]

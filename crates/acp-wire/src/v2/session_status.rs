@@ -1,5 +1,5 @@
-//! Whether a session is open, and what the agent is doing in it. Unstable: requires the agent's capability
-//! `session.status`.
+//! The status of a session: whether it is open, and what the agent is doing in it. Unstable: requires the agent's
+//! capability `session.status`.
 
 use super::{SessionId, StateUpdate};
 use crate::v1::SessionStatus;
@@ -17,8 +17,8 @@ record! {
     pub struct SessionStatusResponse {
         /// Whether the agent has the session in memory.
         required status: SessionStatus,
-        /// What the agent is doing in the session. If absent, this is unknown, which does not mean idle. An idle state
-        /// here does not end a turn.
+        /// The agent's state in the session. If absent, the state is unknown, which is not the same as idle. An idle
+        /// state here does not end a turn.
         optional state: StateUpdate,
     }
 }

@@ -32,7 +32,7 @@ tagged! {
         AgentThoughtChunk(ContentChunk) = "agent_thought_chunk",
         /// A whole thought.
         AgentThought(Message) = "agent_thought",
-        /// What the agent is doing.
+        /// The agent's new state.
         StateUpdate(StateUpdate) = "state_update",
         /// A chunk of a tool call's content.
         ToolCallContentChunk(ToolCallContentChunk) = "tool_call_content_chunk",

@@ -1,11 +1,11 @@
-//! What an agent is doing in a session. See the specification's page "Prompt Lifecycle", "State".
+//! The state of an agent in a session. See the specification's page "Prompt Lifecycle", "State".
 
 use super::{BackgroundWork, StopReason};
 use crate::jsonrpc;
 use crate::v1::Usage;
 
 tagged! {
-    /// What an agent is doing in a session, apart from background work. A session starts idle.
+    /// The state of an agent in a session, apart from background work. A session starts idle.
     pub enum StateUpdate by "state" {
         /// The agent is working.
         Running(RunningStateUpdate) = "running",
@@ -13,7 +13,7 @@ tagged! {
         Idle(IdleStateUpdate) = "idle",
         /// The agent is waiting for the user.
         RequiresAction(RequiresActionStateUpdate) = "requires_action",
-        /// It is not known at the moment what the agent is doing. Unstable.
+        /// The agent's state is currently unknown. Unstable.
         Unconfirmed(UnknownStateUpdate) = "unknown",
     }
 }
@@ -35,7 +35,7 @@ record! {
 }
 
 record! {
-    /// The details of the state `unknown`: it is not known at the moment what the agent is doing.
+    /// The details of the state `unknown`: it is currently unknown what the agent is doing.
     pub struct UnknownStateUpdate {
         /// All background work. Absent if the agent does not report it.
         optional_list background: BackgroundWork,

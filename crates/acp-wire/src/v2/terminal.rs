@@ -7,7 +7,7 @@ use crate::v1;
 record! {
     /// A new terminal, or a change to one. Absent fields are unchanged, and `null` clears a field.
     pub patch TerminalUpdate {
-        /// The terminal that is new or has changed.
+        /// The new or changed terminal.
         required terminal_id: TerminalId,
         /// The command that runs in the terminal.
         clearable command: String,
@@ -19,7 +19,7 @@ record! {
         clearable exit_status: TerminalExitStatus,
         /// The size of the terminal. Not in the draft of August 2026.
         clearable size: TerminalSize,
-        /// What a client may do with the terminal. Not in the draft of August 2026.
+        /// The operations that the client may perform on the terminal. Not in the draft of August 2026.
         clearable capabilities: TerminalCapabilities,
     }
 }
@@ -76,7 +76,7 @@ record! {
 }
 
 record! {
-    /// What a client may do with a terminal.
+    /// The operations that a client may perform on a terminal.
     pub struct TerminalCapabilities {
         /// Support for `terminal/cancel`.
         optional cancel: TerminalCancelCapabilities,
@@ -94,7 +94,7 @@ record! {
     pub struct CancelTerminalRequest {
         /// The session that the terminal belongs to.
         required session_id: SessionId,
-        /// The terminal whose command to terminate.
+        /// The terminal whose command is terminated.
         required terminal_id: TerminalId,
     }
 }

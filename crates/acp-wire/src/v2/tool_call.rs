@@ -8,25 +8,25 @@ use super::{
 record! {
     /// A new tool call, or a change to one. Absent fields are unchanged, and `null` clears a field.
     pub patch ToolCallUpdate {
-        /// The tool call that is new or has changed.
+        /// The new or changed tool call.
         required tool_call_id: ToolCallId,
-        /// The tool's name, for programs. Not in the draft of August 2026.
+        /// The tool's programmatic name. Not in the draft of August 2026.
         clearable name: String,
         /// The title to show to the user.
         clearable title: String,
-        /// What the tool does, such as reading or editing.
+        /// The kind of tool, such as one that reads or edits.
         clearable kind: ToolKind,
-        /// How far the tool call has got.
+        /// The status of the tool call.
         clearable status: ToolCallStatus,
         /// The content that the tool call has produced so far, which replaces the previous content.
         clearable_list content: ToolCallContent,
         /// The files that the tool call works on, which replace the previous ones.
         clearable_list locations: ToolCallLocation,
-        /// The input to the tool, in any JSON form.
+        /// The tool's input, as arbitrary JSON.
         clearable_any raw_input,
-        /// The output of the tool, in any JSON form.
+        /// The tool's output, as arbitrary JSON.
         clearable_any raw_output,
-        /// What a client may do with the tool call. Not in the draft of August 2026.
+        /// The operations that the client may perform on the tool call. Not in the draft of August 2026.
         clearable capabilities: ToolCallCapabilities,
     }
 }
@@ -42,7 +42,7 @@ record! {
 }
 
 record! {
-    /// What a client may do with a tool call.
+    /// The operations that a client may perform on a tool call.
     pub struct ToolCallCapabilities {
         /// Support for `tool_call/cancel`.
         optional cancel: ToolCallCancelCapabilities,
@@ -72,7 +72,7 @@ record! {
 }
 
 open_enum! {
-    /// How far a tool call has got.
+    /// The status of a tool call.
     #[derive(Default)]
     pub enum ToolCallStatus {
         /// The tool has not started: its input is still arriving, or it needs permission first.
@@ -86,13 +86,13 @@ open_enum! {
         Failed = "failed",
         /// The tool call was cancelled before it finished.
         Cancelled = "cancelled",
-        /// The tool call is paused, to be continued later. Not in the draft of August 2026.
+        /// The tool call is paused and may continue later. Not in the draft of August 2026.
         Paused = "paused",
     }
 }
 
 tagged! {
-    /// A part of what a tool call shows: a content block, changes to files, or a terminal.
+    /// A part of a tool call's content: a content block, changes to files, or a terminal.
     pub enum ToolCallContent by "type" {
         /// Text, an image or other content.
         Content(Content) = "content",

@@ -1,4 +1,4 @@
-//! `docs/protocol.md`, made from the method tables: it cannot say anything else than the code does.
+//! Generates `docs/protocol.md` from the method tables, and checks that the file is up to date.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -7,8 +7,8 @@ use std::path::Path;
 
 use acp_wire::{Method, MethodKind, Sender, extensions, v1, v2};
 
-/// What the library's two sides do with a method or a kind: the one thing here that is kept by hand,
-/// because this crate cannot see it. Name, agent's side, client's side.
+/// How the library supports a method or a kind: its name, the agent's side, and the client's side. These lists are
+/// maintained by hand, because this crate does not depend on the library.
 type MethodStatus = (&'static str, &'static str, &'static str);
 
 const YES: &str = "yes";
@@ -274,7 +274,7 @@ fn render_content(text: &mut String) {
     render_kinds(text, CONTENT_STATUSES, (v1, &[], ""), (v2, &[], ""));
 }
 
-/// The kinds of a version, those of them that are unstable, and what to say of these.
+/// The kinds of a version, the unstable ones among them, and the note to print for the unstable ones.
 type VersionKinds = (
     &'static [&'static str],
     &'static [&'static str],
@@ -306,7 +306,7 @@ fn render_kinds(text: &mut String, statuses: &[MethodStatus], v1: VersionKinds, 
     }
 }
 
-/// That the list kept by hand names each that there is, once, and nothing else.
+/// Checks that the list maintained by hand contains every item exactly once, and nothing else.
 fn assert_statuses_cover<'a>(
     what: &str,
     statuses: &[MethodStatus],

@@ -1,4 +1,4 @@
-//! `Debug` does not show secrets, neither of a type with a secret nor of a type that contains it.
+//! `Debug` output shows no secrets, neither for a type with a secret nor for a type that contains it.
 
 use std::fmt::Debug;
 

@@ -111,8 +111,8 @@ impl DisplayTerminal {
         self.send_update(update, "terminal_exit", exit).await
     }
 
-    /// Sends an update of the terminal: as is in version 2, and in `_meta`, which some clients read, in version 1. The
-    /// recorder always gets the version 2 form, because `_meta` is only a convention between a few programs.
+    /// Sends an update of the terminal. In version 1, it is sent in `_meta`, which some clients read. The recorder
+    /// always gets the version 2 form, because `_meta` is only a convention between a few programs.
     async fn send_update(&self, update: Update, what: &str, value: Value) -> Result<()> {
         if self.session.client().is_v2() {
             return self.session.send_update(update).await;
@@ -132,5 +132,5 @@ impl DisplayTerminal {
     }
 }
 
-/// A part of every generated id, different each time a session is opened, that makes the ids unique.
+/// The part that makes generated ids unique. It is different each time a session is opened.
 pub(crate) type OpeningId = Arc<str>;

@@ -52,7 +52,7 @@ impl ClientInfo {
         }
     }
 
-    /// Checks that the client supports a method, which is identified by its name in version 1.
+    /// Checks that the client supports a method, given by its name in version 1.
     ///
     /// # Errors
     /// The client does not support the method: [`Error::Unsupported`].
@@ -71,7 +71,7 @@ impl ClientInfo {
         self.version == ProtocolVersion::V2
     }
 
-    /// Returns the client's capabilities, in the form of version 1 whichever version was negotiated.
+    /// Returns the client's capabilities, in the form of version 1 regardless of the negotiated version.
     #[must_use]
     pub fn capabilities(&self) -> &ClientCapabilities {
         &self.capabilities
@@ -83,8 +83,8 @@ impl ClientInfo {
         self.info.as_ref()
     }
 
-    /// Returns `true` if the client can show display terminals. In version 2, every client can. In version 1, clients
-    /// that can declare it in `_meta`.
+    /// Returns `true` if the client can show display terminals. In version 2, every client can. In version 1, a client
+    /// declares support in `_meta`.
     #[must_use]
     pub fn supports_display_terminals(&self) -> bool {
         let meta = self.capabilities.meta.as_ref();
@@ -197,7 +197,7 @@ fn to_v2(capabilities: &AgentCapabilities, mcp_stdio: bool) -> v2::AgentCapabili
     capabilities.read().unwrap_or_default()
 }
 
-/// Returns those auth methods of the agent that the client supports.
+/// Returns the agent's auth methods that the client supports.
 fn auth_methods<A: Agent>(agent: &A, client: &ClientInfo) -> Vec<AuthMethod> {
     let methods = agent.authentication().map(Authentication::methods);
     let terminal = client.capabilities.auth.terminal;

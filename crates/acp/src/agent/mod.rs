@@ -146,7 +146,7 @@ pub trait Agent: Send + Sync + 'static {
         format!("sess_{}", uuid::Uuid::new_v4().simple()).into()
     }
 
-    /// Does what has to follow the opening of a session, such as announcing slash commands. Called when the client
+    /// Performs work that follows the opening of a session, such as announcing slash commands. Called when the client
     /// knows the session's id.
     fn session_opened(
         &self,

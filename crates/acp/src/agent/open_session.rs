@@ -165,7 +165,7 @@ impl<A: Agent> AgentSide<A> {
             }
             (ReopenCall::Resume, _, Some(resume)) => resume.resume(session, setup).await,
             _ => Err(Error::internal(
-                "the agent does not support this way to open an existing session",
+                "the agent does not support this way of opening an existing session",
             )),
         };
         let opened = opened.map(|opened| opening.store_state(opened));
@@ -262,7 +262,7 @@ impl<A: Agent> AgentSide<A> {
         })
     }
 
-    /// Adds a session to the table, so that the messages that follow can find it.
+    /// Adds a session to the table, so that later messages can find it.
     fn open(
         self: &Arc<Self>,
         id: SessionId,
@@ -413,7 +413,7 @@ impl<A: Agent> AgentSide<A> {
     }
 }
 
-/// The method of the agent with which to open an existing session.
+/// The agent's method for opening an existing session.
 enum ReopenCall {
     Load { muted: bool },
     Resume,

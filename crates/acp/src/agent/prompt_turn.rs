@@ -1,4 +1,4 @@
-//! Handles prompts: a turn from its request to its response.
+//! Handles prompts, and runs each turn from its request to its response.
 
 use std::sync::Arc;
 

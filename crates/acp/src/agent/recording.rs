@@ -14,9 +14,9 @@ use crate::error::{Error, Result};
 use crate::pending_request::UnsupportedMethod;
 use crate::update::{MessageChunk, Update};
 
-/// A recorder of the history of sessions, which stores each update before the client gets it, whichever method sends
-/// it. With [`LoadSession`](super::LoadSession), this ensures that nothing that was shown is lost, even if the agent is
-/// killed.
+/// A recorder of the history of sessions. It stores each update before the client gets it, regardless of the method
+/// that sends the update. With [`LoadSession`](super::LoadSession), this ensures that nothing the user has seen is
+/// lost, even if the agent is killed.
 ///
 /// If an update of the history cannot be recorded, it is not sent: the sending call fails with [`Error::RecordFailed`].
 /// Updates of a session are sent in the order in which they are recorded. A slow recorder therefore slows down sending,
@@ -157,8 +157,8 @@ impl Session {
         Ok(order_guard)
     }
 
-    /// Takes the order lock, unless the session is not recorded. Nothing else in this session is recorded or sent until
-    /// the returned guard is dropped.
+    /// Takes the order lock if the session is recorded. Nothing else in this session is recorded or sent until the
+    /// returned guard is dropped.
     pub(super) async fn lock_order(&self) -> RecordingOrderGuard<'_> {
         match self.recording_unless_replaying() {
             Some(recording) => recording.lock_order().await,

@@ -248,7 +248,7 @@ impl Session {
         &self.0.client
     }
 
-    /// Returns the connection, with which to send messages for which this type has no method.
+    /// Returns the connection, for sending messages that this type has no method for.
     #[must_use]
     pub fn connection(&self) -> &Connection {
         &self.0.conn
@@ -502,8 +502,8 @@ impl Session {
         Ok(question)
     }
 
-    /// Sets whether a turn is running. Call this before reporting the change: another task can then report the new
-    /// state too early, but the last reported state is never wrong.
+    /// Sets whether a turn is running. Call this before reporting the change. Another task may then report the new
+    /// state early, but the last reported state is always correct.
     pub(crate) fn set_working(&self, working: bool) {
         let mut state = self.lock_state();
         state.is_turn_running = working;

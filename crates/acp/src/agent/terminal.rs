@@ -89,7 +89,7 @@ impl ClientTerminal {
         }
     }
 
-    /// Returns the id that the client has given the terminal.
+    /// Returns the id that the client gave the terminal.
     #[must_use]
     pub fn id(&self) -> &TerminalId {
         &self.id

@@ -30,14 +30,14 @@ impl NewToolCall {
         }
     }
 
-    /// Sets what the tool does, such as reading or editing.
+    /// Sets the kind of tool, such as one that reads or edits.
     #[must_use]
     pub fn kind(mut self, kind: ToolKind) -> Self {
         self.call = self.call.kind(kind);
         self
     }
 
-    /// Sets how far the call has got. The default is `pending`.
+    /// Sets the status of the call. The default is `pending`.
     #[must_use]
     pub fn status(mut self, status: ToolCallStatus) -> Self {
         self.call = self.call.status(status);
@@ -58,7 +58,7 @@ impl NewToolCall {
         self
     }
 
-    /// Sets the input to the tool, in any JSON form.
+    /// Sets the tool's input, as arbitrary JSON.
     #[must_use]
     pub fn raw_input(mut self, input: impl Into<serde_json::Value>) -> Self {
         self.call = self.call.raw_input(input.into());

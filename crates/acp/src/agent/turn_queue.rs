@@ -9,8 +9,8 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 /// A guard that the running turn holds. When it is dropped, the session's next turn starts.
 pub(crate) type TurnGuard = OwnedMutexGuard<()>;
 
-/// A position in the queue of a session's turns. Turns run in the order in which they took their tickets, whichever
-/// task is polled first. Dropping a ticket gives up its position.
+/// A position in the queue of a session's turns. Turns run in the order in which they took their tickets, regardless of
+/// which task is polled first. Dropping a ticket gives up its position.
 pub(crate) enum TurnTicket {
     Ready(TurnGuard),
     Waiting(Pin<Box<dyn Future<Output = TurnGuard> + Send>>),

@@ -52,9 +52,9 @@ pub(super) enum LegacySetting {
 }
 
 impl LegacySetting {
-    /// Returns the names that belong to the setting, in this order: its category, which is also the id of the option;
-    /// the display name of the option; the field that holds the setting in version 1; in that field, the current value,
-    /// the list of values, and the id of a list item.
+    /// Returns the names that belong to the setting, in this order: its category, which is also the option's id; the
+    /// option's display name; the version 1 field that contains the setting; and in that field, the keys of the current
+    /// value, of the list of values, and of the id of a list item.
     fn field_names(self) -> [&'static str; 6] {
         match self {
             Self::Mode => [
@@ -102,7 +102,7 @@ impl LegacySetting {
 pub(super) struct V1ConfigOptions {
     /// The agent's own options, in the form of version 2.
     agent_options: Vec<RawObject>,
-    /// The options that stand for the agent's modes and models.
+    /// The options that represent the agent's modes and models.
     legacy_options: Vec<(LegacySetting, RawObject)>,
 }
 
@@ -139,7 +139,7 @@ impl V1ConfigOptions {
             .retain(|(_, option)| option_size(option) <= MAX_STORED_BYTES);
     }
 
-    /// Returns all options: the agent's own first, then those that stand for its modes and models.
+    /// Returns all options: the agent's own first, then those that represent its modes and models.
     pub(super) fn list(&self) -> Vec<RawObject> {
         let mut list = self.agent_options.clone();
         for (switch, option) in &self.legacy_options {
@@ -250,7 +250,7 @@ impl V2ConfigOptions {
         self.find_select(LegacySetting::Mode)?.get("currentValue")
     }
 
-    /// Returns the modes in the form that version 1 has for them, besides config options.
+    /// Returns the session modes, which version 1 has in addition to config options.
     pub(super) fn modes(&self) -> Option<RawObject> {
         let option = self.find_select(LegacySetting::Mode)?;
         let mut modes = Vec::new();

@@ -1,4 +1,4 @@
-//! Writes messages and changes received ones.
+//! Functions that write messages or change received ones.
 //!
 //! The functions work on raw JSON values, so parts that the bridge does not read are written exactly as received.
 
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 pub(super) use crate::object::{to_object, to_raw_value};
 
-/// What the bridge sends to each side after it has read one line.
+/// The output to each side after the bridge has read one line.
 #[derive(Debug, Default)]
 pub(super) struct BridgeOutput {
     pub(super) client: Vec<u8>,
@@ -60,7 +60,7 @@ pub(super) fn empty_list() -> Box<RawValue> {
     to_raw_value(&[(); 0])
 }
 
-/// Parses JSON as a `T`. Returns `None` if it is not one.
+/// Parses JSON as a `T`. Returns `None` if this fails.
 pub(super) fn parse_json<T: serde::de::DeserializeOwned>(json: &[u8]) -> Option<T> {
     serde_json::from_slice(json).ok()
 }
@@ -121,7 +121,7 @@ pub(super) fn write_update(buf: &mut Vec<u8>, session: &str, update: &RawObject)
     write_notification(buf, v1::SessionNotification::METHOD, &params);
 }
 
-/// What the bridge sends in place of one session update.
+/// The bridge's replacement for one session update.
 #[derive(Debug)]
 pub(super) enum TranslatedUpdate {
     /// The received line is sent unchanged.

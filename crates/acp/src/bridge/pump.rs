@@ -201,7 +201,7 @@ impl Pump {
 struct PumpEnd {
     first: Option<BridgeSide>,
     error: Option<io::Error>,
-    /// When to stop waiting for the other side.
+    /// The time at which to stop waiting for the other side.
     deadline: Option<Instant>,
 }
 

@@ -1,4 +1,4 @@
-//! The pending requests and the sessions of a bridge, whose numbers are limited.
+//! The pending requests and the sessions of a bridge. Both are limited in number.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,7 +7,7 @@ use acp_wire::jsonrpc::{self, RequestId};
 use crate::lru_map::to_key;
 use crate::session_setup::MAX_ID_BYTES;
 
-/// The pending requests of one side, with what the bridge has to remember of each.
+/// The pending requests of one side, each with the data that the bridge needs to handle the response.
 #[derive(Debug)]
 pub(super) struct PendingRequests<T> {
     pending: BTreeMap<RequestId, T>,
@@ -77,7 +77,7 @@ pub(super) struct BridgeSessions<T> {
     clock: u64,
 }
 
-/// The state of a session, which says whether the session is busy. Busy sessions are never removed to make room.
+/// The state of a session. Sessions that are busy are never removed to make room.
 pub(super) trait BusySession {
     fn is_busy(&self) -> bool;
 }

@@ -36,7 +36,7 @@ pub(super) struct V1ToV2Bridge {
     /// The agent's capabilities as JSON, to check methods against the method table.
     agent_capabilities: Value,
     sessions: BridgeSessions<V1ToV2Session>,
-    /// The client's pending requests, with how to translate each response.
+    /// The client's pending requests, each with the way in which to translate the response.
     client_requests: PendingRequests<V1ToV2Request>,
     /// The agent's permission requests and elicitations that have no response yet.
     agent_requests: PendingRequests<V1ToV2Question>,

@@ -36,7 +36,8 @@ const MAX_SUBAGENT_DEPTH: usize = 16;
 pub(super) struct V2ToV1Bridge {
     client_features: V1ClientFeatures,
     sessions: BridgeSessions<V2ToV1Session>,
-    /// The client's pending requests, including the prompts of running turns, with how to translate each response.
+    /// The client's pending requests, including the prompts of running turns, each with the way in which to translate
+    /// the response.
     client_requests: PendingRequests<V2ToV1Request>,
     /// The agent's pending permission requests that hide the content of a tool call.
     pending_permissions: PendingRequests<PendingPermission>,

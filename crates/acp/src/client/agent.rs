@@ -120,9 +120,9 @@ pub(crate) struct AgentConnectionInner {
 pub(crate) struct ConnectionGuard(Option<Connection>);
 
 impl ConnectionGuard {
-    #[allow(clippy::expect_used, reason = "the connection exists until drop")]
+    #[allow(clippy::expect_used, reason = "the connection exists until the guard is dropped")]
     pub(crate) fn get(&self) -> &Connection {
-        self.0.as_ref().expect("the connection exists until drop")
+        self.0.as_ref().expect("the connection exists until the guard is dropped")
     }
 }
 
@@ -159,7 +159,7 @@ impl AgentConnection {
         self.0.negotiated.info.as_ref()
     }
 
-    /// Returns the agent's capabilities, in the form of version 1 whichever version was negotiated.
+    /// Returns the agent's capabilities, in the form of version 1 regardless of the negotiated version.
     #[must_use]
     pub fn capabilities(&self) -> &AgentCapabilities {
         &self.0.negotiated.capabilities
@@ -171,7 +171,7 @@ impl AgentConnection {
         &self.0.negotiated.auth_methods
     }
 
-    /// Returns the underlying connection, with which to send messages for which this type has no method.
+    /// Returns the underlying connection, for sending messages that this type has no method for.
     #[must_use]
     pub fn connection(&self) -> &Connection {
         self.0.conn.get()
@@ -189,7 +189,7 @@ impl AgentConnection {
         match self.auth_methods().iter().find(known) {
             Some(AuthMethod::Terminal(_)) => {
                 return Err(Error::InvalidRequest(format!(
-                    "to use the auth method {method}, run the agent in a terminal with the arguments of the method"
+                    "to use the auth method {method}, run the agent in a terminal with the method's arguments"
                 )));
             }
             // Some agents accept methods that they did not list. Version 2 does not allow this.
@@ -324,7 +324,7 @@ impl AgentConnection {
         ClientSession::new(self.clone(), id, thread)
     }
 
-    /// Checks that the agent supports a method, which is identified by its name in version 1.
+    /// Checks that the agent supports a method, given by its name in version 1.
     ///
     /// # Errors
     /// The agent does not support the method: [`Error::Unsupported`].
@@ -342,8 +342,8 @@ impl AgentConnection {
             .map_err(|missing| agent_capability_error(format!("_meta.{missing}")))
     }
 
-    /// Checks that the agent supports everything in a session setup, and adds the client's own MCP servers as far as
-    /// the agent supports them.
+    /// Checks that the agent supports everything in a session setup, and adds those of the client's own MCP servers
+    /// that the agent supports.
     pub(super) fn prepare_setup(&self, setup: SessionSetup) -> Result<SessionSetup> {
         if !self.0.negotiated.has_sessions {
             return Err(agent_capability_error("session"));

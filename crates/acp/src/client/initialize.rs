@@ -15,7 +15,7 @@ use crate::connection::{Connection, RequestOptions};
 use crate::dialect;
 use crate::error::{Error, Result};
 
-/// What an agent supports, in the form of version 1 whichever version was negotiated.
+/// An agent's capabilities, in the form of version 1 regardless of the negotiated version.
 #[derive(Debug)]
 pub(crate) struct NegotiatedCapabilities {
     pub(crate) version: ProtocolVersion,
@@ -117,7 +117,7 @@ fn negotiate(
     }
 }
 
-/// Converts an error response to `initialize` into a version error, if the agent supports only other versions.
+/// Converts an error response to `initialize` into a version error if the agent supports only other versions.
 fn version_error(error: jsonrpc::Error, latest: ProtocolVersion) -> Error {
     if error.code != jsonrpc::Error::UNSUPPORTED_PROTOCOL_VERSION {
         return Error::Rpc(error);

@@ -92,7 +92,7 @@ pub trait Client: Send + Sync + 'static {
     }
 
     /// Returns `true` if the client can run the agent's program in a terminal, where the user logs in
-    /// (`auth.terminal`). Only then does [`AgentConnection::auth_methods`] have methods of type `terminal`.
+    /// (`auth.terminal`). Otherwise, [`AgentConnection::auth_methods`] contains no methods of type `terminal`.
     fn supports_terminal_login(&self) -> bool {
         false
     }

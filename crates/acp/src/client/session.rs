@@ -39,7 +39,7 @@ impl ClientSession {
         Self { agent, id, thread }
     }
 
-    /// Returns the id that the agent has given the session.
+    /// Returns the id that the agent gave the session.
     #[must_use]
     pub fn id(&self) -> &SessionId {
         &self.id

@@ -1,5 +1,5 @@
-//! The sessions of a live client: the table of the client core, behind a lock. It also contains the client's own state
-//! for each session, and the future that waits for the session's turn.
+//! The sessions of a live client: the session table of the client core behind a lock, with the client's own state for
+//! each session and the future that waits for the session's turn.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -30,7 +30,7 @@ pub(crate) struct ClientSessions {
 /// A session in the table of a live client.
 pub(crate) type ClientSessionEntry = SessionEntry<LiveSession>;
 
-/// What a live client stores with each session: its own state and the turn.
+/// The data that a live client stores with each session: its own state and the turn.
 #[derive(Default)]
 pub(crate) struct LiveSession {
     /// The client's own state for the session, or `None` after the connection has closed.
@@ -63,7 +63,7 @@ impl Drop for FinishedTurn {
     }
 }
 
-/// What to deliver to the client with an update that was applied to its session.
+/// The data to deliver to the client with an update that was applied to its session.
 pub(crate) struct ReceivedUpdate<S> {
     pub(crate) context: UpdateContext,
     /// The client's own state for the session. `None` if the connection has closed.
@@ -214,7 +214,7 @@ impl ClientSessions {
         Some(finished)
     }
 
-    /// Ends a session's turn, with its stop reason if it did not fail.
+    /// Ends a session's turn. `stop_reason` is `None` if the turn failed.
     pub(crate) fn end_turn(&self, id: &SessionId, stop_reason: Option<&StopReason>) {
         let end = |entry: &mut ClientSessionEntry| entry.end_turn(stop_reason);
         let was_running = self.lock().get_mut(id).is_some_and(end);
@@ -237,8 +237,8 @@ impl ClientSessions {
         }
     }
 
-    /// Applies an update to its session, and adds the session if it is unknown. Returns what to deliver to the client,
-    /// or `None` if the session is not open and the table has no room for it.
+    /// Applies an update to its session, and adds the session if it is unknown. Returns the data to deliver to the
+    /// client, or `None` if the session is not open and the table is full.
     pub(crate) fn receive_update<C: Client>(
         &self,
         id: &SessionId,
@@ -431,7 +431,7 @@ impl ClientSessions {
         }
     }
 
-    /// Applies the modes, options and commands that the agent reports when a session has been opened.
+    /// Applies the modes, options and commands that the agent reports when a session is opened.
     pub(crate) fn announce(&self, id: &SessionId, announced: &SessionAnnouncement<'_>) {
         self.mark_opened(id);
         self.lock().announce(id, announced);

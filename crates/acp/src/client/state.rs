@@ -89,7 +89,7 @@ impl<C: Client> AnyState for TypedState<C> {
 }
 
 impl dyn AnyState {
-    /// Returns the state with its own type, or `None` if `C` is not the type of the client, which does not happen.
+    /// Returns the state with its own type, or `None` if `C` is not the type of the client.
     pub(super) fn get<C: Client>(&self) -> Option<Arc<C::State>> {
         let state: &dyn Any = self;
         state

@@ -44,7 +44,7 @@ pub struct ObservedChange {
     pub session_id: SessionId,
     /// The session's thread, which already shows the change.
     pub thread: ThreadHandle,
-    /// The event that happened besides the change of the thread, if any.
+    /// An event that accompanies the change of the thread, if any.
     pub event: Option<ObservedEvent>,
 }
 
@@ -100,7 +100,7 @@ impl Observer {
         self.has_ignored_sessions
     }
 
-    /// Applies a message that the client has sent. Returns what it changed.
+    /// Applies a message that the client has sent. Returns the resulting change, if any.
     pub fn handle_client_message(&mut self, message: &Incoming<'_>) -> Option<ObservedChange> {
         match message {
             Incoming::Request { id, method, params } => {
@@ -126,7 +126,7 @@ impl Observer {
         }
     }
 
-    /// Applies a message that the agent has sent. Returns what it changed.
+    /// Applies a message that the agent has sent. Returns the resulting change, if any.
     pub fn handle_agent_message(&mut self, message: &Incoming<'_>) -> Option<ObservedChange> {
         match message {
             Incoming::Request { id, method, params } => {
@@ -152,7 +152,7 @@ impl Observer {
         self.version == ProtocolVersion::V2
     }
 
-    /// Returns a session, and adds it if it is new and there is room.
+    /// Returns a session, and adds it if it is new and the limit allows it.
     fn session(&mut self, id: &SessionId) -> Option<&mut SessionEntry<()>> {
         if self.sessions.get(id).is_none() {
             self.add(id, SessionEntry::default())?;
@@ -400,7 +400,7 @@ impl Observer {
     }
 }
 
-/// Returns a callback that opens the session with `id`, or the one that the response names.
+/// Returns a callback that opens the session with `id`, or the session given in the response.
 fn on_opened<R: Request<Response: OpenSessionResult>>(
     _: &R,
     id: Option<&SessionId>,

@@ -1,4 +1,4 @@
-//! Permission requests, completed with what is known of the tool call and the subagent.
+//! Permission requests, completed with known details of the tool call and the subagent.
 
 use acp_wire::v1::{
     self, PermissionOption, RequestPermissionOutcome, SessionId, ToolCallUpdate, ToolKind,
@@ -21,10 +21,10 @@ pub struct PermissionRequest {
     pub subagent: Option<String>,
     /// The question to show to the user. Empty if the agent sent none.
     pub title: String,
-    /// Why the agent needs the permission, if it says so.
+    /// The agent's reason for needing the permission, if it gave one.
     pub description: Option<String>,
     /// The tool call, with everything that was reported about it so far. If a version 2 agent requests permission for
-    /// something else, this tool call stands for it.
+    /// something else, this tool call represents it.
     pub tool_call: ThreadToolCall,
     /// The command that would run, if a version 2 agent requests permission for a command.
     pub command: Option<CommandPermissionSubject>,
@@ -64,7 +64,7 @@ impl PermissionRequest {
         }
     }
 
-    /// Returns what the tool does, such as reading or editing. This is a hint from the agent, not a guarantee.
+    /// Returns the kind of tool, such as one that reads or edits. This is a hint from the agent, not a guarantee.
     #[must_use]
     pub fn kind(&self) -> &ToolKind {
         &self.tool_call.kind
@@ -142,7 +142,7 @@ impl From<v2::RequestPermissionRequest> for ReceivedPermissionRequest {
 }
 
 impl<S> SessionTable<S> {
-    /// Applies a permission request to the thread of its session, and completes it with what is known of the tool call
+    /// Applies a permission request to the thread of its session, and completes it with known details of the tool call
     /// and the subagent. Returns `None` if the session is not in the table.
     pub(crate) fn request_permission(
         &self,

@@ -1,4 +1,4 @@
-//! The modes, options and commands that an agent reports when a session has been opened.
+//! The modes, options and commands that an agent reports when a session is opened.
 
 use std::borrow::Cow;
 

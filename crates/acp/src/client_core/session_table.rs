@@ -8,7 +8,7 @@ use super::session_opening::SessionAnnouncement;
 use crate::thread::{Thread, ThreadHandle};
 
 /// The maximum number of sessions in the table that the client has not opened. Agents may send updates of a session
-/// before the response with its id. The limit prevents an agent that invents sessions from filling the memory.
+/// before the response with its id. The limit prevents an agent from filling memory with sessions that it invents.
 pub(crate) const MAX_UNOPENED_SESSIONS: usize = 64;
 
 /// The sessions of a connection. `S` is the data that the owner of the table stores with each session.
@@ -176,7 +176,7 @@ impl<S> SessionTable<S> {
         }
     }
 
-    /// Applies what the agent reports when a session has been opened, and ends the replay.
+    /// Applies the agent's announcement of an opened session, and ends the replay.
     pub(crate) fn announce(&mut self, id: &SessionId, announced: &SessionAnnouncement<'_>) {
         for child in self.descendants(id) {
             if let Some(child) = self.entries.get_mut(&child) {

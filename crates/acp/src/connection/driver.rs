@@ -203,7 +203,7 @@ impl Tasks {
         });
     }
 
-    /// Starts a task that the end of the connection does not wait for. A panic affects only this task.
+    /// Starts a task that does not delay the end of the connection. A panic affects only this task.
     pub(super) fn spawn_detached(&self, task: impl Future<Output = ()> + Send + 'static) {
         let task = AssertUnwindSafe(task).catch_unwind().map(|done| {
             if done.is_err() {

@@ -109,7 +109,7 @@ impl InFlightRequests {
         }
     }
 
-    /// Cancels a request that `$/cancel_request` names. Ignores unknown ids.
+    /// Cancels the request given in a `$/cancel_request`. Ignores unknown ids.
     pub(crate) fn cancel(&self, id: &RequestId) {
         if let Some(entry) = self.lock().requests.get(id) {
             entry.cancel_token.cancel();

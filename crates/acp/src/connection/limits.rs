@@ -1,8 +1,8 @@
-//! Limits on the memory that a connection takes.
+//! Limits on the memory that a connection uses.
 
 use std::time::Duration;
 
-/// Limits on the memory that a connection takes, in bytes unless stated otherwise.
+/// Limits on the memory that a connection uses, in bytes unless stated otherwise.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Limits {

@@ -126,7 +126,7 @@ pub(crate) trait Handler: Send + Sync + 'static {
     }
 }
 
-/// What to do with received lines that are not JSON.
+/// The policy for received lines that are not JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoisePolicy {
     /// Responds with a parse error, as JSON-RPC requires.
@@ -428,7 +428,7 @@ impl Connection {
     }
 }
 
-/// The life of a connection, from start to end. Dropping it early ends the connection.
+/// The task that runs a connection from start to end. Dropping it early ends the connection.
 struct ConnectionTask<H: Handler> {
     conn: Connection,
     handler: Arc<H>,
@@ -557,7 +557,7 @@ impl<H: Handler> Drop for ConnectionTask<H> {
 }
 
 /// Reads input that is no longer needed, and drops it. Never returns, even at the end of the input, because the caller
-/// runs it beside another future.
+/// runs it alongside another future.
 async fn discard_input(mut reader: TransportReader) {
     let mut buf = vec![0; 16 * 1024];
     loop {
@@ -601,7 +601,7 @@ impl Drop for WriterGuard {
     }
 }
 
-/// How a request is sent and its response handled.
+/// Options for sending a request and handling its response.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestOptions {
     /// Whether the response is handled after all updates that arrived before it, even if an update handler is slow.

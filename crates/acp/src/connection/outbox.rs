@@ -33,7 +33,7 @@ pub(crate) struct Outbox {
     buffered: Notify,
     /// Wakes the first waiting sender when the writer has taken the buffer.
     drained: Notify,
-    /// Keeps waiting senders in the order in which they came.
+    /// Keeps waiting senders in the order in which they arrived.
     sender_queue: tokio::sync::Mutex<()>,
     limit: usize,
     reserve: usize,

@@ -22,7 +22,7 @@ pub(crate) struct PendingEntry {
     pub(crate) on_response: ResponseHandler,
     /// Whether the response must be handled after all updates that arrived before it.
     pub(crate) is_ordered: bool,
-    /// Where to put the text of the response if it is large.
+    /// The place for the text of the response if it is large.
     pub(crate) large_text: Option<LargeText>,
 }
 
@@ -69,13 +69,14 @@ pub(crate) struct PendingTable {
 #[derive(Default)]
 struct PendingTableState {
     requests: HashMap<i64, PendingEntry>,
-    /// The ids of requests for whose responses nobody waits any longer. Some may have got a response in the meantime.
+    /// The ids of requests whose responses nobody waits for any longer. Some may have received a response in the
+    /// meantime.
     abandoned: VecDeque<i64>,
     next_id: i64,
     close_error: Option<Error>,
 }
 
-/// Which pending requests to select.
+/// A selection of pending requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PendingFilter {
     /// All requests.

@@ -99,7 +99,7 @@ async fn deliver<H: Handler>(handler: &H, event: H::Event) {
     .await;
 }
 
-/// Runs code that may be the application's. Returns `None` if it panics.
+/// Runs code that may belong to the application. Returns `None` if it panics.
 pub(super) fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
     let done = catch_unwind(AssertUnwindSafe(work)).ok();
     if done.is_none() {
@@ -392,7 +392,7 @@ fn handle_large_text_response(conn: &Connection, arrived: LargeTextResponse) {
     (waiting.on_response)(result);
 }
 
-/// Handles `$/cancel_request`: cancels the request in flight that it names.
+/// Handles `$/cancel_request` by cancelling the given request, if it is in flight.
 fn cancel_request(conn: &Connection, params: Option<&serde_json::value::RawValue>) {
     match read_params::<CancelRequestNotification>(CancelRequestNotification::METHOD, params) {
         Ok(cancel) => conn.0.in_flight.cancel(&cancel.request_id),
@@ -404,7 +404,7 @@ fn cancel_request(conn: &Connection, params: Option<&serde_json::value::RawValue
 }
 
 impl SizeExcess {
-    /// Writes an error message with the size and the limit.
+    /// Returns an error message with the size and the limit.
     fn to_message(self, conn: &Connection) -> String {
         let limits = &conn.0.limits;
         match self {
@@ -440,7 +440,7 @@ async fn reject_oversized<H: Handler>(conn: &Connection, whose: MessageOutline, 
     send_error(conn, &id, &error).await;
 }
 
-/// The words for a request whose method is not known, in error messages.
+/// The name that error messages use for a request whose method is unknown.
 const UNKNOWN_METHOD: &str = "the request";
 
 /// Fails the request whose response is too large.
@@ -461,7 +461,7 @@ fn fail_oversized_response(conn: &Connection, id: &RequestId, why: SizeExcess) {
     }
 }
 
-/// The maximum number of bytes of a line that is not JSON that are passed to the callback.
+/// The maximum number of bytes of a non-JSON line that are passed to the callback.
 const MAX_NOISE_BYTES: usize = 1024;
 
 /// Formats the start of a line for the log, without control characters.

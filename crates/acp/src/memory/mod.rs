@@ -17,7 +17,7 @@ pub(crate) use weight::weight;
 
 // Both estimates count these in the same way.
 
-/// The memory of a node of a `BTreeMap` in bytes: an object whose fields are not known. It has capacity for eleven
+/// The memory of a `BTreeMap` node, in bytes, for an object whose fields are not known. A node has capacity for eleven
 /// entries, so an object with one entry takes a whole node.
 const MAP_BYTES: usize = 704;
 

@@ -114,7 +114,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// Expects that the next message is equal to `message`.
+    /// Expects the next message to be equal to `message`.
     ///
     /// # Panics
     /// The next message is a different one, or no message arrives.
@@ -128,7 +128,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// Expects that the next message is a request of `method`, and returns it.
+    /// Expects the next message to be a request of `method`, and returns it.
     ///
     /// # Panics
     /// The next message is a different one, or no message arrives.
@@ -152,7 +152,7 @@ impl ScriptedPeer {
         .await
     }
 
-    /// Expects that the next message is a notification of `method`, and returns its params.
+    /// Expects the next message to be a notification of `method`, and returns its params.
     ///
     /// # Panics
     /// The next message is a different one, or no message arrives.
@@ -168,7 +168,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// Expects that the next message is an update of a type such as `agent_message_chunk`, and returns the update.
+    /// Expects the next message to be an update of a type such as `agent_message_chunk`, and returns the update.
     ///
     /// # Panics
     /// The next message is a different one, or no message arrives.
@@ -184,7 +184,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// Expects that the next message is the response to a request, and returns its result.
+    /// Expects the next message to be the response to a request, and returns its result.
     ///
     /// # Panics
     /// The next message is a different one, for example an error response, or no message arrives.
@@ -205,7 +205,7 @@ impl ScriptedPeer {
         .await
     }
 
-    /// Expects that the next message is an error response to a request, and returns the error.
+    /// Expects the next message to be an error response to a request, and returns the error.
     ///
     /// # Panics
     /// The next message is a different one, for example a response with a result, or no message arrives.
@@ -261,7 +261,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// Expects that nothing arrives for a while. Waits for the whole time, unless tokio's time is paused.
+    /// Expects nothing to arrive for a while. Waits for the whole time, unless tokio's time is paused.
     ///
     /// # Panics
     /// A message or the end of the input arrives.
@@ -285,7 +285,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// Expects that the other side closes the connection without another message.
+    /// Expects the other side to close the connection without another message.
     ///
     /// # Panics
     /// The other side sends another message, or does not close the connection.

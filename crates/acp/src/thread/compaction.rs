@@ -13,7 +13,7 @@ use crate::memory::weight;
 pub struct ThreadCompaction {
     /// The id of the compaction, unique in its session.
     pub id: CompactionId,
-    /// How far the compaction has got.
+    /// The status of the compaction.
     pub status: CompactionStatus,
     /// The summary, if the agent shows it.
     pub summary: Vec<ContentBlock>,

@@ -8,10 +8,10 @@ use acp_wire::v1::{
 
 use super::Thread;
 
-/// The id of the config option that stands for the modes of an agent without a mode option.
+/// The id of the config option that represents the modes of an agent without a mode option.
 pub(crate) const MODE_OPTION_ID: &str = "mode";
 
-/// The id of the config option that stands for the models of an agent without a model option.
+/// The id of the config option that represents the models of an agent without a model option.
 pub(crate) const MODEL_OPTION_ID: &str = "model";
 
 fn has_category(option: &SessionConfigOption, category: &SessionConfigOptionCategory) -> bool {
@@ -53,7 +53,7 @@ impl Thread {
         }
     }
 
-    /// Replaces the agent's config options, but keeps the options that stand for modes and models.
+    /// Replaces the agent's config options, but keeps the options that represent modes and models.
     pub(super) fn replace_config_options(&mut self, options: &[SessionConfigOption]) {
         use SessionConfigOptionCategory::{Mode, Model};
         if !self.fits_within(options) {
@@ -113,7 +113,7 @@ fn new_select_value(
     value
 }
 
-/// Creates a config option that stands for the agent's modes.
+/// Creates a config option that represents the agent's modes.
 fn to_mode_option(modes: &SessionModeState) -> SessionConfigOption {
     let values = modes.available_modes.iter();
     let values = values.map(|m| new_select_value(m.id.as_str(), &m.name, m.description.as_ref()));
@@ -122,7 +122,7 @@ fn to_mode_option(modes: &SessionModeState) -> SessionConfigOption {
         .category(SessionConfigOptionCategory::Mode)
 }
 
-/// Creates a config option that stands for the agent's models.
+/// Creates a config option that represents the agent's models.
 fn to_model_option(models: &SessionModelState) -> SessionConfigOption {
     let values = models.available_models.iter();
     let values =

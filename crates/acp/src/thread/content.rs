@@ -6,7 +6,7 @@ use acp_wire::v2::{self, DiffChange, DiffFileType, DiffPatch};
 
 use crate::update;
 
-/// A part of what a tool call shows: a content block, a diff or a terminal.
+/// A part of a tool call's content: a content block, a diff or a terminal.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 // Most items are content blocks. Boxing them would cost an allocation for nearly every one.
@@ -48,7 +48,7 @@ impl ThreadDiff {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct FileChange {
-    /// What was done to the file.
+    /// The operation on the file.
     pub operation: FileOperation,
     /// The absolute path of the file. Empty if an unknown operation has none.
     pub path: String,
@@ -60,7 +60,7 @@ pub struct FileChange {
     pub file_type: Option<DiffFileType>,
 }
 
-/// What was done to a file.
+/// An operation on a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileOperation {

@@ -210,7 +210,7 @@ impl Thread {
         self.enforce_limit();
     }
 
-    /// Sets a terminal's output to all the output that the client reports, or to the end of it.
+    /// Replaces a terminal's output with the output that the client reports, which is complete or only its end.
     pub(crate) fn report_terminal_output(&mut self, id: &TerminalId, output: &str) {
         self.change_terminal(id, |terminal| {
             let more = output.strip_prefix(&*terminal.output());

@@ -123,7 +123,7 @@ impl ThreadHandle {
     }
 
     /// Waits until the revision of the thread is greater than `seen`, and returns the revision. Several changes can
-    /// cause a single wake-up: a slow reader misses intermediate states, but never content.
+    /// cause a single wake-up, so a slow reader can miss intermediate states, but never content.
     pub async fn changed(&self, seen: u64) -> u64 {
         loop {
             let mut changed = pin!(self.0.changed.notified());

@@ -87,7 +87,7 @@ impl Thread {
         });
     }
 
-    /// Stores the id that the agent has given the user's message.
+    /// Stores the id that the agent gave the user's message.
     pub(super) fn confirm_prompt_echo(&mut self, id: &MessageId) {
         if id.as_str().is_empty() || self.messages.contains_key(id) {
             return;
@@ -111,7 +111,7 @@ impl Thread {
         self.item_mut(item)?.kind.message_mut(speaker)
     }
 
-    /// Applies a chunk: to the message with its id, wherever that message is, or to the last message.
+    /// Applies a chunk, either to the message with its id, wherever that message is, or to the last message.
     pub(super) fn apply_chunk(&mut self, chunk: &MessageChunk, speaker: ThreadSpeaker) {
         match &chunk.message_id {
             Some(id) if chunk.is_found_by_id => self.apply_chunk_by_id(id, &chunk.content, speaker),

@@ -72,7 +72,7 @@ pub struct Thread {
     truncation: Truncation,
 }
 
-/// What an agent is doing, as it reports itself. Version 1 agents do not report this.
+/// The activity that an agent reports. Version 1 agents do not report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Activity {
@@ -94,13 +94,13 @@ pub enum Activity {
 pub struct Item {
     /// The revision of the thread when this item last changed.
     pub revision: u64,
-    /// What the item is, with its content.
+    /// The kind of the item, with its content.
     pub kind: ItemKind,
     /// The estimated size of the item, in bytes.
     weight: usize,
 }
 
-/// What an item of a thread is, with its content.
+/// The kind of an item in a thread, with its content.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum ItemKind {
@@ -203,7 +203,7 @@ impl Thread {
         self.is_turn_running() || self.activity != Activity::Idle
     }
 
-    /// Returns what the agent is doing, as it reports itself.
+    /// Returns the activity that the agent reports.
     #[must_use]
     pub fn activity(&self) -> Activity {
         self.activity

@@ -6,7 +6,7 @@ use acp_wire::v2::{PlanEntry, PlanUpdateContent};
 
 use super::Thread;
 
-/// The plan id that stands for the plan of an agent with only one plan, such as a version 1 agent.
+/// The id for the plan of an agent that has only one plan, such as a version 1 agent.
 pub const ONLY_PLAN_ID: &str = "plan";
 
 /// An agent's plan as shown to the user.

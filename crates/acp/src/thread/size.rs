@@ -14,7 +14,7 @@ use serde::Serialize;
 /// The default size limit of a thread, in bytes.
 pub(crate) const DEFAULT_LIMIT_BYTES: usize = 64 * 1024 * 1024;
 
-/// How much a thread has dropped to stay within its limit ([`Limits::thread`](crate::Limits::thread)).
+/// The amount that a thread has dropped to stay within its limit ([`Limits::thread`](crate::Limits::thread)).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Truncation {

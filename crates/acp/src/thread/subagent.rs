@@ -22,7 +22,7 @@ pub struct ThreadSubagent {
     pub title: Option<String>,
     /// A detailed description of the subagent's task.
     pub description: Option<String>,
-    /// What a client may do with the subagent. `None` means nothing.
+    /// The operations that a client may perform on the subagent. If `None`, there are none.
     pub capabilities: Option<SubagentSessionCapabilities>,
     /// Whether the subagent is working, if the agent reports it.
     pub state: Option<StateUpdate>,

@@ -25,7 +25,7 @@ pub struct ThreadTerminal {
     pub is_released: bool,
     /// The size of the terminal in characters, if the agent reports it.
     pub size: Option<TerminalSize>,
-    /// What a client may do with the terminal, if the agent reports it.
+    /// The operations that a client may perform on the terminal, if the agent reports them.
     pub capabilities: Option<TerminalCapabilities>,
     pieces: Utf8Pieces,
     chunks: VecDeque<String>,

@@ -16,11 +16,11 @@ use crate::update::ToolCallPatch;
 pub struct ThreadToolCall {
     /// The id of the tool call, unique in its session.
     pub id: ToolCallId,
-    /// The name of the tool, for programs, if the agent reports it.
+    /// The programmatic name of the tool, if the agent reports it.
     pub name: Option<String>,
     /// The title to show to the user. Empty if the agent has not sent one.
     pub title: String,
-    /// What the tool does, such as reading or editing.
+    /// The kind of tool, such as one that reads or edits.
     pub kind: ToolKind,
     /// The status that the agent reported last.
     pub status: ToolCallStatus,
@@ -30,11 +30,11 @@ pub struct ThreadToolCall {
     pub content: Vec<ThreadToolCallContent>,
     /// The files that the call works on.
     pub locations: Vec<ToolCallLocation>,
-    /// The input to the tool, in any JSON form.
+    /// The tool's input, as arbitrary JSON.
     pub raw_input: Option<Value>,
-    /// The output of the tool, in any JSON form.
+    /// The tool's output, as arbitrary JSON.
     pub raw_output: Option<Value>,
-    /// What a client may do with the call.
+    /// The operations that a client may perform on the call.
     pub capabilities: Option<ToolCallCapabilities>,
     /// Whether a part of the call was dropped because the thread exceeded its limit. See
     /// [`Thread::truncation`](super::Thread::truncation).
@@ -146,9 +146,9 @@ impl ThreadToolCall {
 }
 
 impl Thread {
-    /// Applies an update of a new or known tool call. A new call with the id of an unfinished call changes that call:
-    /// the agent may have reported it earlier, in an update or a permission request, or it reuses ids. If the earlier
-    /// call has finished, a new call is added.
+    /// Applies an update of a new or known tool call. A new call with the id of an unfinished call changes that call,
+    /// because the agent may have reported it earlier, in an update or a permission request, or may reuse ids. If the
+    /// earlier call has finished, a new call is added.
     pub(super) fn update_tool_call(&mut self, update: &ToolCallPatch) {
         let id = &update.tool_call_id;
         if update.is_new && self.tool_call(id).is_some_and(ThreadToolCall::is_finished) {

@@ -176,7 +176,7 @@ struct ProcessInput {
     end: FailureReport,
 }
 
-/// How far the end of a process has got.
+/// The stage that the end of a process has reached.
 enum ProcessStage {
     Running(Stdin),
     /// The process's stdin was closed, and the process has not exited yet.

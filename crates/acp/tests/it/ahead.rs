@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::common::{PIPE_CAPACITY, TestPeer, with_timeout};
 
-/// A client that lends files and records which sessions exist.
+/// A client that lets agents read files, and records which sessions exist.
 #[derive(Clone, Default)]
 struct ReadAheadClient(Arc<Mutex<Vec<String>>>);
 

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::common::{TestPeer, idle_agent};
 
-/// An agent with sessions, of which each may be archived.
+/// An agent that stores for each of its sessions whether it is archived.
 #[derive(Default, Clone)]
 struct ArchivingAgent(Arc<Mutex<BTreeMap<SessionId, bool>>>);
 

@@ -1,4 +1,4 @@
-//! Back-pressure: queues are bounded, and only those who send to a slow peer wait.
+//! Back-pressure: queues are bounded, and only senders to a slow peer have to wait.
 
 use crate::common;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ fn small_limits() -> Limits {
     limits_with(|l| l.outbox = OUTBOX_LIMIT_BYTES)
 }
 
-/// Returns an agent that sends this many numbered messages in a turn, and counts them in `sent`.
+/// Returns an agent that sends `messages` numbered messages in a turn, and counts them in `sent`.
 fn talking_agent(messages: usize, sent: &Arc<AtomicUsize>) -> impl Agent + use<> {
     let sent = Arc::clone(sent);
     PromptAgent(move |turn: acp::agent::Turn, _| {
@@ -225,7 +225,7 @@ async fn a_handler_that_does_not_return_stops_reading() {
     );
 }
 
-/// An agent that sends as many updates as the prompt says, with permission requests in between.
+/// An agent that sends the number of updates given in the prompt, with permission requests in between.
 struct FloodAgent;
 
 impl Agent for FloodAgent {
@@ -349,7 +349,7 @@ async fn rejections_for_a_peer_that_never_reads_are_bounded() {
     }
 }
 
-/// Writes the rest of the input while reading this many responses.
+/// Writes the rest of the input while reading the given number of responses.
 async fn read_responses(peer: TestPeer, rest: &[u8], answers: usize) -> TestPeer {
     let (mut reading, mut writing) = peer.split();
     let rest = rest.to_vec();

@@ -3,7 +3,7 @@
 use crate::bridge_peers::{BridgedPeers, start_bridge};
 use serde_json::{Value, json};
 
-/// Returns an initialized bridge whose client has these capabilities.
+/// Returns an initialized bridge whose client has the given capabilities.
 async fn initialize_bridge(capabilities: Value) -> BridgedPeers {
     let mut b = start_bridge(1);
     b.client
@@ -24,7 +24,7 @@ async fn initialize_bridge(capabilities: Value) -> BridgedPeers {
     b
 }
 
-/// Returns a bridge with an open session `s`, whose response had these additional fields.
+/// Returns a bridge with an open session `s`. The response that opened the session contains the given fields.
 async fn open_session_with(capabilities: Value, mut fields: Value) -> BridgedPeers {
     let mut b = initialize_bridge(capabilities).await;
     b.client
@@ -53,7 +53,7 @@ fn idle_update(reason: &str) -> Value {
     json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": reason})
 }
 
-/// Sends a prompt from the client, which the agent accepts.
+/// Sends a prompt from the client, and accepts it as the agent.
 async fn begin_turn(b: &mut BridgedPeers, id: i64) {
     b.client
         .send_request(id, "session/prompt", prompt_params("hi"))
@@ -627,7 +627,7 @@ async fn a_diff_becomes_text_with_locations() {
     );
 }
 
-/// Returns an update of the call with this `_meta`.
+/// Returns an update of the tool call with the given `_meta`.
 fn shown_terminal(meta: Value) -> Value {
     tool_call(json!({"_meta": meta}))
 }

@@ -1,4 +1,4 @@
-//! The ends and the limits of a bridge, lines that are not messages, and two bridges in a row.
+//! How a bridge ends, its limits, lines that are not messages, and two bridges in a row.
 
 use crate::bridge_peers;
 use std::sync::{Arc, Mutex};
@@ -36,7 +36,7 @@ fn prompt_params(text: &str) -> Value {
     json!({"sessionId": "s", "prompt": [{"type": "text", "text": text}]})
 }
 
-/// Sends a prompt from a version 2 client, which the agent receives.
+/// Sends a prompt from a version 2 client, and receives it as the agent.
 async fn begin_turn(b: &mut BridgedPeers, id: i64) {
     b.client
         .send_request(id, "session/prompt", prompt_params("hi"))
@@ -310,7 +310,8 @@ async fn pending_requests_are_limited() {
     }
 }
 
-/// Returns a client and an agent of version 1, with two bridges between them if `bridges` is `true`.
+/// Returns a client and an agent of version 1. If `bridges` is `true`, there are two bridges between them. Otherwise,
+/// one bridge passes their messages on unchanged.
 fn version_1_peers(bridges: bool) -> (bridge_peers::BridgePeer, bridge_peers::BridgePeer) {
     let (client_side, client) = bridge_peer(PeerRole::Client(1), PIPE_CAPACITY);
     let (agent_side, agent) = bridge_peer(PeerRole::Agent(1), PIPE_CAPACITY);

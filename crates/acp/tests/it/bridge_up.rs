@@ -3,7 +3,7 @@
 use crate::bridge_peers::{BridgedPeers, start_bridge};
 use serde_json::{Value, json};
 
-/// Returns an initialized bridge whose agent has these capabilities.
+/// Returns an initialized bridge whose agent has the given capabilities.
 async fn initialize_bridge(capabilities: Value) -> BridgedPeers {
     let mut b = start_bridge(2);
     let info = json!({"name": "c", "version": "1"});
@@ -26,7 +26,7 @@ async fn initialize_bridge(capabilities: Value) -> BridgedPeers {
     b
 }
 
-/// Returns a bridge with an open session `s`, whose response had these additional fields.
+/// Returns a bridge with an open session `s`. The response that opened the session contains the given fields.
 async fn open_session_with(capabilities: Value, mut fields: Value) -> BridgedPeers {
     let mut b = initialize_bridge(capabilities).await;
     b.client

@@ -1,4 +1,4 @@
-//! Cancellation of turns and requests, and the races with it.
+//! Cancellation of turns and requests, and its race conditions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,9 +16,9 @@ use crate::common::{
     message_notification, prompt_request, thread_lines, wait_until_idle, with_timeout,
 };
 
-/// An agent whose turns end in every way, or never.
+/// An agent whose turns end as the prompt says, or never.
 struct EndingsAgent {
-    /// The number of its futures that were dropped.
+    /// The number of the agent's futures that were dropped.
     gone: Arc<AtomicUsize>,
     gate: Arc<Semaphore>,
 }
@@ -32,7 +32,7 @@ impl Default for EndingsAgent {
     }
 }
 
-/// A guard that counts when it is dropped.
+/// A guard that increments a counter when it is dropped.
 struct DropCounter(Arc<AtomicUsize>);
 
 impl Drop for DropCounter {
@@ -130,7 +130,7 @@ impl Agent for EndingsAgent {
     }
 }
 
-/// Runs a turn, which must have no updates of an earlier one.
+/// Runs a turn, and checks that it has no updates of an earlier turn.
 async fn assert_next_turn_is_clean(peer: &mut TestPeer, session: &str) {
     peer.expect_silence().await;
     peer.send_prompt("next", session, "end").await;

@@ -1,4 +1,4 @@
-//! Child processes as transports, which end with their connection however it ends.
+//! Child processes as transports. A process ends with its connection, no matter how the connection ends.
 #![cfg(unix)]
 
 use std::io::{BufRead, BufReader, PipeReader, Read};
@@ -25,7 +25,7 @@ struct SpawnedProcess {
     stderr: BufReader<PipeReader>,
 }
 
-/// Starts this shell script.
+/// Starts a shell script.
 fn start_script(script: &str) -> (Transport, SpawnedProcess) {
     let (reader, writer) = std::io::pipe().unwrap();
     let mut command = Command::new("sh");
@@ -49,8 +49,7 @@ impl SpawnedProcess {
         is_process_gone(self.pid)
     }
 
-    /// Expects that the process exits as soon as the runtime continues. Returns everything that it has written to
-    /// stderr.
+    /// Expects the process to exit as soon as the runtime continues. Returns everything that it has written to stderr.
     async fn wait_for_exit(self) -> String {
         let Self { pid, mut stderr } = self;
         let (sender, receiver) = oneshot::channel();
@@ -70,8 +69,8 @@ impl SpawnedProcess {
     }
 }
 
-/// Drives a connection to its end, by when the process must have exited. Returns the close reason and what the process
-/// has written to stderr.
+/// Drives a connection to its end, and checks that the process has exited by then. Returns the close reason and
+/// everything that the process wrote to stderr.
 async fn run_driver(driver: Driver, seen: SpawnedProcess) -> (CloseReason, String) {
     let reason = with_timeout("the connection ends", driver).await;
     assert!(seen.is_gone());

@@ -1,4 +1,4 @@
-//! The client's state of a session: when it is created, who gets it, and when it is dropped.
+//! The client's state for a session: when it is created, which calls get it, and when it is dropped.
 
 use std::sync::{Arc, Mutex};
 
@@ -111,7 +111,7 @@ async fn start_client() -> (StateClient, AgentConnection, TestPeer) {
     (editor, conn, peer)
 }
 
-/// Responds to the next request, which must have this method.
+/// Expects a request of the given method, and responds to it.
 async fn answer_request(peer: &mut TestPeer, method: &str, result: serde_json::Value) {
     let (id, _) = peer.expect_request(method).await;
     peer.answer(&id, result).await;
@@ -297,7 +297,7 @@ async fn a_client_that_owns_its_connection_is_freed() {
     assert!(alive.upgrade().is_none());
 }
 
-/// A client with sessions that read until they are closed.
+/// A client that does not finish reading a file until the session is closed.
 struct SlowReadClient;
 
 struct SlowReadState(tokio::sync::Semaphore);

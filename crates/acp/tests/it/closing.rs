@@ -1,4 +1,4 @@
-//! The end of a connection: everyone who waits gets an error, and nothing is left behind.
+//! The end of a connection: all waiting calls get an error, and no tasks or objects are left behind.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::common::{
     message_notification, thread_lines, wait_until_idle, with_timeout,
 };
 
-/// An agent that does what the prompt says. `kept` shows whether it still exists.
+/// An agent that does what the prompt says. The references to `kept` show whether the agent still exists.
 struct ClosingAgent {
     gate: Arc<Semaphore>,
     kept: Arc<()>,
@@ -72,7 +72,7 @@ fn lingering_limits() -> Limits {
     limits_with(|l| l.linger = Duration::from_secs(2))
 }
 
-/// Returns the number of tasks besides that of the test.
+/// Returns the number of running tasks, without the test's own.
 fn task_count() -> usize {
     tokio::runtime::Handle::current()
         .metrics()

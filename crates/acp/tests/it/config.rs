@@ -1,4 +1,4 @@
-//! Modes and config options that are kept in sync, and what is rejected before anything is sent.
+//! Modes and config options, which are kept in sync, and requests that are rejected before anything is sent.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -117,7 +117,7 @@ fn option_values(options: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Returns a client of the agent above with a session, and the response that opened the session.
+/// Connects a client to the agent above, and opens a session. Also returns the response that opened it.
 async fn open_session(capabilities: Value) -> (TestPeer, String, Value) {
     let (_, mut peer) = TestPeer::connect_to_agent(config_agent());
     peer.initialize(capabilities).await;
@@ -311,7 +311,7 @@ fn model_option(current: &str) -> Value {
     json!({"id": "model", "name": "Model", "category": "model", "type": "select", "currentValue": current, "options": options})
 }
 
-/// Returns a client's session with an agent that has these modes and options.
+/// Returns a client's session with an agent that has the given modes and options.
 async fn open_session_with(
     modes: Option<Value>,
     options: Option<Value>,
@@ -328,7 +328,7 @@ async fn open_session_with(
     (session, peer)
 }
 
-/// Returns what the thread shows of the options.
+/// Returns each config option in the thread with its value.
 fn option_lines(session: &acp::client::ClientSession) -> Vec<String> {
     session.thread().read(|thread| {
         let options = thread.config_options().iter();

@@ -11,7 +11,7 @@ use acp::{Agent, Client, Options, Result, transport};
 
 use crate::common::{thread_lines, with_timeout};
 
-/// An agent that sends a word, and how often it has sent it.
+/// An agent that sends a word and the number of times it has sent it.
 struct SayingAgent(&'static str, AtomicUsize);
 
 impl Agent for SayingAgent {
@@ -28,7 +28,7 @@ impl Agent for SayingAgent {
     }
 }
 
-/// An agent of another type.
+/// An agent of a type other than `SayingAgent`.
 struct FailingAgent;
 
 impl Agent for FailingAgent {
@@ -44,7 +44,7 @@ impl Agent for FailingAgent {
     }
 }
 
-/// A client of another type than `NoopClient`.
+/// A client of a type other than `NoopClient`.
 struct QuietClient;
 
 impl Client for QuietClient {

@@ -232,7 +232,7 @@ async fn unserializable_params_are_an_error_and_not_sent() {
     assert_eq!(peer.expect_notification("_x").await, json!({"a": 1}));
 }
 
-/// What a client asks, and what it tells.
+/// A request to add numbers.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct TestSumRequest {
     numbers: Vec<i64>,
@@ -252,7 +252,7 @@ impl Notification for TestHintNotification {
     const METHOD: &'static str = "_example.com/hint";
 }
 
-/// An agent that adds numbers, fails if there are none, and records hints.
+/// A client that adds numbers, fails if there are none, and records hints.
 #[derive(Clone, Default)]
 struct AddingClient(ExtensionLog);
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::common::{TestPeer as Scripted, limits_with};
 use testing::ScriptedPeer;
 
-/// A text in which nothing stands for itself for long, of so many bytes at least.
+/// Returns a varied text with many characters that JSON escapes, at least `bytes` bytes long.
 fn long_text(bytes: usize) -> String {
     let line = "\tlet name = \"é😀\\u{1}\"; // \u{0} \u{8} \u{c} \u{7f} \u{2028} 漢\r\n";
     line.repeat(bytes / line.len() + 1)
@@ -53,7 +53,7 @@ impl FileReadingAgent {
     }
 }
 
-/// A client that has the same file at every path.
+/// A client that returns the same file for every path.
 struct OneFileClient;
 
 impl Client for OneFileClient {
@@ -122,7 +122,7 @@ async fn start_read(
     (conn, peer, session, prompt, call.id)
 }
 
-/// Responds to the agent's request with this `result`, and returns what the agent makes of it.
+/// Responds to the agent's request with `result`. Returns the text or the error that the agent gets, and the peer.
 async fn respond_with_text(result: &str, limit: usize) -> (Result<String>, ScriptedPeer) {
     let agent = FileReadingAgent::new();
     let limits = limits_with(|l| l.message = limit);

@@ -9,7 +9,7 @@ use acp::v1::{McpServer, McpServerHttp, McpServerStdio};
 use acp::{Client, Error, Limits};
 use serde_json::{Value, json};
 
-/// A client with these MCP servers.
+/// A client with the given MCP servers.
 struct McpServersClient(Vec<McpServer>);
 
 impl Client for McpServersClient {
@@ -147,7 +147,7 @@ async fn a_client_without_any_adds_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn mcp_servers_is_called_for_each_session() {
-    /// A client whose server has another name each time.
+    /// A client whose MCP server has a different name each time.
     struct RenamingServerClient(Arc<AtomicUsize>);
     impl Client for RenamingServerClient {
         type State = ();

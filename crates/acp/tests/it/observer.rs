@@ -1,4 +1,4 @@
-//! An observer of a connection: it shows what the client shows.
+//! An observer of a connection, whose threads show the same as those of the client.
 
 use std::sync::{Arc, Mutex};
 
@@ -24,7 +24,7 @@ fn observe_line(observer: &mut Observer, is_client: bool, line: &[u8]) -> Option
     }
 }
 
-/// What a user sees of a thread.
+/// Returns everything that a user sees of a thread, as text.
 fn describe_thread(thread: &Thread) -> String {
     let items: Vec<&ItemKind> = thread.items().iter().map(|item| &item.kind).collect();
     let items: Vec<String> = items
@@ -138,14 +138,14 @@ async fn an_observer_shows_what_the_client_shows_in_both_versions() {
     }
 }
 
-/// A connection that is put together by hand.
+/// A connection whose messages are written by the test.
 struct ObservedConnection {
     observer: Observer,
     id: i64,
 }
 
 impl ObservedConnection {
-    /// A connection of this version.
+    /// Creates an initialized connection of the given version.
     fn new(version: u16) -> Self {
         let mut new = Self {
             observer: Observer::new(2),
@@ -165,7 +165,7 @@ impl ObservedConnection {
         )
     }
 
-    /// A request of the client.
+    /// Sends a request from the client.
     fn send_request(&mut self, method: &str, params: Value) -> Option<ObservedChange> {
         self.id += 1;
         self.send(
@@ -174,7 +174,7 @@ impl ObservedConnection {
         )
     }
 
-    /// The agent's response to the last request.
+    /// Sends the agent's response to the client's last request.
     fn send_result(&mut self, result: Value) -> Option<ObservedChange> {
         self.send(false, json!({"id": self.id, "result": result}))
     }
@@ -195,7 +195,7 @@ impl ObservedConnection {
         self.send_update(session, update).unwrap()
     }
 
-    /// A request of the agent and the client's response.
+    /// Sends a request from the agent, and then the client's response to it.
     fn send_agent_request(
         &mut self,
         method: &str,

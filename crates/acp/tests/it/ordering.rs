@@ -1,4 +1,4 @@
-//! Messages are handled in order, whoever is slow.
+//! Messages are handled in order, no matter which side is slow.
 
 use crate::common;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -20,7 +20,7 @@ fn log_lines(log: &OrderLog) -> Vec<String> {
     log.lock().unwrap().clone()
 }
 
-/// A client that records updates, and finishes handling one only when the test lets it.
+/// A client that records updates, and finishes handling one only when the test allows it.
 #[derive(Clone)]
 struct GatedClient {
     log: OrderLog,
@@ -171,7 +171,7 @@ async fn late_updates_do_not_belong_to_the_next_turn() {
 /// A slot from which a client's handler gets its session, once there is one.
 type SessionSlot = Arc<OnceLock<ClientSession>>;
 
-/// Opens a session with modes, which an update handler sets.
+/// Opens a session with modes, so that an update handler can set one.
 async fn open_session_with_modes(
     client: impl Client,
     limits: acp::Limits,
@@ -185,7 +185,7 @@ async fn open_session_with_modes(
     (conn, session, peer)
 }
 
-/// Returns a client that sets the mode when it gets the text "go", and waits for that.
+/// Returns a client that sets the mode when it receives the text "go", and waits for the response.
 fn mode_setting_client(
     place: &SessionSlot,
     log: &OrderLog,
@@ -281,7 +281,7 @@ async fn requests_beyond_the_backlog_fail_and_no_update_is_lost() {
     peer.check_alive().await;
     let log = log_lines(&log);
     assert!(
-        log[0].starts_with("the response has to wait behind "),
+        log[0].starts_with("too many unhandled updates ahead of the response: "),
         "{}",
         log[0]
     );
@@ -309,7 +309,7 @@ async fn a_backlog_of_tiny_messages_is_bounded() {
     peer.send_bytes(&tiny).await;
     peer.check_alive().await;
     assert!(
-        log_lines(&log)[0].starts_with("the response has to wait behind "),
+        log_lines(&log)[0].starts_with("too many unhandled updates ahead of the response: "),
         "{:?}",
         log_lines(&log)
     );

@@ -1,4 +1,4 @@
-//! What `Turn::ask` sends, and how it interprets the response.
+//! The request that `Turn::ask` sends, and its interpretation of the response.
 
 use acp::agent::{PermissionAnswer, Turn};
 use acp::v1::StopReason;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::common::{PromptAgent, TestPeer};
 
-/// Returns the agent's answer if the client responds with this outcome.
+/// Returns the answer that the agent gets if the client responds with the given outcome.
 async fn answer_for(outcome: Value) -> PermissionAnswer {
     let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
     let agent = PromptAgent(move |turn: Turn, _| {

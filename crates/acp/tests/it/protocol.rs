@@ -36,7 +36,7 @@ fn read_messages(version: u16) -> Vec<(String, Value)> {
     found
 }
 
-/// Returns the names of the methods that this side sends.
+/// Returns the names of the methods that the given side sends.
 fn method_names(methods: &[Method], sender: Sender, kind: MethodKind) -> BTreeSet<&'static str> {
     let of_it = methods
         .iter()
@@ -263,7 +263,7 @@ impl Elicitation<()> for FullPeer {
     }
 }
 
-/// Returns `true` if the side handles this method, that is, does not respond that the method is unknown.
+/// Checks that the peer handles a method, that is, does not respond that the method is unknown.
 async fn assert_handled(peer: &mut TestPeer, id: i64, method: &str, params: &Value) {
     peer.send_request(id, method, params.clone()).await;
     loop {

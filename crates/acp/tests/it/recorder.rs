@@ -1,4 +1,4 @@
-//! Recorders: a client is only shown what was recorded before, and in the same order, in both versions.
+//! Recorders: in both versions, updates are recorded before they are sent, and in the same order.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +16,7 @@ use crate::common::{PIPE_CAPACITY, TestPeer, connect_pipes};
 /// The recorded updates, serialized.
 type RecordedValues = Arc<Mutex<Vec<Value>>>;
 
-/// A recorder that stores an update only when the test lets it.
+/// A recorder that stores an update only when the test allows it.
 struct SlowRecorder {
     kept: RecordedValues,
     /// The number of updates that may be stored.
@@ -97,7 +97,7 @@ struct RecorderFixture {
     version: u16,
 }
 
-/// Opens a session with a client of this version. Storing fails after `full` updates.
+/// Opens a session with a client of the given version. Storing fails after `full` updates.
 async fn start<F, Fut>(version: u16, full: usize, prompt: F) -> RecorderFixture
 where
     F: Fn(Turn) -> Fut + Send + Sync + 'static,
@@ -141,7 +141,7 @@ impl RecorderFixture {
         self.peer.expect_notification("session/update").await["update"].take()
     }
 
-    /// Starts a turn, and lets its prompt be stored.
+    /// Starts a turn, and allows its prompt to be stored.
     async fn begin_turn(&mut self) {
         let session = self.session.clone();
         self.peer.send_prompt(1, &session, "go").await;
@@ -159,7 +159,8 @@ impl RecorderFixture {
         }
     }
 
-    /// Returns everything that is sent until the turn ends, and how it ended. State updates of version 2 are left out.
+    /// Returns all updates until the turn ends, and the message that ends it. Other state updates of version 2 are left
+    /// out.
     async fn read_rest(&mut self) -> (Vec<Value>, Value) {
         let mut updates = Vec::new();
         loop {

@@ -60,7 +60,8 @@ fn thread_text(thread: &Thread) -> String {
     }
 }
 
-/// Resumes a session during a turn. Returns what the client sees then, and how the turn ends.
+/// Resumes a session during a turn. Returns the activity that the client sees then, how the turn ends, and the text in
+/// the thread.
 async fn resume_during_turn(resumes: bool) -> (Activity, StopReason, String) {
     let stop = Arc::new(Notify::new());
     let worker = ReopeningAgent {

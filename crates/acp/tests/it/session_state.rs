@@ -1,4 +1,4 @@
-//! The agent's state of a session, which is passed to every call about it and dropped with it.
+//! The agent's state for a session, which is passed to every call about the session and dropped with it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -20,7 +20,7 @@ struct CountingState {
     prompts: AtomicUsize,
     /// The number of existing states.
     all: Arc<AtomicUsize>,
-    /// The session, which this reference does not keep open.
+    /// A reference to the session, which does not keep the session open.
     _session: Session,
 }
 
@@ -143,7 +143,7 @@ impl SetSessionTitle<CountingState> for NotebookAgent {
     }
 }
 
-/// Returns the last message of the agent.
+/// Sends a prompt, and returns the agent's last message.
 async fn prompt_for_text(session: &acp::client::ClientSession) -> String {
     let before = session.thread().read(|thread| thread.items().len());
     session.prompt("Go on").await.unwrap();

@@ -50,12 +50,12 @@ impl Client for FormClient {
     }
 }
 
-/// A client that allows everything, and records the sessions of questions and the closed sessions.
+/// A client that allows everything, and records which sessions asked questions and which were closed.
 #[derive(Clone, Default)]
 struct SubagentClient {
     asked: Arc<Mutex<Vec<String>>>,
     closed: Arc<Mutex<Vec<String>>>,
-    /// Whether it never responds.
+    /// Whether the client never responds.
     waits: bool,
 }
 
@@ -100,7 +100,7 @@ impl Client for SubagentClient {
     }
 }
 
-/// Connects this client to a scripted agent of this version, with the session `s`.
+/// Connects a client to a scripted agent of the given version, with the session `s`.
 async fn open_session(client: impl Client, version: ProtocolVersion) -> (ClientSession, TestPeer) {
     let (transport, mut peer) = connect_pipes(PIPE_CAPACITY);
     let options = Options::new().draft_version_2();
@@ -138,7 +138,7 @@ fn message_update(id: &str, text: &str) -> Value {
            "content": {"type": "text", "text": text}})
 }
 
-/// Returns a permission request for this session, in the form of this version.
+/// Returns a permission request for a session, in the form of the given version.
 fn permission_request(session: &str, call: &str, version: ProtocolVersion) -> Value {
     let options = json!([{"optionId": "y", "name": "Yes", "kind": "allow_once"}]);
     let call = json!({"toolCallId": call, "title": format!("Do {call}")});
@@ -151,7 +151,7 @@ fn permission_request(session: &str, call: &str, version: ProtocolVersion) -> Va
     }
 }
 
-/// Returns what a subagent's thread shows.
+/// Returns the items of a subagent's thread as text, one line for each.
 fn subagent_lines(thread: &ThreadHandle, id: &str) -> Vec<String> {
     let thread = thread.read(|thread| thread.subagent(&id.into()).unwrap().thread.clone());
     thread_lines(&thread)
@@ -335,7 +335,7 @@ async fn only_announced_subagents_are_accepted_and_their_number_is_limited() {
     assert_eq!(below.last().unwrap(), "agent: still here");
 }
 
-/// A session that the user opens gets its own questions, whatever the agent has said about it before.
+/// A session that the user opens asks its own questions, even if the agent announced it as a subagent before.
 #[tokio::test(start_paused = true)]
 async fn a_session_that_the_user_opens_is_no_longer_a_subagent() {
     let version = ProtocolVersion::V1;

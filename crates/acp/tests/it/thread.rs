@@ -1,4 +1,4 @@
-//! Properties of a thread for any sequence of updates.
+//! Properties that a thread has after any sequence of updates.
 
 use acp::Thread;
 use acp::thread::ItemKind;

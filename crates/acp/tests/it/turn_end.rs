@@ -1,4 +1,4 @@
-//! How a client is notified when turns and sessions end, whoever waits for them.
+//! How a client is notified when turns and sessions end, even if nothing waits for them.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,5 +1,5 @@
-//! What version 1 has in addition to its stable schema (forks, models, several plans), and undocumented behavior of
-//! agents in use.
+//! Additions to the stable schema of version 1 (forks, models, several plans), and undocumented behavior of agents in
+//! use.
 
 use acp::agent::{ForkSession, OpenedSession, Prompt, Session, SessionSetup, Turn};
 use acp::client::{Client, Elicitation};

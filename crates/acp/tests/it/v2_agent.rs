@@ -23,7 +23,7 @@ use crate::common::{
     PIPE_CAPACITY, PromptAgent, TestPeer, connect_pipes, idle_agent, wait_until_idle,
 };
 
-/// Connects a client to this agent, which requests this version.
+/// Connects a client, which requests the given version, to an agent.
 async fn initialize_agent(
     agent: impl Agent,
     version: u16,
@@ -39,7 +39,7 @@ async fn initialize_agent(
     (conn, peer, answer)
 }
 
-/// Connects a version 2 client to this agent, and opens a session.
+/// Connects a version 2 client to an agent, and opens a session.
 async fn open_session(agent: impl Agent) -> (Connection, TestPeer, String) {
     let params = json!({"info": {"name": "c", "version": "1"}, "capabilities": {
         "elicitation": {"form": {}}}});
@@ -49,7 +49,7 @@ async fn open_session(agent: impl Agent) -> (Connection, TestPeer, String) {
     (conn, peer, s)
 }
 
-/// Returns the next update, without the fields of every update and without generated ids.
+/// Returns the next update, without generated ids and the fields that every update has.
 async fn next_update(peer: &mut TestPeer) -> Value {
     let mut params = peer.expect_notification("session/update").await;
     let mut update = params["update"].take();
@@ -405,7 +405,7 @@ async fn updates_are_sent_in_the_form_of_version_2() {
     expect_update(&mut peer, idle_update("end_turn")).await;
 }
 
-/// The same agent with version 1 clients.
+/// The same kinds of updates, with version 1 clients.
 #[tokio::test(start_paused = true)]
 async fn updates_are_sent_in_the_form_of_version_1() {
     let agent = || {

@@ -17,7 +17,7 @@ use crate::common::{
     wait_until_idle, with_timeout,
 };
 
-/// Connects this client to an agent with this response to `initialize`.
+/// Connects a client to an agent that sends the given response to `initialize`.
 async fn connect_client(
     client: impl Client,
     answer: Value,
@@ -41,7 +41,7 @@ fn agent_capabilities() -> Value {
     })
 }
 
-/// Connects this client to an agent, with the session `s`.
+/// Connects a client to an agent, and opens the session `s`.
 async fn open_session(client: impl Client) -> (ClientSession, TestPeer) {
     let (conn, mut peer, _) = connect_client(client, agent_capabilities()).await;
     let session = peer
@@ -896,7 +896,7 @@ async fn single_tool_calls_and_terminals_can_be_cancelled() {
     assert!(matches!(error, Error::Rpc(e) if e.code == -32602));
 }
 
-/// Work that the agent has started by itself is cancelled like a turn, and its questions are asked.
+/// Work that the agent starts by itself can be cancelled like a turn, and can ask the user.
 #[tokio::test(start_paused = true)]
 async fn the_agents_own_work_can_ask_and_be_cancelled() {
     let asked: Arc<Mutex<Vec<PermissionRequest>>> = Arc::default();

@@ -1,4 +1,4 @@
-//! What a version 2 client is told while the agent waits for the user, and afterwards.
+//! The state updates that a version 2 client gets while the agent waits for the user, and afterwards.
 
 use acp::agent::Turn;
 use acp::v1::{
@@ -33,7 +33,7 @@ async fn next_update(peer: &mut TestPeer) -> Value {
     peer.expect_notification("session/update").await["update"].take()
 }
 
-/// Expects a state update with this state.
+/// Expects a state update with the given state.
 async fn expect_state(peer: &mut TestPeer, expected: &str) -> Value {
     let told = next_update(peer).await;
     assert_eq!(told["sessionUpdate"], "state_update", "{told}");
@@ -46,7 +46,7 @@ async fn expect_question(peer: &mut TestPeer) -> Value {
     peer.expect_request("session/request_permission").await.0
 }
 
-/// Expects the end of the turn with this stop reason.
+/// Expects the end of the turn with the given stop reason.
 async fn expect_turn_end(peer: &mut TestPeer, reason: &str) {
     assert_eq!(expect_state(peer, "idle").await["stopReason"], reason);
 }

@@ -17,7 +17,7 @@ use super::{SESSION_COUNT, UPDATES_PER_SESSION, agent, rerun_as, soak_limits};
 #[derive(Default)]
 struct SoakClient {
     seen: Arc<AtomicUsize>,
-    /// The updates of the session whose handler stalls.
+    /// The number of updates so far in the session whose handler stalls.
     of_one: AtomicUsize,
 }
 
@@ -44,7 +44,7 @@ impl Client for SoakClient {
     }
 }
 
-/// Reads a thread at each change, now and then, or never.
+/// Reads a thread at each change, occasionally, or never.
 async fn watch_thread(number: usize, thread: ThreadHandle) {
     let mut revision = 0;
     loop {

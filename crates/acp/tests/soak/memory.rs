@@ -10,7 +10,7 @@ pub(crate) fn peak_memory(process: &str) -> Option<usize> {
     Some(kib * 1024)
 }
 
-/// The memory of a program that has done nothing yet: its code, its runtime, and what the allocator holds.
+/// The memory of a program that has done nothing yet: its code, its runtime, and the allocator's reserves.
 pub(crate) const PROGRAM_BYTES: usize = 24 * 1024 * 1024;
 
 /// Prints the peak, and checks that it is within the bound.

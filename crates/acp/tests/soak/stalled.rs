@@ -14,7 +14,7 @@ use super::{agent, rerun_as, soak_limits};
 
 pub(crate) const CLIENT_ROLE: &str = "--as-the-client";
 
-/// How many bytes are sent to a process that must not read all of them.
+/// The number of bytes that are sent to a process that must not read all of them.
 const FLOOD_BYTES: usize = 64 * 1024 * 1024;
 
 /// Writes until the other side no longer reads. Returns how much of the last line was written.

@@ -203,7 +203,7 @@ pub(super) fn expand(template: &str, arguments: &str) -> Option<String> {
 
 enum Placeholder {
     All,
-    /// A single word of the arguments, by its number, counted from 1.
+    /// A single word of the arguments. Words are numbered from 1.
     Word(usize),
 }
 

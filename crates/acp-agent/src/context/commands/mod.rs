@@ -1,5 +1,5 @@
-//! Slash commands for models that follow instructions: "Slash Commands" in the specification. Most commands expand to a
-//! prompt: the client shows what the user typed, and the model also gets the expansion. The agent itself handles
+//! Slash commands for models that follow instructions. See "Slash Commands" in the specification. Most commands expand
+//! to a prompt: the client shows what the user typed, and the model also gets the expansion. The agent itself handles
 //! `/help` and `/compact`.
 
 pub(crate) mod custom;

@@ -63,7 +63,7 @@ impl TurnProgress<'_> {
                 format!("The tests failed: `{command}` exited with code {code}.")
             }
             None => format!(
-                "The tests did not finish: `{command}` has no exit code. {}",
+                "The tests did not finish: `{command}` returned no exit code. {}",
                 result.text
             ),
         };
@@ -117,7 +117,7 @@ impl TurnProgress<'_> {
             return self.with_plan(&plan, vec![search]);
         }
         let mut answer_text = format!(
-            "Plan for: {short}\n\nThis plan was made without a language model: the first steps are done, the others are typical for such work.  "
+            "Plan for: {short}\n\nThis plan was made without a language model. The first steps are done; the others are typical of such work.  "
         );
         match &finding {
             Ok(ProjectHint::Command { command, because }) => {

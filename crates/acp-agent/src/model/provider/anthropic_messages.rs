@@ -141,8 +141,8 @@ impl ClaudeGeneration {
     /// The first generation that thinks by default.
     const FIRST_THINKING_BY_DEFAULT: Self = Self(5, 0);
 
-    /// Returns the generation in a model's name. Returns `None` for older models and those of other makers, whose names
-    /// contain none.
+    /// Returns the generation in a model's name. Returns `None` for older models and for those of other companies,
+    /// whose names do not contain a generation.
     fn from_model_name(name: &str) -> Option<Self> {
         let (_, rest) = name.split_once("claude-")?;
         let mut words = rest.split('-');

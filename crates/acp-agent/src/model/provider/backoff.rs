@@ -40,7 +40,7 @@ pub(super) struct Backoff {
 pub(super) enum RetryDecision {
     /// Retry after waiting this long.
     After(Duration),
-    /// Give up, because the provider asks to wait for this time, which is too long.
+    /// Give up, because the provider asks for this wait, which is too long.
     TooLong(Duration),
     /// Give up, because all attempts were made.
     GiveUp,

@@ -56,7 +56,7 @@ impl CallAssembler {
         vec![Step::CallStarted { call, tool }.into(), names]
     }
 
-    /// Adds a call that arrived as a whole.
+    /// Adds a call that arrived in one piece.
     pub(super) fn push_complete(
         &mut self,
         id: String,
@@ -100,7 +100,7 @@ impl CallAssembler {
     }
 
     /// Returns the call to which a piece with this id belongs. OpenAI sends the id and tool of a call only in its first
-    /// piece; for later pieces, `id` is `call_` followed by the call's number. Some compatible servers repeat the id in
+    /// piece. For later pieces, `id` is `call_` followed by the call's number. Some compatible servers repeat the id in
     /// every piece, and some use the same number for all calls.
     pub(super) fn continued_call(&self, id: &str, tool: &str) -> Option<usize> {
         let named = self.partial_calls.iter().position(|call| call.id == id);

@@ -15,11 +15,11 @@ use crate::keys::Account;
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::thought::ThoughtLevel;
 
-/// The default limit on a response, in bytes of text, thoughts and arguments. No model's longest response comes near
-/// it.
+/// The default limit on a response, in bytes of text, thoughts and arguments. It is far above the longest response of
+/// any model.
 const DEFAULT_MAX_RESPONSE_BYTES: usize = 8 * 1024 * 1024;
 
-/// The default time for which a model may send nothing. A large local model may take minutes to read a long prompt
+/// The default limit on how long a model may send nothing. A large local model may take minutes to read a long prompt
 /// before its first word, and some providers send nothing while a model thinks.
 const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 
@@ -45,7 +45,7 @@ pub struct ProviderModel {
     /// The base URL of the API, if it is not the provider's own. It ends with the API's version, such as `/v1`. If the
     /// URL has no path, the provider's usual path is added.
     pub base_url: Option<String>,
-    /// The API key. Providers require one; most local models do not.
+    /// The API key. Providers require one, but most local models do not.
     pub key: Option<Secret>,
     /// The environment variable for the model's key, if it is not the provider's. The variable is not read here, only
     /// shown to the user. A model that has one requires a key.

@@ -24,9 +24,9 @@ const MAX_ID_BYTES: usize = 40;
 /// A turn of the conversation in a request to a provider.
 #[derive(Debug)]
 pub(super) enum ProviderTurn<'a> {
-    /// A message of the user.
+    /// A message from the user.
     User(Vec<PromptPart<'a>>),
-    /// A message of the model.
+    /// A message from the model.
     Assistant(AssistantTurn<'a>),
     /// The results of the calls in the previous turn, in the same order.
     Results(Vec<CallResult<'a>>),
@@ -177,9 +177,9 @@ pub(super) fn to_turns<'a>(
     turns
 }
 
-/// Adds a message of the user. It is appended to the previous message if that is also the user's: after a turn without
-/// a response, and after the images of a tool. Many local models have chat templates that reject two consecutive
-/// messages of the user, and other models accept either form.
+/// Adds a user message. If the previous message is also from the user, as after a turn without a response or after the
+/// images of a tool, the two are merged. Many local models have chat templates that reject two consecutive user
+/// messages, and other models accept either form.
 fn push_user_parts<'a>(turns: &mut Vec<ProviderTurn<'a>>, said: Vec<PromptPart<'a>>) {
     match turns.last_mut() {
         Some(ProviderTurn::User(parts)) => parts.extend(said),
@@ -187,8 +187,8 @@ fn push_user_parts<'a>(turns: &mut Vec<ProviderTurn<'a>>, said: Vec<PromptPart<'
     }
 }
 
-/// Returns the results of a round in a single turn, which Anthropic requires. Not every wire format allows images in
-/// results, so they follow in a message of the user.
+/// Returns the results of a round in a single turn, which Anthropic requires. Images follow in a user message, because
+/// not every wire format allows them in results.
 fn take_results<'a>(
     target: TargetModel<'_>,
     open: &mut Vec<UnansweredCall<'a>>,
@@ -237,7 +237,7 @@ fn provider_id(format: WireFormat, id: &str, taken: &mut HashSet<String>) -> Str
     }
 }
 
-/// Returns the arguments of a call as an object, whatever the model wrote.
+/// Returns the arguments of a call as an object, regardless of what the model wrote.
 fn object_arguments(call: &ToolRequest) -> Cow<'_, Value> {
     match &call.arguments {
         object @ Value::Object(_) => Cow::Borrowed(object),

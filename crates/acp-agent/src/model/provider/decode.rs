@@ -39,7 +39,7 @@ pub(super) enum DecodedPart {
     Step(Step),
     /// The number of bytes that stay in memory until the response ends.
     BufferedBytes(usize),
-    /// Opaque data from this response that the model requires back.
+    /// Opaque data from this response that the model expects back.
     OpaquePart(Value),
 }
 
@@ -73,7 +73,7 @@ pub(super) fn malformed_error(event: &SseEvent, why: &str) -> DecodeError {
     )
 }
 
-/// Deserializes a list of at most [`MAX_PARTS`] parts; `null` is an empty list.
+/// Deserializes a list of at most [`MAX_PARTS`] parts. `null` becomes an empty list.
 pub(super) fn deserialize_parts<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -115,7 +115,7 @@ where
 pub(super) struct StreamEnd {
     /// Whether the response contains thoughts.
     pub(super) has_thought: bool,
-    /// Opaque data that the model requires back.
+    /// Opaque data that the model expects back.
     pub(super) opaque_parts: Value,
     pub(super) calls: Vec<ToolRequest>,
     pub(super) usage: Option<TokenUsage>,

@@ -132,7 +132,7 @@ pub(super) fn quote_message(text: &str) -> String {
         .to_owned()
 }
 
-/// Returns how long the provider asks to wait before a retry, if it says.
+/// Returns how long the provider asks to wait before a retry, if it specifies a time.
 pub(super) fn parse_retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(milliseconds) = text("retry-after-ms").and_then(|ms| ms.trim().parse::<f64>().ok())

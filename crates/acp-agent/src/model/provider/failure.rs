@@ -1,4 +1,4 @@
-//! Determines, for failures of a model, whether to retry and what to tell the user.
+//! Decides whether to retry after a model has failed, and what to tell the user.
 
 use std::io;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(super) struct ModelFailure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RetryAdvice {
     Never,
-    /// A retry may succeed after this time, if the provider named one.
+    /// A retry may succeed, after this time if the provider specified one.
     After(Option<Duration>),
 }
 
@@ -132,7 +132,7 @@ impl FailedModel<'_> {
                 ModelErrorKind::InvalidResponse,
                 RetryAdvice::Never,
                 &format!("an event in the response is larger than {most} bytes"),
-                "check that the URL is that of a model API",
+                "check that the URL points to a model API",
             ),
         }
     }

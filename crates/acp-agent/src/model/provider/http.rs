@@ -15,7 +15,7 @@ use super::request::UnsupportedParameters;
 /// The timeout for connecting, including TLS.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The HTTP clients of an agent, which all of its models share with their connections.
+/// The HTTP clients of an agent. All of its models share them and their connections.
 #[derive(Default)]
 pub(super) struct HttpClients {
     /// A client for each combination of two properties: whether the URL is on this machine, and whether it uses TLS.

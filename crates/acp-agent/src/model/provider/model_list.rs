@@ -13,10 +13,10 @@ use crate::causes::error_chain;
 /// The time limit for requesting a list of models, including the time to connect.
 const LIST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The maximum size of the response, in bytes. The largest known list, OpenRouter's, has almost 1 MiB.
+/// The maximum size of the response, in bytes. The largest known list, OpenRouter's, is almost 1 MiB long.
 const MAX_RESPONSE_BYTES: usize = 4 * 1024 * 1024;
 
-/// The maximum number of a server's models that are offered. Nobody would find a model in a longer list.
+/// The maximum number of a server's models that are offered. It is difficult to find a model in a longer list.
 const MAX_MODELS: usize = 500;
 
 /// The maximum length of a model's name, in bytes.
@@ -48,8 +48,8 @@ struct ModelListEntry {
 }
 
 impl ModelFactory {
-    /// Lists the models of the server that serves `at`. They get the settings of `at` that concern the server, but not
-    /// those that concern its model.
+    /// Lists the models of the server that serves `at`. They inherit those settings of `at` that apply to the server,
+    /// but not those that apply to its model.
     ///
     /// # Errors
     /// The list is not available. The error is the reason.

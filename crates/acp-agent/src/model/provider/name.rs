@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A provider of models, or the definer of a wire format that other servers use too.
+/// A provider of models. Other servers may use its wire format too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Provider {

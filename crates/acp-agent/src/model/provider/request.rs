@@ -19,8 +19,8 @@ pub(super) struct ModelRequest<'a> {
     pub(super) unsupported: UnsupportedParameters,
 }
 
-/// The parameters that a server or an account does not support. Each is left out after a request that contained it was
-/// rejected.
+/// The parameters that a server or an account does not support. Once a request has been rejected because of a
+/// parameter, later requests omit it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct UnsupportedParameters {
     /// Whether the server rejects summaries of thoughts.

@@ -1,4 +1,4 @@
-//! Implements the agent's interface of a model for the models of providers.
+//! Defines a provider's model, and builds the HTTP requests to it.
 
 use std::sync::Arc;
 

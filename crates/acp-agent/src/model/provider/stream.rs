@@ -209,8 +209,8 @@ impl<'a> ModelRound<'a> {
         Ok(more)
     }
 
-    /// Queues a step. Text and thoughts rule out a retry. An unfinished tool call does not: a new attempt starts over,
-    /// and the call that was shown is reported as failed.
+    /// Queues a step. After text or thoughts, a failed request cannot be retried. After an unfinished tool call, it
+    /// can: the new attempt starts over, and the call that was shown is reported as failed.
     fn push_step(&mut self, step: Step) -> Result<(), ModelFailure> {
         match &step {
             Step::Text(text) | Step::Thought(text) => {

@@ -24,7 +24,7 @@ pub(super) struct SqliteWorker {
 /// A job to run on the database thread.
 trait SqliteJob: Send {
     fn writes(&self) -> bool;
-    /// Runs the job. Returns `false` if the job failed, so that its changes must be undone.
+    /// Runs the job. Returns `false` if the job failed and its changes must be rolled back.
     fn run(&mut self, connection: &Connection) -> bool;
     /// Sends the result to the caller, after the transaction has ended.
     fn finish(self: Box<Self>, transaction: &Result<(), StoreError>);

@@ -1,4 +1,4 @@
-//! A model that plays a script and records the requests.
+//! A model that follows a script and records the requests.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ impl RecordedRequest {
         self.conversation.iter().map(message_line).collect()
     }
 
-    /// Returns the texts of all tool results, as the model gets them.
+    /// Returns the texts of all tool results, as the model receives them.
     pub fn result_texts(&self) -> Vec<String> {
         let results = self
             .conversation
@@ -89,7 +89,7 @@ fn message_line(message: &ModelMessage) -> String {
 pub struct RequestRecorder(Arc<watch::Sender<Vec<RecordedRequest>>>);
 
 impl RequestRecorder {
-    /// Returns an agent whose model plays this script.
+    /// Returns an agent whose model follows this script.
     pub fn scripted_agent(&self, script: &str) -> CodingAgent {
         CodingAgent::with_model(RecordingModel {
             script: ScriptedModel::parse(script).unwrap(),

@@ -24,7 +24,7 @@ use acp_host::{Files, SessionTerminals, TerminalEventKind};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::{oneshot, watch};
 
-/// A timeout that is long enough for everything here, and short enough to notice a test that hangs.
+/// A timeout that is long enough for every step of a test, but short enough to catch a test that hangs.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The capabilities that the client offers.
@@ -58,7 +58,7 @@ pub enum QuestionAnswer {
     Id(&'static str),
     /// Do not answer.
     Hang,
-    /// Select the option of this kind as soon as the sender sends a message.
+    /// Select the option of this kind as soon as a message arrives on this channel.
     When(oneshot::Receiver<()>, PermissionOptionKind),
     /// Run this function, and then select the option of this kind.
     After(Box<dyn FnOnce() + Send>, PermissionOptionKind),
@@ -284,7 +284,8 @@ impl AgentFixture {
         Self::start_with_client_name(None, options, agent, offers).await
     }
 
-    /// Creates a fixture like [`new`](Self::new), whose client sends this in `initialize` before its capabilities.
+    /// Creates a fixture like [`new`](Self::new), but with a client that sends this in `initialize` before its
+    /// capabilities.
     pub async fn start_with_client_name(
         name: Option<&'static str>,
         options: acp::Options,
@@ -476,7 +477,7 @@ impl AgentFixture {
     }
 }
 
-/// Removes from `initialize` that the client shows display terminals, which our own clients always do.
+/// Removes support for display terminals from `initialize`. Our own clients always declare it.
 pub fn hide_terminals(transport: Transport) -> Transport {
     let told = (r#""terminal_output":true"#, r#""terminal_output":false"#);
     replace_in_messages(transport, told.0, told.1)
@@ -584,7 +585,7 @@ pub fn is_running(pid: u32) -> bool {
     !matches!(state, None | Some('Z' | 'X'))
 }
 
-/// Returns `text` as the `read` tool gives it to the model: each line with its number.
+/// Returns `text` as the `read` tool formats it for the model: each line with its number.
 pub fn with_line_numbers(text: &str) -> String {
     let lines = text.split_inclusive('\n').zip(1..);
     lines

@@ -1,5 +1,4 @@
-//! A task as users give it to a coding agent, the project that it is about, and a model that solves it at the second
-//! attempt.
+//! A typical task for a coding agent, with its project and a model that solves the task on the second attempt.
 
 use serde_json::json;
 
@@ -16,7 +15,7 @@ pub const ORIGINAL_GREETING: &str = "greet() {\n    echo \"Hello $1\"\n}\n";
 pub const INCOMPLETE_GREETING: &str = "greet() {\n    echo \"Hello, $1\"\n}\n";
 pub const CORRECT_GREETING: &str = "greet() {\n    echo \"Hello, $1!\"\n}\n";
 
-/// The test script. Its output is unknown without running it.
+/// The test script. The model cannot predict its output without running it.
 pub const TEST_SCRIPT: &str = r#". ./greet.sh
 echo "testing in $(basename "$PWD")"
 said=$(greet Ada)

@@ -1,4 +1,4 @@
-//! Tests requests of MCP servers for input from the user, through a client that supports them.
+//! Tests MCP servers that request input from the user, through a client that supports such requests.
 
 use std::sync::{Arc, Mutex};
 
@@ -57,7 +57,7 @@ impl Elicitation<()> for ElicitedClient {
     }
 }
 
-/// The result of a call of the server's tool that requests input.
+/// The result of a call to the server's tool that requests input.
 struct ElicitedCall {
     text: String,
     asked: Vec<CreateElicitationRequest>,

@@ -23,7 +23,7 @@ use super::server::McpTestTools;
 pub(crate) struct McpHttpServer {
     address: SocketAddr,
     pub(crate) all: Arc<McpHttpState>,
-    /// The task that accepts connections. The server runs until it is aborted.
+    /// The task that accepts connections. The server runs until this task is aborted.
     task: JoinHandle<()>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct McpHttpState {
 /// An MCP session over HTTP.
 struct McpHttpSession {
     to: tokio::sync::Mutex<WriteHalf<DuplexStream>>,
-    /// The requests that wait for a response, by their ids.
+    /// The requests that are waiting for a response, by their ids.
     waiting: Mutex<HashMap<String, oneshot::Sender<String>>>,
     /// All other messages from the server.
     said: tokio::sync::Mutex<mpsc::UnboundedReceiver<String>>,

@@ -1,4 +1,4 @@
-//! Tests MCP servers in the agent's sessions: calls of their tools in turns, and everything that can go wrong with
+//! Tests MCP servers in the agent's sessions: calls to their tools during turns, and everything that can go wrong with
 //! them.
 
 mod asked;
@@ -38,7 +38,7 @@ fn call_step(tool: &str, arguments: Value) -> Value {
     json!({"call": {"tool": tool, "arguments": arguments}})
 }
 
-/// Creates an agent with these MCP servers of the user, whose model makes these calls, each in a turn of its own.
+/// Creates an agent with these user MCP servers and a model that makes these calls, each in a turn of its own.
 async fn run_calls(calls: &[Value], servers: Vec<McpServer>) -> AgentFixture {
     let turns: Vec<Value> = calls
         .iter()
@@ -55,7 +55,7 @@ async fn allow_only_call(f: &AgentFixture) -> acp::thread::ThreadToolCall {
     f.only_tool_call()
 }
 
-/// For each round, the names of the tools and the last message to the model.
+/// The names of the tools and the last message to the model, for each round.
 type SeenRounds = Arc<Mutex<Vec<(Vec<String>, String)>>>;
 
 /// A model that records its requests.

@@ -15,7 +15,7 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde_json::json;
 
-/// The environment variable that says which kind of server a process is.
+/// The environment variable that selects which kind of server a process is.
 const SERVER_KIND_VARIABLE: &str = "MCP_TEST_SERVER";
 
 /// Returns the configuration that starts this server as a process.
@@ -29,7 +29,7 @@ pub(crate) fn stdio_config(name: &str, kind: &str) -> McpServer {
     McpServer::Stdio(McpServerStdio::new(name, "/bin/sh", args.to_vec(), env))
 }
 
-/// Serves on stdin and on the copy of the original stdout.
+/// Runs the server on stdin and on the copy of the original stdout.
 pub(crate) fn run_server() {
     let Ok(kind) = std::env::var(SERVER_KIND_VARIABLE) else {
         return;
@@ -223,7 +223,7 @@ impl McpTestTools {
     }
 }
 
-/// Waits for a file, with which a test signals the process.
+/// Waits for a file that a test creates to signal the process.
 async fn wait_for_file(file: &str) {
     while !Path::new(file).exists() {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;

@@ -97,10 +97,10 @@ async fn lists_only_archived(harness: &mut AgentHarness) -> Result<(), CheckStop
     let (archived, other) = archive_one_of_two(harness).await?;
     let listed = list_sessions(harness, Some("only")).await?;
     require(contains_session(&listed, &archived), || {
-        "with only archived sessions, the archived session is missing".to_owned()
+        "with only archived sessions requested, the archived session is missing".to_owned()
     })?;
     require(!contains_session(&listed, &other), || {
-        "with only archived sessions, a session that is not archived is listed".to_owned()
+        "with only archived sessions requested, a session that is not archived is listed".to_owned()
     })
 }
 

@@ -88,7 +88,7 @@ async fn rejects_unknown_session(harness: &mut AgentHarness) -> Result<(), Check
             ..
         } => require(error["data"]["sessionId"] == UNKNOWN_SESSION, || {
             format!(
-                "the error's data has no `sessionId` of the session: {}",
+                "the error's data does not contain the session's `sessionId`: {}",
                 error["data"]
             )
         }),
@@ -110,7 +110,7 @@ async fn does_not_open_session(harness: &mut AgentHarness) -> Result<(), CheckSt
     let second = request_status(harness, &session).await?;
     require(first["status"] == second["status"], || {
         format!(
-            "requesting the status changed it from {} to {}",
+            "requesting the status changed the status from {} to {}",
             first["status"], second["status"]
         )
     })?;
@@ -134,7 +134,7 @@ async fn includes_state(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     )
 }
 
-/// Requires that the session's status has the state that the agent reported last, if it reported any.
+/// Requires that the session's status matches the state that the agent reported last, if it reported any.
 async fn require_same_state(harness: &mut AgentHarness, session: &str) -> Result<(), CheckStop> {
     let response = request_status(harness, session).await?;
     let updates = harness.updates().rev();

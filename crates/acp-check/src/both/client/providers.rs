@@ -8,7 +8,7 @@ use crate::client_harness::ClientHarness;
 use crate::verdict::{CheckStop, require};
 
 checks! { V1 V2 Client "providers";
-    101 Must "`providers/*` is sent only if the agent supports it." => uses_providers_only_if_supported;
+    101 Must "`providers/*` requests are sent only if the agent supports them." => uses_providers_only_if_supported;
     102 Must "A required provider is not disabled." => keeps_required_provider;
 }
 

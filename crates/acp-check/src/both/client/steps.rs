@@ -87,7 +87,7 @@ fn received_prompt(message: &ReceivedMessage) -> ReceivedPrompt {
     }
 }
 
-/// Requires that the client has called none of the methods. `offered` is the capability that the agent lacks.
+/// Requires that the client has not called any of the methods. `offered` is the capability that the agent lacks.
 pub(super) fn require_never_called(
     harness: &ClientHarness,
     methods: &[&str],

@@ -1,4 +1,4 @@
-//! Requirements of the remote transport for clients. One file for each part of the draft.
+//! Requirements of the remote transport for clients, with one file for each part of the draft.
 
 mod requests;
 mod streams;

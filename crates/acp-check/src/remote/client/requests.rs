@@ -1,4 +1,4 @@
-//! What a client sends over HTTP: "Content Negotiation and Validation", "Identity Model", and cookies.
+//! Checks of a client's HTTP requests: "Content Negotiation and Validation", "Identity Model", and cookies.
 
 use hyper::{Method, Version};
 use serde_json::json;
@@ -19,12 +19,13 @@ remote_checks! { RemoteClient "requests";
     106 Must "The response to a permission request has the session's `Acp-Session-Id`." => sends_session_with_responses;
     107 Must "HTTP/2 is used with a server that supports it." => uses_http2;
     108 Must "A cookie that the server sets is sent with each later request." => sends_cookie;
-    109 Must "A cookie that is set again has its new value." => replaces_cookie;
+    109 Must "If a cookie is set again, later requests send its new value." => replaces_cookie;
     110 Should "A DELETE ends the connection." => sends_delete;
-    111 Should "A prompt whose POST is rejected is not waited for." => reports_rejection;
+    111 Should "The client does not wait for a response to a prompt whose POST was rejected." => reports_rejection;
 }
 
-/// Runs a whole conversation over HTTP: one turn, and the end. A client that does not end is not waited for.
+/// Runs a whole conversation over HTTP: one turn, and then the end of the connection. A client that does not end the
+/// connection in time is not an error here.
 async fn converse(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
     harness.start("http").await?;
     let prompt = harness.wait_for_prompt().await?;
@@ -36,7 +37,7 @@ async fn converse(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// Requires that all requests that are `chosen` have a header with this value.
+/// Requires that the header `name` has a valid value in each request that `chosen` selects.
 fn require_header(
     harness: &RemoteClientHarness,
     chosen: impl Fn(&SeenRequest) -> bool,

@@ -1,5 +1,5 @@
-//! How a client reads streams: "Streamable HTTP Message Flow", and server-sent events as the HTML Living Standard has
-//! them (9.2.6).
+//! Checks of how a client reads streams: "Streamable HTTP Message Flow", and server-sent events as specified in the
+//! HTML Living Standard (9.2.6).
 
 use hyper::Method;
 
@@ -11,17 +11,17 @@ use crate::remote::client_harness::{
 use crate::verdict::{CheckStop, fail, require};
 
 remote_checks! { RemoteClient "streams";
-    101 Must "The connection's stream is opened, without `Acp-Session-Id`." => opens_connection_stream;
-    102 Must "The session's stream is opened, with its `Acp-Session-Id`." => opens_session_stream;
+    101 Must "The client opens the connection's stream without `Acp-Session-Id`." => opens_connection_stream;
+    102 Must "The client opens the session's stream with its `Acp-Session-Id`." => opens_session_stream;
     103 Must "Comments are ignored." => ignores_comments;
     104 Must "Lines may end with a carriage return, with or without a line feed." => accepts_line_ends;
     105 Must "An event may have several `data` lines." => joins_data;
     106 Must "The space after the colon may be missing." => accepts_missing_space;
-    107 Must "The fields `id`, `event` and `retry`, and unknown ones, do not affect a message." => accepts_fields;
+    107 Must "The fields `id`, `event` and `retry` and unknown fields do not affect a message." => accepts_fields;
     108 Must "An event may arrive in pieces." => accepts_pieces;
     109 Must "Several events may arrive at once." => accepts_events_at_once;
     110 Must "A byte order mark at the start of a stream is ignored." => ignores_byte_order_mark;
-    111 Should "If the session's stream ends during a turn, it is opened again, or the connection is ended." => notices_end;
+    111 Should "If the session's stream ends during a turn, the client opens it again or ends the connection." => notices_end;
 }
 
 /// Starts the client, and waits for its prompt and for the session's stream.
@@ -51,7 +51,7 @@ async fn opens_connection_stream(harness: &mut RemoteClientHarness) -> Result<()
         request.method == Method::GET && request.header("acp-session-id").is_empty()
     });
     require(is_open, || {
-        "there was no GET without Acp-Session-Id".to_owned()
+        "the client sent no GET without Acp-Session-Id".to_owned()
     })
 }
 
@@ -60,8 +60,8 @@ async fn opens_session_stream(harness: &mut RemoteClientHarness) -> Result<(), C
     harness.end_turn(&prompt).await
 }
 
-/// Requires that the client responds to a request that is written as `pieces`, one after the other. `what` describes
-/// them.
+/// Requires that the client responds to a request that is written in these pieces. `what` describes the pieces in the
+/// reason for a failure.
 async fn require_read(
     harness: &mut RemoteClientHarness,
     what: &str,

@@ -1,4 +1,4 @@
-//! Clients over WebSocket: "WebSocket Request Flow", and what RFC 6455 requires of both sides.
+//! Checks of clients over WebSocket: "WebSocket Request Flow", and the requirements of RFC 6455 for both sides.
 
 use tungstenite::protocol::frame::coding::{Data, OpCode};
 
@@ -10,14 +10,14 @@ use crate::remote::websocket::{BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT};
 use crate::verdict::{CheckStop, fail, require};
 
 remote_checks! { RemoteClient "websocket";
-    101 Must "The client connects over WebSocket, too." => connects;
+    101 Must "The client can also connect over WebSocket." => connects;
     102 Must "`initialize` is the first message." => initializes_first;
     103 Must "Messages are sent in text frames." => sends_text;
     104 Must "Frames are masked (RFC 6455, 5.1)." => masks_frames;
     105 Must "Binary frames are ignored." => ignores_binary;
     106 Must "A message may arrive in several frames (RFC 6455, 5.4)." => accepts_fragments;
     107 Must "A ping gets a pong with the same content (RFC 6455, 5.5.2)." => answers_pings;
-    108 Must "A close frame gets a close frame (RFC 6455, 5.5.1)." => answers_close;
+    108 Must "A close frame is answered with a close frame (RFC 6455, 5.5.1)." => answers_close;
     109 Should "A close frame ends the connection." => sends_close;
 }
 

@@ -1,4 +1,4 @@
-//! Connections: how they end, and what they share. "Unified Endpoint Routing" and "Connection and Session Model".
+//! Checks of how connections end and what they share: "Unified Endpoint Routing" and "Connection and Session Model".
 
 use hyper::Method;
 use serde_json::json;
@@ -16,7 +16,7 @@ remote_checks! { Server "connections";
     3 Must "After a DELETE, the connection is unknown: a POST gets status 404." => forgets_connection;
     4 Must "A connection can have several sessions." => has_several_sessions;
     5 Must "Messages reach only the connection that they belong to." => separates_connections;
-    6 Should "A session survives its connection: `session/load` opens it in a new one." => keeps_sessions;
+    6 Should "A session survives its connection: `session/load` opens it in a new connection." => keeps_sessions;
 }
 
 fn delete(connection: &str) -> RawHttpRequest {

@@ -1,4 +1,4 @@
-//! Requirements of the remote transport for servers. One file for each part of the draft.
+//! Requirements of the remote transport for servers, with one file for each part of the draft.
 
 mod connections;
 mod requests;

@@ -1,4 +1,4 @@
-//! Requests and their statuses: "Content Negotiation and Validation" and "Unified Endpoint Routing".
+//! Checks of requests and their statuses: "Content Negotiation and Validation" and "Unified Endpoint Routing".
 
 use hyper::Method;
 use serde_json::{Value, json};
@@ -11,18 +11,18 @@ use crate::verdict::{CheckStop, fail, require, skip};
 
 remote_checks! { Server "requests";
     1 Must "`initialize` gets status 200." => answers_initialize;
-    2 Must "The response to `initialize` is JSON, in the body." => answers_initialize_with_json;
+    2 Must "The body of the response to `initialize` is JSON." => answers_initialize_with_json;
     3 Must "The response to `initialize` has the header `Acp-Connection-Id`." => names_connection;
-    4 Should "The result of `initialize` has the same id as `connectionId`." => names_connection_in_result;
+    4 Should "The result of `initialize` has the connection's id as `connectionId`." => names_connection_in_result;
     5 Must "Each `initialize` opens a connection of its own." => opens_connections;
     6 Must "A request other than `initialize` gets status 202 and an empty body." => accepts_requests;
     7 Must "A notification gets status 202 and an empty body." => accepts_notifications;
     8 Must "A POST whose `Content-Type` is not `application/json` gets status 415." => rejects_content_type;
     9 Must "A POST without `Content-Type` gets status 415." => rejects_missing_content_type;
     10 Should "`Content-Type` may have a parameter." => accepts_content_type_parameter;
-    11 Must "A POST without `Acp-Connection-Id`, other than `initialize`, gets status 400." => rejects_post_without_connection;
+    11 Must "A POST other than `initialize` gets status 400 if it has no `Acp-Connection-Id`." => rejects_post_without_connection;
     12 Must "A POST for an unknown connection gets status 404." => rejects_post_for_unknown_connection;
-    13 Must "A request about a session without `Acp-Session-Id` gets status 400." => rejects_post_without_session;
+    13 Must "A request about a session gets status 400 if it has no `Acp-Session-Id`." => rejects_post_without_session;
     14 Must "A batch gets status 501." => rejects_batch;
     15 Must "A GET whose `Accept` does not include `text/event-stream` gets status 406." => rejects_accept;
     16 Must "`Accept` may include other types." => accepts_further_types;
@@ -35,14 +35,14 @@ remote_checks! { Server "requests";
     23 Should "A GET with `Upgrade: websocket` opens a WebSocket on the same path." => offers_websocket;
 }
 
-/// Returns the POST of `initialize`.
+/// Returns the POST request for `initialize`.
 fn initialize_request(harness: &mut ServerHarness) -> RawHttpRequest {
     let params = ServerHarness::initialize_params();
     let (_, message) = harness.request_message("initialize", params);
     RawHttpRequest::post(message.to_string())
 }
 
-/// Returns a request that every agent responds to, with an error.
+/// Returns a request with an unknown method, to which every agent responds with an error.
 fn unknown_request(harness: &mut ServerHarness) -> String {
     let (_, message) = harness.request_message(UNKNOWN_METHOD, json!({}));
     message.to_string()

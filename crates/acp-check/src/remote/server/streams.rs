@@ -1,4 +1,4 @@
-//! Messages on streams: "Long-lived GET streams" and "Streamable HTTP Message Flow".
+//! Checks of messages on streams: "Long-lived GET streams" and "Streamable HTTP Message Flow".
 
 use serde_json::{Value, json};
 
@@ -12,22 +12,22 @@ use crate::verdict::{CheckStop, fail, require, skip};
 
 remote_checks! { Server "streams";
     1 Must "A GET with `Acp-Connection-Id` opens the connection's stream, of type `text/event-stream`." => opens_connection_stream;
-    2 Must "A GET with `Acp-Session-Id`, too, opens the session's stream." => opens_session_stream;
+    2 Must "A GET that also has `Acp-Session-Id` opens the session's stream." => opens_session_stream;
     3 Must "The response to `session/new` arrives on the connection's stream." => answers_session_new;
     4 Must "Updates of a session arrive on the session's stream." => sends_updates;
     5 Must "The response to `session/prompt` arrives on the session's stream." => answers_prompt;
-    6 Must "Requests of the agent about a session arrive on the session's stream." => sends_requests;
+    6 Must "The agent's requests about a session arrive on the session's stream." => sends_requests;
     7 Must "A response to the agent gets status 202, and the agent receives it." => accepts_responses;
     8 Must "After `session/cancel`, the response to the prompt arrives on the session's stream." => answers_cancelled_prompt;
-    9 Must "The messages of two sessions arrive each on its own stream." => separates_sessions;
+    9 Must "If there are two sessions, the messages of each arrive on its own stream." => separates_sessions;
     10 Must "Each event is one JSON-RPC message." => sends_messages;
     11 Must "The history of a loaded session arrives on the session's stream." => replays_history;
     12 Must "The response to `session/load` arrives on the connection's stream or the session's." => answers_load;
-    13 Must "Requests that are sent at once, beside open streams, are all answered." => answers_at_once;
+    13 Must "Requests sent at the same time, while streams are open, all get responses." => answers_at_once;
     14 Should "A stream that the client has closed can be opened again." => reopens_stream;
 }
 
-/// How many requests are sent at once.
+/// The number of requests to send at once.
 const REQUESTS_AT_ONCE: usize = 20;
 
 /// Opens a connection and a session.
@@ -81,8 +81,8 @@ async fn answers_prompt(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     harness.require_stream("the response to `session/prompt`", stream, session.stream)
 }
 
-/// Runs a turn in which the agent may request a permission. Returns the stream of the request and the request, or
-/// `None` if there was none, and the id of the prompt.
+/// Runs a turn until the agent requests permission. Returns the id of the prompt, the stream of the request, and the
+/// request. Skips the check if the agent does not request permission.
 async fn wait_for_question(
     harness: &mut ServerHarness,
     session: &HttpSession,
@@ -100,7 +100,7 @@ async fn wait_for_question(
         .await?;
     match question {
         Some(question) => Ok((id, question)),
-        None => skip("the agent did not request a permission"),
+        None => skip("the agent did not request permission"),
     }
 }
 
@@ -192,8 +192,8 @@ async fn sends_messages(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     turn.map(drop)
 }
 
-/// Loads a session in which a turn has ended, in a new connection. Returns its stream, the connection's, and the one on
-/// which the response arrived.
+/// Loads a session in which a turn has ended, over a new connection. Returns the session, the connection's stream, and
+/// the stream on which the response arrived.
 async fn load(harness: &mut ServerHarness) -> Result<(HttpSession, StreamId, StreamId), CheckStop> {
     let before = harness.connect().await?;
     if before.initialize_result["agentCapabilities"]["loadSession"] != true {
@@ -266,7 +266,7 @@ async fn answers_at_once(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     }
     for status in harness.send_at_once(requests).await? {
         require((200..300).contains(&status), || {
-            format!("a request that was sent with others got status {status}")
+            format!("one of several requests sent at the same time got status {status}")
         })?;
     }
     for id in ids {

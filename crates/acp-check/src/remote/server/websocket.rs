@@ -1,4 +1,4 @@
-//! WebSocket: "WebSocket Request Flow", and what RFC 6455 requires of both sides.
+//! Checks of servers over WebSocket: "WebSocket Request Flow", and the requirements of RFC 6455 for both sides.
 
 use serde_json::{Value, json};
 
@@ -15,11 +15,11 @@ remote_checks! { Server "websocket";
     2 Must "The upgrade confirms the client's key (RFC 6455, 4.2.2)." => confirms_key;
     3 Must "Each upgrade opens a connection of its own." => opens_connections;
     4 Must "`initialize` is answered on the WebSocket." => answers_initialize;
-    5 Must "Messages arrive in text frames, each a JSON-RPC message." => sends_text;
+    5 Must "Messages arrive in text frames, one JSON-RPC message in each." => sends_text;
     6 Must "Binary frames are ignored." => ignores_binary;
     7 Must "A message may arrive in several frames (RFC 6455, 5.4)." => accepts_fragments;
     8 Must "A ping gets a pong with the same content (RFC 6455, 5.5.2)." => answers_pings;
-    9 Must "A close frame gets a close frame (RFC 6455, 5.5.1)." => answers_close;
+    9 Must "A close frame is answered with a close frame (RFC 6455, 5.5.1)." => answers_close;
     10 Should "A text frame that is not JSON does not end the connection." => survives_invalid_json;
     11 Should "A request of 1 MB is answered." => accepts_large_message;
 }

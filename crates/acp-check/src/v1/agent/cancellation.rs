@@ -15,8 +15,8 @@ checks! { V1 Agent "prompt-turn";
     31 Must "A cancelled turn ends with stop reason `cancelled`." => cancels_turn;
     32 Should "The agent stops promptly after `session/cancel`." => cancels_running_turn;
     33 Must "A turn cancelled during a permission request ends with stop reason `cancelled`." => cancels_while_asking;
-    34 Must "A file request that fails because of a cancel does not end the turn with an error." => cancels_while_reading_file;
-    35 Must "A terminal request that fails because of a cancel does not end the turn with an error." => cancels_while_running_command;
+    34 Must "A file request that fails because the turn was cancelled does not end the turn with an error." => cancels_while_reading_file;
+    35 Must "A terminal request that fails because the turn was cancelled does not end the turn with an error." => cancels_while_running_command;
     36 Must "Remaining updates of a cancelled turn are sent before the response to its prompt." => sends_nothing_afterwards;
     37 Must "After a cancelled turn, the session accepts another prompt." => remains_usable;
     38 Must "`session/cancel` without a running turn has no effect, not even on the next turn." => ignores_cancel_without_turn;
@@ -130,7 +130,7 @@ async fn ignores_unknown_session(harness: &mut AgentHarness) -> Result<(), Check
     require_no_response(harness, what)
 }
 
-/// Requires that the agent has sent no response that belongs to no request.
+/// Requires that every response from the agent belongs to a request.
 fn require_no_response(harness: &AgentHarness, what: &str) -> Result<(), CheckStop> {
     require(harness.responses_to(&Value::Null).is_empty(), || {
         format!("{what} got a response, but notifications never do")

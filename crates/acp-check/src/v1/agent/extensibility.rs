@@ -20,10 +20,10 @@ checks! { V1 Agent "extensibility";
     7 Should "Unknown notifications are ignored." => ignores_unknown_notification;
     8 Should "Unknown fields are ignored." => ignores_unknown_fields;
     9 Must "Custom methods of the agent start with `_`." => prefixes_custom_methods;
-    10 Must "The agent adds no custom fields to types of the specification." => adds_no_custom_fields;
+    10 Must "The agent adds no custom fields to types that the specification defines." => adds_no_custom_fields;
 }
 
-/// Returns a value for `_meta` that has many types of values under a name that nobody else uses.
+/// Returns a value for `_meta` that contains values of many types, under a name that nobody else uses.
 fn arbitrary_meta() -> Value {
     json!({
         "acp-check.example/list": [null, 1.5, {"deep": [[]]}],

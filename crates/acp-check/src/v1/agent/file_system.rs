@@ -89,7 +89,7 @@ async fn starts_lines_at_one(harness: &mut AgentHarness) -> Result<(), CheckStop
         .filter_map(|(_, params)| params["line"].as_u64())
         .peekable();
     if lines.peek().is_none() {
-        return skip("the agent reads whole files");
+        return skip("the agent reads only whole files");
     }
     require(lines.all(|line| line > 0), || {
         "the agent requested line 0, but lines start at 1".to_owned()

@@ -17,7 +17,7 @@ checks! { V1 Agent "tool-calls";
     36 Should "An allowed tool call is reported as in progress." => reports_progress_after_allow;
     37 Should "A tool call cancelled during its permission request is not executed." => does_not_run_cancelled_call;
     38 Must "A failed permission request leaves the session usable." => handles_error_response;
-    39 Should "A turn with a rejected permission does not end with `cancelled`." => does_not_end_cancelled;
+    39 Should "A turn in which a permission request was rejected does not end with `cancelled`." => does_not_end_cancelled;
 }
 
 const PERMISSION_METHOD: &str = "session/request_permission";

@@ -33,7 +33,7 @@ async fn closes_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-/// Closes a session while a turn runs, and returns the response to the prompt.
+/// Closes a session during a turn, and returns the response to the prompt.
 async fn close_in_turn(harness: &mut AgentHarness) -> Result<ReceivedResponse, CheckStop> {
     let session = open_session(harness).await?;
     let text = harness.prompt_text(AgentTask::Long);

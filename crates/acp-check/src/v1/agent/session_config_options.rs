@@ -13,7 +13,7 @@ use super::session_modes::set_other_mode;
 checks! { V1 Agent "session-config-options";
     1 Must "Config option ids are unique." => has_unique_ids;
     2 Must "Every config option has a valid initial value." => has_valid_initial_values;
-    3 Must "Category names not starting with `_` are those of the specification." => uses_known_categories;
+    3 Must "Category names that do not start with `_` are defined in the specification." => uses_known_categories;
     4 Must "The response to `session/set_config_option` contains all config options." => returns_all_options;
     5 Must "The response to `session/set_config_option` has the new value." => returns_new_value;
     6 Must "The response to `session/set_config_option` contains only valid values." => returned_values_are_valid;
@@ -92,8 +92,8 @@ fn require_values(options: &[Value], when: &str) -> Result<(), CheckStop> {
     Ok(())
 }
 
-/// Returns the option that checks set: the option for modes, because switching to another model may fail, or otherwise
-/// the first select option.
+/// Returns the option that checks change: the option for modes, or the first select option if there is none. Modes come
+/// first, because switching to another model may fail.
 fn find_select_option(options: &[Value]) -> Result<&Value, CheckStop> {
     let choices = || options.iter().filter(|option| option["type"] == "select");
     let modes = choices().find(|option| option["category"] == "mode");
@@ -321,7 +321,7 @@ async fn leaves_other_sessions(harness: &mut AgentHarness) -> Result<(), CheckSt
     let after = config_options(&harness.request_result(SET_METHOD, params).await?);
     let now = &option_with_id(&after, &id)["currentValue"];
     require(now == before || *now != value, || {
-        format!("option {id} was set to {value} in one session, and changed to {now} in another")
+        format!("setting option {id} to {value} in one session changed it to {now} in another")
     })
 }
 

@@ -49,7 +49,7 @@ pub(super) async fn list_sessions(
             Value::Array(listed) => sessions.extend(listed),
             other => {
                 return fail(format!(
-                    "`sessions` of `session/list` is not a list: {other}"
+                    "`sessions` in the response to `session/list` is not a list: {other}"
                 ));
             }
         }

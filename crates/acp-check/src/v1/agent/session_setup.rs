@@ -110,8 +110,8 @@ const MCP_SERVER_SCRIPT: &str = include_str!("mcp_server.sh");
 /// How often to look for the files that the MCP server writes.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Opens a session with an MCP server and sends a prompt. Returns the file that the server wrote: `started` has its
-/// argument and an environment variable, `initialized` the client's first request.
+/// Opens a session with an MCP server and sends a prompt. Returns the file that the server wrote: `started` contains
+/// its argument and an environment variable, and `initialized` contains the client's first request.
 async fn read_server_note(
     harness: &mut AgentHarness,
     of: &str,

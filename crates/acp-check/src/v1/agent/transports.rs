@@ -54,8 +54,8 @@ fn is_utf8(line: &[u8]) -> bool {
     }
 }
 
-/// Returns `true` if a line is a part of a message that was split into several lines. It must not be log output, which
-/// can also start with a bracket.
+/// Returns `true` if a line is a part of a message that was split into several lines. Returns `false` for log output,
+/// which can also start with a bracket.
 fn is_part(line: &[u8]) -> bool {
     let text = String::from_utf8_lossy(line);
     let text = text.trim();
@@ -77,7 +77,7 @@ async fn writes_one_line_per_message(harness: &mut AgentHarness) -> Result<(), C
     let noise = collect_noise(harness).await?;
     match noise.iter().find(|line| is_part(line)) {
         Some(line) => fail(format!(
-            "a line has only part of a message: {:?}",
+            "a line contains only part of a message: {:?}",
             String::from_utf8_lossy(line)
         )),
         None => Ok(()),

@@ -82,7 +82,7 @@ async fn fills_in_valid_values(harness: &mut ClientHarness) -> Result<(), CheckS
         .flat_map(|fields| fields.keys());
     if let Some(other) = fields.find(|field| !properties.contains(&field.as_str())) {
         return fail(format!(
-            "the response has a field {other:?}, which the form does not have"
+            "the response contains the field {other:?}, which is not in the form"
         ));
     }
     harness.end_turn(&prompted, "end_turn").await

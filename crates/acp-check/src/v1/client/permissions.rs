@@ -79,7 +79,7 @@ async fn responds_for_subagent(harness: &mut ClientHarness) -> Result<(), CheckS
     let announced =
         json!({"sessionUpdate": "subagent_update", "sessionId": child, "title": "Look around"});
     harness.send_update(&prompted.session, announced).await?;
-    harness.send_text(child, "I look around.").await?;
+    harness.send_text(child, "Looking around.").await?;
     let options = two_options();
     let params = permission_params(child, edit_call(), options.clone());
     let response = request_result(harness, "session/request_permission", params).await?;

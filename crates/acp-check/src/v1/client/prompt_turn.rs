@@ -23,7 +23,7 @@ checks! { V1 Client "prompt-turn";
     107 Must "Further prompts use the same session id." => keeps_session_id;
     108 Must "`session/cancel` refers to a known session." => cancels_session;
     109 Must "When a turn is cancelled, all pending permission requests get `cancelled`." => cancels_pending_permissions;
-    110 Should "Tool call updates are accepted after a cancel." => accepts_updates_after_cancel;
+    110 Should "Tool call updates are accepted after `session/cancel`." => accepts_updates_after_cancel;
     111 Must "Requests from the agent between turns get a response." => responds_between_turns;
 }
 
@@ -76,7 +76,7 @@ async fn ignores_unknown_update(harness: &mut ClientHarness) -> Result<(), Check
 async fn ignores_unknown_session(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     harness
-        .send_text("sess_nobodys", "Is there anyone?")
+        .send_text("sess_nobodys", "Is anyone there?")
         .await?;
     let call = json!({"sessionUpdate": "tool_call_update", "toolCallId": "elsewhere", "status": "completed"});
     harness.send_update("sess_nobodys", call).await?;

@@ -25,7 +25,7 @@ checks! { V1 Client "session-setup";
     110 Must "No prompt is sent if the session cannot be opened." => sends_no_prompt_after_failure;
     111 May "Updates before the response to `session/new` are accepted." => accepts_early_updates;
     112 Must "Optional fields in the response to `session/new` may be null." => accepts_nulls;
-    113 Should "Existing sessions are opened only with ids from the agent, and with methods it supports." => opens_only_known_sessions;
+    113 Should "Existing sessions are opened only with ids from the agent and with methods that it supports." => opens_only_known_sessions;
 }
 
 async fn uses_absolute_cwd(harness: &mut ClientHarness) -> Result<(), CheckStop> {

@@ -19,7 +19,8 @@ pub const CANCEL_REQUEST_TEXT: &str = "Please cancel this turn.";
 /// The title of a permission request that must stay pending until the turn is cancelled.
 pub const WAIT_REQUEST_TEXT: &str = "Please leave this open.";
 
-/// How long to watch for messages that the client must not send. Long enough for a client that sends them immediately.
+/// How long to watch for messages that the client must not send. This is long enough for a client that sends them
+/// immediately.
 pub(super) const WATCH_TIME: Duration = Duration::from_millis(300);
 
 /// Adds a description of what happened before to the reason of a failure.
@@ -133,7 +134,7 @@ pub(super) async fn request_error(
 }
 
 /// Waits for a request or notification with this method, and returns its id and params. Returns `None` if the message
-/// does not arrive in time. It may depend on a user, and clients do not have to send it.
+/// does not arrive in time, because clients do not have to send it and it may depend on a user.
 pub(super) async fn wait_for_optional(
     harness: &mut ClientHarness,
     method: &str,
@@ -181,7 +182,8 @@ pub(super) fn find_response(harness: &ClientHarness, id: &Value) -> Option<Recei
         })
 }
 
-/// Waits for the response to a request, unless it has already arrived. For requests that are pending at the same time.
+/// Waits for the response to a request, unless it has already arrived. Use this for requests that are pending at the
+/// same time.
 pub(super) async fn wait_for_response(
     harness: &mut ClientHarness,
     id: &Value,

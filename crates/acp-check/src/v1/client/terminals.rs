@@ -43,7 +43,7 @@ pub(super) struct CheckTerminal {
 
 impl CheckTerminal {
     /// Waits for the first prompt and runs a shell command. Skips the check if the client does not support terminals.
-    /// `more` has further params for `terminal/create`.
+    /// `more` contains further params for `terminal/create`.
     pub(super) async fn run(
         harness: &mut ClientHarness,
         line: &str,
@@ -141,7 +141,7 @@ async fn has_no_status_while_running(harness: &mut ClientHarness) -> Result<(), 
     let response = terminal.request(harness, "terminal/output").await?;
     require(response["exitStatus"].is_null(), || {
         format!(
-            "the command is running, but has exit status {}",
+            "the command is running, but its exit status is {}",
             response["exitStatus"]
         )
     })?;
@@ -154,7 +154,7 @@ async fn has_status_after_exit(harness: &mut ClientHarness) -> Result<(), CheckS
     let response = terminal.request(harness, "terminal/output").await?;
     require(response["exitStatus"]["exitCode"] == 3, || {
         format!(
-            "the command exited with 3, but has exit status {}",
+            "the command exited with code 3, but its exit status is {}",
             response["exitStatus"]
         )
     })?;
@@ -165,7 +165,7 @@ async fn returns_exit_code(harness: &mut ClientHarness) -> Result<(), CheckStop>
     let terminal = CheckTerminal::run(harness, "exit 7", json!({})).await?;
     let response = terminal.request(harness, "terminal/wait_for_exit").await?;
     require(response["exitCode"] == 7, || {
-        format!("the command exited with 7, but the response was {response}")
+        format!("the command exited with code 7, but the response was {response}")
     })?;
     terminal.finish(harness).await
 }

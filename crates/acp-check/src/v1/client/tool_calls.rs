@@ -10,7 +10,7 @@ use super::steps::require_updates_accepted;
 
 checks! { V1 Client "tool-calls";
     101 Must "Tool calls of every kind and status are accepted." => accepts_every_kind;
-    102 Must "A tool call update may change any field and omit or null the rest." => accepts_partial_update;
+    102 Must "A tool call update may change any field, and may omit the other fields or set them to null." => accepts_partial_update;
     103 Must "Diffs are accepted, including for new files." => accepts_diffs;
     104 Must "Content blocks and locations are accepted." => accepts_content;
     105 Must "`rawInput` and `rawOutput` may be any JSON." => accepts_raw_values;

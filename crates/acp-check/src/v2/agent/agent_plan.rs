@@ -52,7 +52,7 @@ fn require_known_or_custom<'a>(
     let mut names = values.filter_map(Value::as_str);
     match names.find(|name| !known.contains(name) && !name.starts_with('_')) {
         Some(name) => fail(format!(
-            "unknown {what} {name:?}; custom names start with `_`"
+            "unknown {what} {name:?}; custom names must start with `_`"
         )),
         None => Ok(()),
     }

@@ -15,7 +15,7 @@ checks! { V2 Agent "initialization";
     4 Must "If version 1 is negotiated, the response to a prompt ends its turn." => negotiates_version_1;
     5 Must "Unknown capabilities and fields in `initialize` are ignored." => ignores_unknown_capabilities;
     6 Must "Capabilities omitted in `initialize` are treated as unsupported." => requires_no_capabilities;
-    7 Must "In version 2, no client file or terminal methods are called, whatever the client offers for version 1." => uses_no_client_files;
+    7 Must "In version 2, the agent calls no file or terminal methods, even if the client offers them for version 1." => uses_no_client_files;
     8 Must "In version 2, no `tool_call`, `plan` or `current_mode_update` is sent." => sends_no_old_updates;
 }
 

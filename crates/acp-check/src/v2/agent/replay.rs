@@ -10,7 +10,7 @@ use crate::verdict::{CheckStop, fail, require};
 use crate::wire::ReceivedResponse;
 
 checks! { V2 Agent "session-setup";
-    21 Should "With `replayFrom` `start`, the user's and the agent's messages are replayed from the beginning." => replays_messages;
+    21 Should "With `replayFrom` set to `start`, user and agent messages are replayed from the beginning." => replays_messages;
     22 Should "The replay is complete before the response to `session/resume`." => replays_before_response;
     23 Should "Without `replayFrom`, nothing is replayed." => replays_nothing;
     24 Should "A null `replayFrom` is treated as absent." => ignores_null;

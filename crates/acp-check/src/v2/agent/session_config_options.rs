@@ -192,6 +192,6 @@ async fn leaves_other_sessions(harness: &mut AgentHarness) -> Result<(), CheckSt
             && options.is_some_and(|options| current_value(options, id) == *value)
     });
     require(changed.is_none(), || {
-        format!("option {id} was set in one session, but changed in another")
+        format!("setting option {id} in one session changed it in another")
     })
 }

@@ -18,8 +18,8 @@ checks! { V2 Client "prompt-lifecycle";
     134 Must "`$/cancel_request` for an unknown request is ignored." => ignores_unknown_request;
 }
 
-/// Asks in a message that the turn be cancelled, and waits until the client cancels it. Skips the check if the client
-/// does not.
+/// Sends a message that asks the user to cancel the turn, and waits until the client cancels it. Skips the check if the
+/// client does not.
 async fn request_cancel(
     harness: &mut ClientHarness,
     prompted: &ReceivedPrompt,

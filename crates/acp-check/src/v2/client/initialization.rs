@@ -17,8 +17,8 @@ checks! { V2 Client "initialization";
     105 Must "No session methods are sent to agents without the `session` capability." => uses_sessions_only_if_supported;
     106 Must "If the agent responds with version 1, version 1 is used." => negotiates_version_1;
     107 Must "A prompt contains only content types the agent supports." => sends_supported_content;
-    108 Must "In version 2, file methods fail." => rejects_file_methods;
-    109 Must "In version 2, terminal methods fail." => rejects_terminal_methods;
+    108 Must "In version 2, the file methods of version 1 are rejected." => rejects_file_methods;
+    109 Must "In version 2, the terminal methods of version 1 are rejected." => rejects_terminal_methods;
 }
 
 async fn starts_with_initialize(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -115,7 +115,7 @@ async fn negotiates_version_1(harness: &mut ClientHarness) -> Result<(), CheckSt
         let faults = schema.check_message(Direction::ToAgent, &message.0, None);
         if let Some(fault) = faults.first() {
             return fail(format!(
-                "the agent responded with version 1, but `{}` is not valid in it: {fault}",
+                "the agent responded with version 1, but `{}` is not valid in version 1: {fault}",
                 message.method()
             ));
         }

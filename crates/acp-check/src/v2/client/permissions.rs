@@ -13,10 +13,10 @@ checks! { V2 Client "tool-calls";
     124 Should "A permission request with an unknown subject gets a response." => responds_to_unknown_subject;
     125 Should "Unknown option kinds are accepted." => accepts_unknown_option;
     126 Must "A permission request may refer to a tool call that was not announced." => accepts_unannounced_call;
-    127 Must "Permission requests of an announced subagent are answered like those of its parent." => responds_for_subagent;
+    127 Must "Permission requests from an announced subagent are answered like those from its parent." => responds_for_subagent;
 }
 
-/// Returns the params of a permission request with one option that allows and one that rejects.
+/// Returns the params of a permission request with one option that allows the action and one that rejects it.
 pub(super) fn permission_params(session: &str) -> Value {
     json!({
         "sessionId": session,

@@ -8,7 +8,7 @@ use crate::client_harness_v2::{WATCH_TIME, text_update};
 use crate::verdict::{CheckStop, fail};
 
 checks! { V2 Client "prompt-lifecycle";
-    101 Must "The client waits for `idle`, not only for the response to the prompt." => waits_for_idle;
+    101 Must "The client waits for `idle`, not just for the response to the prompt." => waits_for_idle;
     102 Must "An `idle` without a stop reason is accepted." => accepts_missing_reason;
     103 Should "Unknown stop reasons are accepted." => accepts_unknown_reason;
     104 Should "Unknown states are accepted." => accepts_unknown_state;

@@ -15,9 +15,9 @@ checks! { V2 Client "tool-calls";
     106 Must "A diff without a patch is accepted." => accepts_diff_without_patch;
     107 Should "Unknown file operations and patch formats are accepted." => accepts_unknown_operation;
     108 Must "A terminal with only an id is accepted." => accepts_terminal_with_id_only;
-    109 Must "Terminal output is arbitrary bytes, in chunks that may end anywhere." => accepts_binary_output;
+    109 Must "Terminal output consists of arbitrary bytes, in chunks that may end anywhere." => accepts_binary_output;
     110 Must "Terminal fields can be replaced, and cleared with null." => accepts_changed_terminal;
-    111 Must "An exit status without code and signal is accepted." => accepts_unspecified_exit_status;
+    111 Must "An exit status with neither a code nor a signal is accepted." => accepts_unspecified_exit_status;
 }
 
 fn call_update(fields: &Value) -> Value {
@@ -97,7 +97,7 @@ async fn accepts_unknown_content(harness: &mut ClientHarness) -> Result<(), Chec
     let odd = json!({"content": [{"type": "_acp-check/smell", "of": "rain"}, {"type": "smell"}]});
     harness
         .require_tolerance_v2(
-            "a tool call's content of an unknown type",
+            "tool call content of an unknown type",
             &[call_update(&odd)],
         )
         .await

@@ -26,7 +26,7 @@ use crate::mutants::agent_v2;
 use crate::mutants::layer::start_behind_mutation;
 use crate::mutants::unstable::{self, SystemPrompts};
 
-/// Returns the prompts with which the suite asks for each task.
+/// Returns the suite's prompt for each task.
 pub(crate) fn task_prompts() -> HashMap<AgentTask, String> {
     [
         (AgentTask::Answer, "answer"),
@@ -81,7 +81,7 @@ pub(crate) const LOGIN_METHOD_ID: &str = "check";
 /// The number of sessions on a page of the list.
 const PAGE_SIZE: usize = 2;
 
-/// The messages of a session: who sent each of them, and its text.
+/// The messages of a session, each with its sender and its text.
 type SessionHistory = Vec<(String, String)>;
 
 #[derive(Default, Clone)]
@@ -218,7 +218,8 @@ impl Agent for CorrectAgent {
 }
 
 impl CorrectAgent {
-    /// Shows what every turn shows: the session's title, its usage, and the images and files of the prompt.
+    /// Sends the updates that are common to all turns: the session's title, its usage, and the images and files of the
+    /// prompt.
     async fn show_turn_start(&self, turn: &Turn, prompt: &Prompt) -> acp::Result<()> {
         let turns = self.stored_history(turn.id())?.len();
         if turns == 0 {

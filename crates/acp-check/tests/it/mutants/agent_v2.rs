@@ -25,7 +25,7 @@ async fn send_update(turn: &Turn, update: Value) -> acp::Result<()> {
         .await
 }
 
-/// Sends an answer in every form that there is.
+/// Sends an answer in every possible form.
 pub(crate) async fn run_answer_task(turn: &Turn) -> acp::Result<StopReason> {
     turn.set_title("Checked").await?;
     turn.report_usage(UsageUpdate::new(10_u64, 1000_u64))

@@ -1,11 +1,11 @@
-//! Changes that many mutants share, to what the peer sends and receives.
+//! Changes to the messages that a peer sends and receives. Many mutants share them.
 
 use acp_check::{Check, CheckProcedure};
 use serde_json::{Value, json};
 
 use crate::mutants::layer::{LayerLine, Mutation, PassingMessage, mutate_messages};
 
-/// Responds to calls of `method` in the peer's place, with a `result` or an `error`, if `when` is true for the params.
+/// Responds to calls to `method` in the peer's place, with a `result` or an `error`, if `when` is true for the params.
 pub(crate) fn respond_instead(
     method: &'static str,
     when: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
@@ -22,7 +22,7 @@ pub(crate) fn respond_instead(
     })
 }
 
-/// Responds with an error to calls of `method` if `when` is true for the params.
+/// Responds with an error to calls to `method` if `when` is true for the params.
 pub(crate) fn reject_if(
     method: &'static str,
     code: i64,
@@ -32,7 +32,7 @@ pub(crate) fn reject_if(
     respond_instead(method, when, json!({"error": error}))
 }
 
-/// Responds as if calls of `method` had been executed, if `when` is true for the params, without executing them.
+/// Responds as if calls to `method` had been executed, if `when` is true for the params, without executing them.
 pub(crate) fn succeed_without_effect_if(
     method: &'static str,
     when: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
@@ -40,7 +40,7 @@ pub(crate) fn succeed_without_effect_if(
     respond_instead(method, when, json!({"result": {}}))
 }
 
-/// Responds to every call of `method` with this result instead of executing it.
+/// Responds to every call to `method` with this result instead of executing it.
 pub(crate) fn respond_with(
     method: &'static str,
     result: Value,
@@ -48,7 +48,7 @@ pub(crate) fn respond_with(
     respond_instead(method, |_| true, json!({"result": result}))
 }
 
-/// Responds to the peer's calls of `method` in the suite's place. The suite does not receive them.
+/// Responds to the peer's calls to `method` in the suite's place. The suite does not receive them.
 pub(crate) fn intercept_request(
     method: &'static str,
     result: Value,
@@ -63,7 +63,7 @@ pub(crate) fn intercept_request(
     })
 }
 
-/// Drops calls of `method` before the peer receives them, if `when` is true for the params.
+/// Drops calls to `method` before the peer receives them, if `when` is true for the params.
 pub(crate) fn drop_request_if(
     method: &'static str,
     when: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
@@ -80,7 +80,7 @@ pub(crate) fn drop_request_if(
     })
 }
 
-/// Responds to every call of `method` except the first with an error.
+/// Responds to every call to `method` except the first with an error.
 pub(crate) fn reject_after_first(method: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     change_after_first(method, |passing| {
         let id = passing.message.take().unwrap()["id"].clone();
@@ -90,12 +90,12 @@ pub(crate) fn reject_after_first(method: &'static str) -> impl Fn() -> Mutation 
     })
 }
 
-/// Drops every call of `method` except the first before the peer receives it.
+/// Drops every call to `method` except the first before the peer receives it.
 pub(crate) fn deliver_only_first(method: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     change_after_first(method, |passing| *passing.message = None)
 }
 
-/// Changes every call of `method` that the peer receives, except the first.
+/// Changes every call to `method` that the peer receives, except the first.
 fn change_after_first(
     method: &'static str,
     change: impl Fn(&mut PassingMessage<'_>) + Clone + Send + Sync + 'static,
@@ -253,7 +253,7 @@ pub(crate) fn fall_silent_after(
     }
 }
 
-/// Rejects a method after the peer has received a call of another method.
+/// Rejects a method after the peer has received a call to another method.
 pub(crate) fn reject_after(
     first: &'static str,
     method: &'static str,
@@ -299,7 +299,8 @@ pub(crate) fn drop_outgoing_updates(
     })
 }
 
-/// Sends further messages after each update that satisfies the predicate. The function gets the params of the update.
+/// Sends further messages after each update that satisfies the predicate. The function receives the params of the
+/// update.
 pub(crate) fn send_after_update(
     after: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
     says: impl Fn(&Value) -> Value + Clone + Send + Sync + 'static,
@@ -372,7 +373,7 @@ pub(crate) fn respond_to_notifications() -> impl Fn() -> Mutation + Send + Sync 
     })
 }
 
-/// Sends calls of the peer's own after it has received a message that satisfies the predicate.
+/// Makes the peer send an additional call after it has received a message that satisfies the predicate.
 pub(crate) fn call_after(
     heard: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
     call: impl Fn() -> Value + Clone + Send + Sync + 'static,
@@ -407,7 +408,7 @@ pub(crate) fn fall_silent_at(text: &'static str) -> impl Fn() -> Mutation + Send
     fall_silent_after(move |message| message.to_string().contains(text))
 }
 
-/// Returns the id of the check of a shape.
+/// Returns the id of the check for a shape.
 pub(crate) fn find_shape_id(checks: &[Check], shape: &str, variant: Option<&str>) -> &'static str {
     let check = checks.iter().find(|check| match check.procedure {
         CheckProcedure::Shape(shaped) => shaped.shape == shape && shaped.variant == variant,

@@ -19,10 +19,10 @@ use acp_host::{Host, HostSession, Permissions, Policy, Prompter};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-/// How long the response to a request for old sessions is useful.
+/// The maximum wait for the list of old sessions. A later response is ignored.
 const LIST_LIFETIME: Duration = Duration::from_millis(200);
 
-/// Uses an agent as a client with all capabilities.
+/// Runs a client with all capabilities on this connection to an agent.
 pub(crate) fn start_client(transport: Transport) {
     tokio::spawn(async move {
         let directory = tempfile::Builder::new()
@@ -43,7 +43,7 @@ pub(crate) fn start_client(transport: Transport) {
     });
 }
 
-/// Uses an agent as a client without capabilities.
+/// Runs a client without capabilities on this connection to an agent.
 pub(crate) fn start_minimal_client(transport: Transport) {
     tokio::spawn(async move {
         let Ok(agent) =
@@ -121,7 +121,7 @@ async fn set_all_options(session: &ClientSession) -> Result<()> {
     Ok(())
 }
 
-/// Does with old sessions everything that the agent supports.
+/// Uses old sessions in every way that the agent supports.
 async fn use_old_sessions(
     agent: &AgentConnection,
     session: &ClientSession,
@@ -167,7 +167,7 @@ impl Client for MinimalCheckClient {
     }
 }
 
-/// A prompter without a user.
+/// A prompter that responds without a user.
 struct CheckPrompter;
 
 impl Prompter for CheckPrompter {

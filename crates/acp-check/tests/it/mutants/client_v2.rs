@@ -12,7 +12,7 @@ use acp::v1::{
 use acp::{Options, Transport, jsonrpc};
 use tokio::sync::Notify;
 
-/// Uses an agent as a version 2 client.
+/// Runs a version 2 client on this connection to an agent.
 pub(crate) fn start_client(transport: Transport) {
     tokio::spawn(async move {
         let told = Arc::new(Notify::new());

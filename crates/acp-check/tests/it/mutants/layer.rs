@@ -1,4 +1,4 @@
-//! The layer that turns a correct peer into a mutant. It is between the peer and the suite, and changes the messages
+//! The layer that turns a correct peer into a mutant. It sits between the peer and the suite, and changes the messages
 //! that the peer sends or receives.
 
 use std::collections::HashMap;
@@ -16,11 +16,11 @@ pub(crate) struct Mutant {
     pub(crate) why: &'static str,
     /// A description of what is wrong with the mutant.
     pub(crate) what: &'static str,
-    /// For a check of a shape, the other check in which such a message is sent.
+    /// For the check of a shape, the id of another check in which a message of that shape is sent.
     pub(crate) seen_in: Option<&'static str>,
     /// The change to the correct peer. It is created anew for each connection.
     pub(crate) change: Box<dyn Fn() -> Mutation + Send + Sync>,
-    /// A predicate for bytes that are read at once. The peer exits when it is true.
+    /// A predicate for the bytes that the peer reads at once. If it returns `true`, the peer exits.
     pub(crate) dies_at: Option<fn(&[u8]) -> bool>,
     /// Whether the peer keeps running after its input has ended.
     pub(crate) hangs: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Mutant {
 /// A function that changes the messages that the peer sends and receives, one by one.
 pub(crate) type Mutation = Box<dyn FnMut(PassingMessage<'_>) + Send>;
 
-/// A message that passes through the layer, and the messages that take its place.
+/// A message that passes through the layer, and the messages that replace it.
 pub(crate) struct PassingMessage<'a> {
     /// Whether the peer sends the message, rather than the suite.
     pub(crate) said: bool,
@@ -37,8 +37,8 @@ pub(crate) struct PassingMessage<'a> {
     pub(crate) method: &'a str,
     /// Whether the message is a response.
     pub(crate) answers: bool,
-    /// The message, which is passed on as the change leaves it, unless the change takes it. `None` for a line that is
-    /// not JSON, which is passed on unchanged.
+    /// The message, which a mutation can modify or remove. What remains is passed on. `None` for a line that is not
+    /// JSON, which is passed on unchanged.
     pub(crate) message: &'a mut Option<Value>,
     /// The line as received, with its line end.
     pub(crate) line: &'a [u8],
@@ -48,7 +48,7 @@ pub(crate) struct PassingMessage<'a> {
     pub(crate) back: &'a mut Vec<LayerLine>,
 }
 
-/// Something that the layer sends.
+/// An item that the layer sends.
 #[derive(Debug, Clone)]
 pub(crate) enum LayerLine {
     Json(Value),
@@ -121,7 +121,7 @@ pub(crate) fn change_result(
     }
 }
 
-/// Responds to every call of `method` with an error instead of executing it.
+/// Responds to every call to `method` with an error instead of executing it.
 pub(crate) fn reject_request(
     method: &'static str,
     code: i64,
@@ -138,7 +138,7 @@ pub(crate) fn reject_request(
     }
 }
 
-/// Responds with an error to every call of `method` from the `first` call on, counted from 1.
+/// Responds with an error to every call to `method` from the `first` call on, counted from 1.
 pub(crate) fn reject_from_nth(
     method: &'static str,
     code: i64,
@@ -156,7 +156,7 @@ pub(crate) fn reject_from_nth(
     }
 }
 
-/// Changes the params of every call of `method` that the peer sends.
+/// Changes the params of every call to `method` that the peer sends.
 pub(crate) fn change_call(
     method: &'static str,
     change: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
@@ -187,7 +187,7 @@ pub(crate) fn change_update(
     })
 }
 
-/// Drops everything that the peer sends for `method`: its calls, or its responses.
+/// Drops every call to `method`, and every response to such a call, that the peer sends.
 pub(crate) fn drop_outgoing(
     method: &'static str,
     answers: bool,
@@ -201,7 +201,7 @@ pub(crate) fn drop_outgoing(
     }
 }
 
-/// Drops everything for `method` before the peer receives it: calls, or responses.
+/// Drops every call to `method`, and every response to such a call, before the peer receives it.
 pub(crate) fn drop_incoming(
     method: &'static str,
     answers: bool,
@@ -215,7 +215,7 @@ pub(crate) fn drop_incoming(
     }
 }
 
-/// Sends everything that the peer sends for `method` twice: its calls, or its responses.
+/// Duplicates every call to `method`, and every response to such a call, that the peer sends.
 pub(crate) fn send_twice(
     method: &'static str,
     answers: bool,
@@ -229,7 +229,7 @@ pub(crate) fn send_twice(
     })
 }
 
-/// Changes the params of every call of `method` before the peer receives it.
+/// Changes the params of every call to `method` before the peer receives it.
 pub(crate) fn change_incoming(
     method: &'static str,
     heard: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
@@ -327,7 +327,7 @@ pub(crate) fn with_mutation(
     }
 }
 
-/// Starts a peer behind a change.
+/// Starts a peer, and applies a mutation to its messages.
 pub(crate) fn start_behind_mutation(
     change: Mutation,
     outside: Transport,
@@ -338,7 +338,7 @@ pub(crate) fn start_behind_mutation(
     relay_messages(outside, inside, change, None, false);
 }
 
-/// Passes messages between the suite (`outside`) and the peer, with a change.
+/// Passes messages between the suite (`outside`) and the peer, and applies a mutation to them.
 fn relay_messages(
     outside: Transport,
     inside: Transport,

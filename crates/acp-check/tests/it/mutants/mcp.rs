@@ -12,7 +12,7 @@ use tokio::process::{Child, Command};
 pub(crate) struct RunningServers(Arc<Mutex<Vec<Child>>>);
 
 impl RunningServers {
-    /// Connects to the servers over stdin and stdout. A server that cannot be started is left out.
+    /// Connects to the servers over stdin and stdout. A server that cannot be started is skipped.
     pub(crate) async fn start_and_connect(&self, servers: &[McpServer]) {
         for server in servers {
             let McpServer::Stdio(server) = server else {

@@ -288,7 +288,8 @@ async fn client_checks_of_version_2_kill_their_mutants() {
     .await;
 }
 
-/// Checks that a peer is not blamed for speaking another version: what cannot be tested is skipped.
+/// Checks that a peer does not fail any check because it speaks another version. Checks that cannot run must be
+/// skipped.
 async fn assert_all_skipped(right: CorrectPeer, checks: Vec<Check>) {
     let outcomes =
         acp_check::run_checks(Arc::new(right), &checks, options_with_timeout(TIMEOUT)).await;

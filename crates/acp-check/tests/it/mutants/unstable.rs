@@ -1,5 +1,5 @@
-//! The parts of the correct agent that are in the unstable schema but not in the library. They are a layer in front of
-//! the library's agent that responds in its place.
+//! The parts of the correct agent that are in the unstable schema but not in the library. A layer in front of the
+//! library's agent implements them by responding in its place.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -288,7 +288,7 @@ impl UnstablePeer {
     }
 }
 
-/// Returns the session that a request names.
+/// Returns the session id in a request.
 fn session_id_of(message: &Value) -> Option<String> {
     message["params"]["sessionId"].as_str().map(str::to_owned)
 }

@@ -1,4 +1,4 @@
-//! Descriptions in place of content that is not text.
+//! Placeholders for content that is not text.
 
 use acp::v1::{ContentBlock, EmbeddedResourceResource};
 use acp_host::terminal_text;

@@ -17,7 +17,7 @@ use super::placeholder::placeholder;
 use super::tool_call::{ShownToolCall, may_be_unfinished};
 use crate::screen::ScreenOutput;
 
-/// Renders a thread as text, and remembers how much of it was shown.
+/// Renders a thread as text, and keeps track of how much of it has been shown.
 #[derive(Default)]
 pub(super) struct TextRenderer {
     revision: u64,
@@ -30,7 +30,7 @@ pub(super) struct TextRenderer {
     subagents: HashMap<SessionId, ShownSubagent>,
 }
 
-/// How much of a subagent was shown.
+/// How much of a subagent has been shown.
 #[derive(Default)]
 struct ShownSubagent {
     name: String,
@@ -47,11 +47,11 @@ enum ThreadChange<'t> {
 
 #[derive(Default)]
 struct ShownMessage {
-    /// The number of blocks that were shown completely.
+    /// The number of blocks that have been shown completely.
     shown_blocks: usize,
-    /// The number of bytes of the next block that were shown.
+    /// The number of bytes of the next block that have been shown.
     shown_bytes: usize,
-    /// The end of those bytes. If they differ, the agent has replaced the text.
+    /// The last of those bytes. If the text differs there, the agent has replaced it.
     tail: String,
     clean: TextCleaner,
 }
@@ -63,7 +63,7 @@ impl ShownMessage {
     }
 }
 
-/// Returns the last few bytes of `text`, enough to tell it from other text.
+/// Returns the last few bytes of `text`, enough to distinguish it from other text.
 fn tail(text: &str) -> &str {
     let mut from = text.len().saturating_sub(64);
     while !text.is_char_boundary(from) {
@@ -152,7 +152,7 @@ impl TextRenderer {
                 let whose = match (name(&message.sender), name(&message.recipient)) {
                     (Some(sender), _) => format!("from {sender}"),
                     (None, Some(recipient)) => format!("to {recipient}"),
-                    (None, None) => "of another session".to_owned(),
+                    (None, None) => "between sessions".to_owned(),
                 };
                 out.push_styled(
                     out.styles.dim,

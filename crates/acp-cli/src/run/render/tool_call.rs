@@ -32,10 +32,10 @@ pub(super) fn may_be_unfinished(call: &ThreadToolCall) -> bool {
     call.status == ToolCallStatus::Pending && !says_more && !call.is_cancelled
 }
 
-/// How much of a tool call was shown.
+/// How much of a tool call has been shown.
 #[derive(Default)]
 pub(super) struct ShownToolCall {
-    /// Whether anything of it was shown.
+    /// Whether any of it has been shown.
     has_begun: bool,
     title: String,
     content: Vec<ThreadToolCallContent>,
@@ -57,13 +57,13 @@ impl ShownToolCall {
         !self.terminals.is_empty()
     }
 
-    /// Returns `true` if nothing of the tool call was shown yet.
+    /// Returns `true` if nothing of the tool call has been shown yet.
     pub(super) fn is_new(&self) -> bool {
         !self.has_begun
     }
 
-    /// Shows what is new. Returns `true` if there was anything. `again` means that something else was shown since the
-    /// last call.
+    /// Shows everything new, and returns `true` if there was anything. `again` means that something else has been shown
+    /// since the last call.
     pub(super) fn update(
         &mut self,
         call: &ThreadToolCall,
@@ -113,7 +113,7 @@ impl ShownToolCall {
         part.shown
     }
 
-    /// Returns how much of a terminal was shown.
+    /// Returns how much of a terminal has been shown.
     fn terminal_mut(&mut self, id: &TerminalId) -> &mut ShownTerminal {
         let known = self.terminals.iter().position(|known| known.id == *id);
         let at = known.unwrap_or(self.terminals.len());
@@ -183,7 +183,7 @@ struct ToolCallPart<'a, 'o> {
     out: &'o mut ScreenOutput,
     /// Whether to show the heading before anything else.
     heading: bool,
-    /// Whether something else was shown since the last part.
+    /// Whether something else has been shown since the last part.
     again: bool,
     shown: bool,
 }

@@ -1,11 +1,11 @@
-//! What the agent says and thinks.
+//! The agent's messages and thoughts.
 
 use serde_json::json;
 use vt100::Color;
 
 use super::*;
 
-/// An answer with a bit of everything, in the pieces in which it comes.
+/// A message with many kinds of Markdown, in the two parts in which it is sent.
 const MARKDOWN_START: &str = "## Why the parser was slow\n\nIt read **every line twice**: once to *count*, once to split. \
     The numbers are in [the profile](https://example.org/profile).\n\n- `read_line` allocates for each line\n- the table \
     grows one by one\n  1. first to 16\n";
@@ -38,7 +38,7 @@ fn markdown_is_drawn_while_it_streams() {
     }
 }
 
-/// A text in the small pieces in which models give it.
+/// Splits a text into small chunks, as models send it.
 fn split_into_pieces(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive(' ')
 }
@@ -155,5 +155,5 @@ fn image_is_a_label_on_terminals_without_images() {
     screen.wait_for("[image: PNG 1×1, 70 bytes]");
 }
 
-/// A picture of one pixel.
+/// An image of one pixel.
 pub(crate) const PIXEL_PNG_BASE64: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";

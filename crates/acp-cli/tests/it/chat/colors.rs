@@ -1,11 +1,11 @@
-//! Which colors there are: all, 16, none; for dark and for light.
+//! Color support: 24-bit, 16 or no colors, for dark and light terminals.
 
 use serde_json::json;
 use vt100::Color;
 
 use super::*;
 
-/// A screen with all that has colors, on a terminal with this in its environment.
+/// Starts a chat with this environment, and shows everything that is colored.
 fn start_with_colors(project: &TestProject, environment: &str, args: &str) -> ChatScreen {
     write_hello_file(project);
     write_agents_config(project, &[("player", "--player --options")]);
@@ -35,7 +35,7 @@ fn start_with_colors(project: &TestProject, environment: &str, args: &str) -> Ch
     screen
 }
 
-/// The colors of all cells, those of the text and those behind it.
+/// Returns the foreground and background colors of all cells.
 fn cell_colors(screen: &ChatScreen) -> Vec<Color> {
     let (rows, columns) = screen.screen().size();
     let places =

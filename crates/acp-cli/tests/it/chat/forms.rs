@@ -1,10 +1,10 @@
-//! What agents ask beside permissions: forms and addresses. Elicitation.
+//! Elicitation: forms and URLs.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// A chat with the agent that asks with a field of every sort.
+/// Starts a chat in which the agent shows a form with a field of every type.
 fn start_with_form(project: &TestProject, columns: u16, rows: u16) -> ChatScreen {
     write_agents_config(project, &[("helper", "")]);
     let mut screen = start_chat_with_args(project, columns, rows, "--agent helper");
@@ -15,7 +15,7 @@ fn start_with_form(project: &TestProject, columns: u16, rows: u16) -> ChatScreen
     screen
 }
 
-/// What the agent has got, which it says as its answer.
+/// Returns the response to the elicitation, which the agent repeats as its message.
 #[track_caller]
 fn read_response(screen: &mut ChatScreen, project: &TestProject, action: &str) -> Value {
     screen.wait_for(&format!("{{\"action\":\"{action}\""));
@@ -91,7 +91,7 @@ fn escape_closes_a_form_and_cancels_the_turn() {
     screen.wait_for("Type a prompt");
 }
 
-/// An address with more to it than fits on a line.
+/// Returns a URL that is too long for one line.
 fn long_url() -> String {
     format!(
         "https://login.example.org/device?code=ABCD-1234&state={}end",
@@ -99,7 +99,7 @@ fn long_url() -> String {
     )
 }
 
-/// A chat where an address is asked to be gone to, with a program that opens addresses which writes down what it got.
+/// Starts a chat in which the agent asks the user to open a URL. `xdg-open` is replaced by a program that records it.
 fn start_with_url(project: &TestProject, url: &str, columns: u16, rows: u16) -> ChatScreen {
     let programs = project.file(".bin");
     std::fs::create_dir(&programs).unwrap();

@@ -1,4 +1,4 @@
-//! Images in `acp chat`, on a terminal: what is drawn, what the terminal is sent, and what is left of it.
+//! Images in `acp chat`: what is drawn, what is sent to the terminal, and what remains afterwards.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use crate::common::screen::ChatScreen;
 use crate::common::{ACP, TestProject};
 
-/// An agent that takes images, and says what is in a file when it is asked for it by its name.
+/// An agent that accepts images. On the prompt `say NAME`, it sends the contents of the file NAME.
 const IMAGE_AGENT_SCRIPT: &str = r#"
 while read -r line; do
     id=${line#*\"id\":}; id=${id%%[,\}]*}
@@ -24,11 +24,11 @@ while read -r line; do
 done
 "#;
 
-/// What the tests are run in is not what they are about.
+/// Removes the variables that reveal the terminal in which the tests are run.
 const UNREADABLE_IMAGE: &str =
     "env -u TMUX -u STY -u KITTY_WINDOW_ID -u KONSOLE_VERSION -u LC_TERMINAL -u TERM_PROGRAM";
 
-/// A PNG of 40×40 pixels: its upper half is red, its lower half blue.
+/// A PNG of 40×40 pixels, red in the upper half and blue in the lower half.
 const TWO_COLOR_IMAGE: &str = "iVBORw0KGgoAAAANSUhEUgAAACgAAAAoCAIAAAADnC86AAAAL0lEQVR42u3QsQkAMAzAMP//dHpFyFCBd4GbOikwGAwGg8Hgj2CzwWAwGAwGg9d7cNs6GyLw6J8AAAAASUVORK5CYII=";
 
 const RED: vt100::Color = vt100::Color::Rgb(255, 0, 0);
@@ -54,12 +54,12 @@ fn text_block(text: &str) -> String {
     format!(r#"{{"type":"text","text":"{text}"}}"#)
 }
 
-/// A chat with the agent, with this in the user's configuration.
+/// Starts a chat with the agent and this setting for images.
 fn start_chat(project: &TestProject, images: &str) -> ChatScreen {
     start_chat_after(project, images, |_| {})
 }
 
-/// The same, with something done as soon as it is started.
+/// Like [`start_chat`], but calls `first` as soon as the chat has started.
 fn start_chat_after(
     project: &TestProject,
     images: &str,
@@ -90,13 +90,14 @@ fn start_chat_after(
     screen
 }
 
-/// What the terminal was sent so far.
+/// Returns everything that was sent to the terminal so far.
 fn sent_images(project: &TestProject) -> String {
     let sent = std::fs::read(project.file("sent")).unwrap();
     String::from_utf8_lossy(&sent).into_owned()
 }
 
-/// The same, once this is in it: the copy is written behind what is shown.
+/// Waits until the output to the terminal contains `text`, and returns it. The copy of the output lags behind the
+/// screen.
 #[track_caller]
 fn sent_images_with(project: &TestProject, text: &str) -> String {
     let begun = std::time::Instant::now();
@@ -110,7 +111,7 @@ fn sent_images_with(project: &TestProject, text: &str) -> String {
     }
 }
 
-/// The row of a text on the screen.
+/// Returns the row of a text on the screen.
 #[track_caller]
 fn find_row(screen: &ChatScreen, text: &str) -> u16 {
     let shown = screen.text();
@@ -119,14 +120,14 @@ fn find_row(screen: &ChatScreen, text: &str) -> u16 {
     row.try_into().unwrap()
 }
 
-/// The colors of the upper and the lower half of a cell.
+/// Returns the colors of the upper and the lower half of a cell.
 #[track_caller]
 fn cell_colors(screen: &ChatScreen, row: u16, column: u16) -> (vt100::Color, vt100::Color) {
     let cell = screen.screen().cell(row, column).unwrap();
     (cell.fgcolor(), cell.bgcolor())
 }
 
-/// Waits until so many rows of blocks are there, each of so many columns.
+/// Waits until the screen has this number of rows with this many block characters each.
 #[track_caller]
 fn wait_for_blocks(screen: &mut ChatScreen, rows: usize, columns: usize) {
     let whole = "▀".repeat(columns);

@@ -1,8 +1,8 @@
-//! Agents that want a login first.
+//! Agents that require a login.
 
 use super::*;
 
-/// A chat with an agent that has these ways to log in.
+/// Starts a chat with an agent that requires a login and offers these auth methods.
 fn start_logged_out(project: &TestProject, ways: &str, columns: u16, rows: u16) -> ChatScreen {
     write_agents_config(project, &[("vault", &format!("--ways {ways}"))]);
     let mut screen = start_chat_with_args(project, columns, rows, "--agent vault");
@@ -58,7 +58,7 @@ fn login_program_gets_the_terminal() {
         screen.text()
     );
     screen.send_line("wrong");
-    screen.wait_for("login failed: the agent failed (exit code 7)");
+    screen.wait_for("login failed: the agent's login program failed (exit code 7)");
     screen.wait_for("l: log in");
     screen.send_keys("l");
     // What was on the terminal before is there again, with the first question.

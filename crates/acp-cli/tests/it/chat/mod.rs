@@ -1,4 +1,4 @@
-//! `acp chat` on a terminal: what a person types, and what they see. A file a subject.
+//! `acp chat` on a terminal: what the user types, and what appears on the screen. One file per topic.
 //!
 //! `UPDATE_GOLDEN=1` takes the golden screens as they are, and leaves a page of each with its colors in the directory
 //! for what tests write, to be looked at before it is accepted.
@@ -34,10 +34,10 @@ const UP: &str = "\u{1b}[A";
 const DOWN: &str = "\u{1b}[B";
 const BACKSPACE: &str = "\u{7f}";
 
-/// The sizes at which golden screens are taken.
+/// The terminal sizes of the golden screens.
 const SIZES: [(u16, u16); 2] = [(80, 24), (120, 40)];
 
-/// No test, but the agent of the others: they start this program again, with the flags in its environment.
+/// Not a test, but the agent of the tests. They start this program again, with the flags in its environment.
 #[test]
 #[ignore = "it is the agent of the other tests"]
 fn run_as_agent() {

@@ -1,9 +1,8 @@
-//! Agents that someone tries for the first time, and that do not do what they should: what is the matter can be seen, and
-//! what can be done about it.
+//! Agents that are tried for the first time and do not work. The chat shows what is wrong and what to do about it.
 
 use super::*;
 
-/// A chat with an agent that is a script of the shell: `$id` is that of the request in `$line`, `answer` answers it.
+/// Starts a chat with an agent that is a shell script. `$line` is the message, `$id` is its id, and `answer` responds.
 fn start_with_script(project: &TestProject, columns: u16, rows: u16, script: &str) -> ChatScreen {
     let helpers = r#"
         answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
@@ -15,7 +14,7 @@ fn start_with_script(project: &TestProject, columns: u16, rows: u16, script: &st
     start_chat_with_args(project, columns, rows, "-- sh agent.sh")
 }
 
-/// One that does what must be done and offers nothing else.
+/// An agent that supports only what the specification requires.
 const MINIMAL_AGENT_SCRIPT: &str = r#"
     while hear; do case $line in
         *'"initialize"'*) answer '{"protocolVersion":1}';;

@@ -1,4 +1,4 @@
-//! Modes and config options, by their keys and from lists.
+//! Modes and config options, changed with keys and from lists.
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn mode_is_changed_by_key_and_from_a_list() {
     });
 }
 
-/// What the line about the session says.
+/// Returns the text of the session line at the bottom of the screen.
 fn session_line(text: &str) -> &str {
     text.lines().last().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! An agent that plays what a test has written down, and writes down what it hears.
+//! An agent that plays the steps of a test, and records what the client sends.
 //!
 //! `play FILE` has it play the steps in that file, one after the other; anything else it is told goes into
 //! [`RECORD_FILE`], as the content blocks it came in.
@@ -12,24 +12,24 @@ use acp::{Agent, Error, Options, Result};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Where it writes down what it has heard, in its working directory.
+/// The file in which the agent records what the client sends, in its working directory.
 pub(crate) const RECORD_FILE: &str = "heard";
 
-/// A step.
+/// A step of the agent's script.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum PlayerStep {
-    /// Sends it.
+    /// Sends an update.
     Update(Box<SessionUpdate>),
-    /// Sends this in another session.
+    /// Sends an update of another session.
     In(Box<SessionNotification>),
-    /// Waits until there is a file of this name.
+    /// Waits until a file with this name exists.
     Wait(String),
-    /// Asks for permission; the outcome is heard.
+    /// Sends a permission request, and records the outcome.
     Ask(Box<PlayerPermission>),
-    /// The same in another session.
+    /// Sends a permission request in another session.
     AskIn(SessionId, Box<PlayerPermission>),
-    /// Sends the person to this address; what they answer is heard.
+    /// Asks the user to open this URL, and records the response.
     Visit(String),
 }
 
@@ -40,7 +40,7 @@ struct PlayerPermission {
     options: Vec<PermissionOption>,
 }
 
-/// Is the agent, with these flags, on stdin and stdout.
+/// Runs the agent with these flags on stdin and stdout.
 pub(crate) fn run_player(flags: &[String]) {
     let has = |flag: &str| flags.iter().any(|known| known == flag);
     let takes = PromptCapabilities::new()
@@ -68,7 +68,7 @@ struct PlayerAgent {
     options: Mutex<Vec<SessionConfigOption>>,
 }
 
-/// An option of each sort. Nothing is in the order of the alphabet.
+/// Returns a config option of each type, in an order that is not alphabetical.
 fn config_options() -> Value {
     json!([
         {"id": "mode", "name": "Mode", "category": "mode", "type": "select", "currentValue": "write", "options": [
@@ -181,7 +181,7 @@ impl Agent for PlayerAgent {
     }
 }
 
-/// A test has no other way to tell it that it may go on.
+/// Waits until a file exists. The tests have no other way to tell the agent to continue.
 async fn wait_for_file(file: &str) -> Result<()> {
     while !std::path::Path::new(file).exists() {
         tokio::time::sleep(Duration::from_millis(5)).await;

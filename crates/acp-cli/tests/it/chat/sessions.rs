@@ -1,4 +1,4 @@
-//! Sessions of before: found, loaded, copied, deleted, saved.
+//! Existing sessions: finding, loading, forking, deleting and exporting them.
 
 use super::*;
 
@@ -39,7 +39,7 @@ fn sandboxed_chat_stores_its_sessions() {
     screen.wait_for("› /read src/main.rs");
 }
 
-/// A session of before, which is called as what was said in it.
+/// Creates a session whose title is its prompt, `said`.
 fn create_old_session(project: &TestProject, said: &str, until: &str) {
     let mut screen = start_chat(project, 80, 24);
     screen.send_line(said);
@@ -49,7 +49,7 @@ fn create_old_session(project: &TestProject, said: &str, until: &str) {
     assert_eq!(screen.wait_for_exit().0, Some(0));
 }
 
-/// A project with two sessions of before.
+/// Returns a project with two existing sessions.
 fn project_with_two_sessions() -> TestProject {
     let project = TestProject::new();
     write_hello_file(&project);
@@ -240,7 +240,7 @@ fn open_session_can_be_forked() {
     );
 }
 
-/// A chat with an agent that has sessions of before, and the first of them chosen.
+/// Starts a chat with an agent that lists sessions, and opens the list.
 fn start_with_sessions(project: &TestProject, flags: &str) -> ChatScreen {
     write_agents_config(project, &[("archive", flags)]);
     let mut screen = start_chat_with_args(project, 80, 24, "--agent archive");

@@ -1,4 +1,4 @@
-//! What the tests begin with and look with.
+//! Helpers that start chats, play steps and inspect the screen.
 
 use std::time::{Duration, Instant};
 
@@ -6,17 +6,17 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// How long something that must happen may take.
+/// The maximum time to wait for an expected event.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A chat with the bundled agent, which answers typed commands.
+/// Starts a chat with the bundled agent without a model. It executes typed commands.
 pub(crate) fn start_chat(project: &TestProject, columns: u16, rows: u16) -> ChatScreen {
     let mut screen = start_chat_with_args(project, columns, rows, "");
     screen.wait_for("Ask");
     screen
 }
 
-/// A chat with these arguments.
+/// Starts a chat with these arguments.
 pub(crate) fn start_chat_with_args(
     project: &TestProject,
     columns: u16,
@@ -28,7 +28,7 @@ pub(crate) fn start_chat_with_args(
     screen
 }
 
-/// A chat with the [`player`], whose session is open.
+/// Starts a chat with the [`player`], and waits until its session is open.
 pub(crate) fn start_with_player(
     project: &TestProject,
     columns: u16,
@@ -41,7 +41,7 @@ pub(crate) fn start_with_player(
     screen
 }
 
-/// Agents by name, each this program with flags.
+/// Configures agents by name. Each is this program with the given flags.
 pub(crate) fn write_agents_config(project: &TestProject, agents: &[(&str, &str)]) {
     let mut config = String::new();
     for (name, flags) in agents {
@@ -56,7 +56,7 @@ pub(crate) fn write_agents_config(project: &TestProject, agents: &[(&str, &str)]
     project.write_config("config.toml", &config);
 }
 
-/// Is the agent that these flags are of.
+/// Runs the agent that the flags select.
 pub(crate) fn run_agent(flags: &[String]) {
     if flags.iter().any(|flag| flag == "--player") {
         player::run_player(flags);
@@ -65,18 +65,18 @@ pub(crate) fn run_agent(flags: &[String]) {
     }
 }
 
-/// Has the [`player`] play these steps, a JSON array.
+/// Makes the [`player`] play these steps, a JSON array.
 pub(crate) fn play_steps(project: &TestProject, screen: &mut ChatScreen, steps: &Value) {
     project.write_file(".steps.json", &steps.to_string());
     screen.send_line("play .steps.json");
 }
 
-/// A piece of the agent's answer.
+/// Returns a step that sends a chunk of the agent's message.
 pub(crate) fn message_step(text: &str) -> Value {
     chunk_step("agent_message_chunk", text)
 }
 
-/// A piece of its thoughts.
+/// Returns a step that sends a chunk of the agent's thoughts.
 pub(crate) fn thought_step(text: &str) -> Value {
     chunk_step("agent_thought_chunk", text)
 }
@@ -85,7 +85,7 @@ fn chunk_step(kind: &str, text: &str) -> Value {
     json!({"update": {"sessionUpdate": kind, "content": {"type": "text", "text": text}}})
 }
 
-/// A tool call, or what has become of it.
+/// Returns a step that sends a new tool call, or an update of one if there is no title.
 pub(crate) fn tool_call_step(fields: Value) -> Value {
     let mut update = fields;
     let known = update.get("title").is_none();
@@ -98,18 +98,18 @@ pub(crate) fn tool_call_step(fields: Value) -> Value {
     json!({ "update": update })
 }
 
-/// The agent waits until the project has a file of this name.
+/// Returns a step in which the agent waits until the project has a file with this name.
 pub(crate) fn wait_step(file: &str) -> Value {
     json!({ "wait": file })
 }
 
-/// What the agent was told, or answered, as it has written it down.
+/// Returns the last value that the agent has recorded.
 #[track_caller]
 pub(crate) fn read_record(project: &TestProject) -> Value {
     serde_json::from_str(&project.read_file(player::RECORD_FILE)).unwrap()
 }
 
-/// Waits until the agent has been told this.
+/// Waits until the agent has recorded this value.
 #[track_caller]
 pub(crate) fn wait_for_record(project: &TestProject, what: &Value) {
     let begun = Instant::now();
@@ -119,12 +119,12 @@ pub(crate) fn wait_for_record(project: &TestProject, what: &Value) {
     }
 }
 
-/// Waits as a person does who reads what is asked: keys count once nothing was typed for 300 ms.
+/// Waits until keys count as an answer, which is when nothing has been typed for 300 ms.
 pub(crate) fn run_question_reader() {
     std::thread::sleep(Duration::from_millis(400));
 }
 
-/// Waits until the screen is as it was when someone looked at it; `UPDATE_GOLDEN=1` takes it as it is.
+/// Waits until the screen matches the golden screen. With `UPDATE_GOLDEN=1`, saves the screen instead.
 #[track_caller]
 pub(crate) fn assert_golden(screen: &mut ChatScreen, project: &TestProject, name: &str) {
     let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/chat/golden");
@@ -144,7 +144,7 @@ pub(crate) fn assert_golden(screen: &mut ChatScreen, project: &TestProject, name
     });
 }
 
-/// The text without where the project is, which is another place each time; also where a window hides half of it.
+/// Replaces the path of the project, which differs on each run, even where a window hides part of it.
 fn hide_path(root: &str, text: &str) -> String {
     let lines = text.lines().map(|line| {
         if let Some((before, after)) = line.split_once(root) {
@@ -167,7 +167,7 @@ fn hide_path(root: &str, text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The text with what moves by itself standing still: signs that turn, and how long a turn has taken.
+/// Replaces text that changes over time: spinners, and the duration of a turn.
 fn hide_times(text: &str) -> String {
     let turning = |c: char| {
         if "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏".contains(c) {
@@ -185,7 +185,7 @@ fn hide_times(text: &str) -> String {
     format!("{before}0{after}")
 }
 
-/// A turn, to its end.
+/// Runs a turn to its end.
 pub(crate) fn run_question_reader_on(screen: &mut ChatScreen) {
     screen.send_line("/read src/main.rs");
     screen.wait_for("✓ ▤ Read src/main.rs");
@@ -197,8 +197,8 @@ pub(crate) fn write_hello_file(project: &TestProject) {
     project.write_file("src/main.rs", "fn main() {\n    println!(\"hi\");\n}\n");
 }
 
-/// Waits until this code has the colors of its language: at first it may have none, since they are unpacked while the
-/// chat is at work.
+/// Waits until this code has syntax colors. They may appear late, since the language definitions are unpacked in the
+/// background.
 #[track_caller]
 pub(crate) fn assert_colored(screen: &mut ChatScreen, code: &str) {
     screen.wait_for_screen_that(&format!("{code} in colors"), |screen| {
@@ -206,14 +206,14 @@ pub(crate) fn assert_colored(screen: &mut ChatScreen, code: &str) {
     });
 }
 
-/// The cell where a text begins.
+/// Returns the cell in which a text begins.
 #[track_caller]
 pub(crate) fn find_cell<'a>(screen: &'a ChatScreen, text: &str) -> &'a vt100::Cell {
     let (row, column) = find_position(screen, text);
     screen.screen().cell(row, column).unwrap()
 }
 
-/// Where a text is on the screen: row and column.
+/// Returns the row and column in which a text begins.
 #[track_caller]
 pub(crate) fn find_position(screen: &ChatScreen, text: &str) -> (u16, u16) {
     let (rows, columns) = screen.screen().size();
@@ -240,7 +240,7 @@ pub(crate) fn find_position(screen: &ChatScreen, text: &str) -> (u16, u16) {
     panic!("no {text}:\n{}", screen.text());
 }
 
-/// The process of the agent that works in the project.
+/// Returns the process id of the agent that works in the project.
 pub(crate) fn agent_pid(project: &TestProject) -> rustix::process::Pid {
     let cwd = std::fs::canonicalize(project.path()).unwrap();
     for process in std::fs::read_dir("/proc").unwrap().flatten() {
@@ -257,7 +257,7 @@ pub(crate) fn agent_pid(project: &TestProject) -> rustix::process::Pid {
     panic!("no agent runs in {}", cwd.display());
 }
 
-/// The process that has started this one.
+/// Returns the process id of the parent.
 pub(crate) fn parent_pid(child: rustix::process::Pid) -> rustix::process::Pid {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.as_raw_pid())).unwrap();
     let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
@@ -265,7 +265,7 @@ pub(crate) fn parent_pid(child: rustix::process::Pid) -> rustix::process::Pid {
     rustix::process::Pid::from_raw(parent).unwrap()
 }
 
-/// Waits until a process has ended, whether or not anybody has asked how.
+/// Waits until a process has exited, whether or not its parent has waited for it.
 #[track_caller]
 pub(crate) fn wait_until_exited(process: rustix::process::Pid) {
     let begun = Instant::now();

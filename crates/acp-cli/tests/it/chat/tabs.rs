@@ -1,4 +1,4 @@
-//! Several sessions at once, of one agent and of several.
+//! Several sessions at once, with one agent or several.
 
 use super::*;
 

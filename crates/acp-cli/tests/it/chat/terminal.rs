@@ -1,4 +1,4 @@
-//! The terminal: its size, its keys and mouse, and how it is given back.
+//! The terminal: its size, keys and mouse, and how it is restored.
 
 use super::*;
 

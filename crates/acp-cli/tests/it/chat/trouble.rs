@@ -1,4 +1,4 @@
-//! A chat whose agent ends, or that cannot begin.
+//! A chat whose agent crashes, or that cannot start.
 
 use super::*;
 

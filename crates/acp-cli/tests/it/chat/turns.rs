@@ -1,4 +1,4 @@
-//! Turns: what is asked, seen, cancelled and queued.
+//! Turns: prompts, permission requests, cancellation and queued prompts.
 
 use super::*;
 

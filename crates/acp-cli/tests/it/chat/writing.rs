@@ -1,4 +1,4 @@
-//! What is written: completed, pasted, attached, taken from the past.
+//! Input: completion, pasting, attachments and the prompt history.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn multiline_paste_is_one_unit() {
     screen.wait_for("pasted 200 lines");
 }
 
-/// The bytes of a picture.
+/// Returns the bytes of an image.
 fn pixel_png() -> Vec<u8> {
     use base64::Engine as _;
     base64::engine::general_purpose::STANDARD
@@ -37,13 +37,13 @@ fn pixel_png() -> Vec<u8> {
         .unwrap()
 }
 
-/// A project with a picture in it, by its path.
+/// Writes an image to the project and returns its path.
 fn write_image(project: &TestProject) -> String {
     std::fs::write(project.file("shot.png"), pixel_png()).unwrap();
     project.file("shot.png").display().to_string()
 }
 
-/// Pastes, as a terminal does.
+/// Pastes text as a terminal does.
 fn paste(screen: &mut ChatScreen, text: &str) {
     screen.send_keys(&format!("\u{1b}[200~{text}\u{1b}[201~"));
 }

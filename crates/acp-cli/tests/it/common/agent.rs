@@ -1,5 +1,4 @@
-//! An agent that this test program is itself when it is started as [`AGENT_TEST_NAME`]: one that can be logged in
-//! to, that keeps sessions, and that asks.
+//! An agent with logins, stored sessions and elicitation. The test program itself runs it, as [`AGENT_TEST_NAME`].
 //!
 //! What it knows is in files of its working directory: `signed-in` is there when someone is logged in, and
 //! holds what they answered; `heard` has how a question of its was answered.
@@ -14,23 +13,23 @@ use acp::agent::{
 use acp::v1::*;
 use acp::{Agent, Error, Options, Result, jsonrpc};
 
-/// The test that is the agent, for [`super::itself`].
+/// The name of the test that runs the agent, for [`super::itself`].
 pub(crate) const AGENT_TEST_NAME: &str = "common::agent::run_as_agent";
 
-/// What is added to its command for logging in in the terminal.
+/// The flag with which the agent's program logs in on the terminal.
 const SIGN_IN_FLAG: &str = "--sign-in";
 
-/// How many sessions it gives at a time.
+/// The number of sessions on each page of the list.
 pub(crate) const PAGE_SIZE: usize = 1000;
 
-/// No test, but the agent of the others.
+/// Not a test, but the agent that the tests start.
 #[test]
 #[ignore = "it is the agent of the other tests"]
 fn run_as_agent() {
     super::itself::run_if_agent(run_agent);
 }
 
-/// Is the agent, with these flags, on stdin and stdout.
+/// Runs the agent with these flags on stdin and stdout.
 pub(crate) fn run_agent(args: &[String]) {
     if args.iter().any(|arg| arg == SIGN_IN_FLAG) {
         run_sign_in();
@@ -71,7 +70,7 @@ pub(crate) fn run_agent(args: &[String]) {
     served.unwrap();
 }
 
-/// The program in the terminal.
+/// Runs the login on the terminal.
 fn run_sign_in() -> ! {
     let place = std::env::var("SIGN_IN_TO").unwrap_or_default();
     if is_agent_running() {
@@ -102,15 +101,15 @@ fn is_agent_running() -> bool {
 }
 
 struct ScriptedAgent {
-    /// How one can log in; without any, one need not.
+    /// The auth methods. If there are none, no login is required.
     ways: Vec<String>,
-    /// How old sessions are opened.
+    /// The supported ways to open existing sessions.
     opens: Vec<String>,
-    /// How many sessions it lists.
+    /// The number of sessions to list.
     sessions: Option<usize>,
-    /// The list has no end.
+    /// Whether the list of sessions never ends.
     endless: bool,
-    /// It offers to open old sessions, and has none.
+    /// Whether the agent claims to open existing sessions although it has none.
     forgets: bool,
 }
 
@@ -138,7 +137,7 @@ impl ScriptedAgent {
     }
 }
 
-/// A form with a field of every sort.
+/// Returns a form with a field of every type.
 fn sample_form() -> ElicitationMode {
     let schema = r#"{
         "type": "object", "title": "About you", "required": ["key"],
@@ -155,7 +154,7 @@ fn sample_form() -> ElicitationMode {
     }
 }
 
-/// What the person did with a question, and what they filled in.
+/// Records the user's response to an elicitation, and returns it as JSON.
 fn describe_action(action: &ElicitationAction) -> String {
     let told = serde_json::to_string(action).unwrap();
     std::fs::write("heard", &told).unwrap();

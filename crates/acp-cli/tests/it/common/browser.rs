@@ -1,5 +1,5 @@
-//! A page in a headless Chromium, spoken to over its DevTools protocol: JSON that ends with a zero byte, on the pipes
-//! that it finds as its file descriptors 3 and 4.
+//! A page in headless Chromium, controlled over the DevTools protocol. Each message is JSON that ends with a zero byte,
+//! on pipes that are Chromium's file descriptors 3 and 4.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// With this set, a test that would be skipped fails instead.
+/// The variable that makes a test fail instead of being skipped if there is no Chromium.
 const REQUIRE_VARIABLE: &str = "ACP_REQUIRE_CHROMIUM";
 
-/// What Chromium is called.
+/// The possible names of the Chromium program.
 const BROWSER_NAMES: [&str; 5] = [
     "chromium",
     "chromium-browser",
@@ -21,7 +21,7 @@ const BROWSER_NAMES: [&str; 5] = [
     "chrome",
 ];
 
-/// How long a page may take to become what is waited for. Machines that test are busy.
+/// The maximum time to wait for a condition on a page, even on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) struct Browser {
@@ -30,13 +30,13 @@ pub(crate) struct Browser {
     output: BufReader<ChildStdout>,
     session: Option<String>,
     last: u64,
-    /// What the browser said without being asked.
+    /// Events from the browser that are not responses.
     events: VecDeque<Value>,
     _profile: tempfile::TempDir,
 }
 
 impl Browser {
-    /// One with an empty page; `None`, and a word about it, where there is no Chromium.
+    /// Starts a browser with an empty page. Prints a note and returns `None` if there is no Chromium.
     pub(crate) fn start() -> Option<Self> {
         let runs = |name: &&&str| {
             let version = Command::new(name).arg("--version").output();
@@ -116,7 +116,7 @@ impl Browser {
         }
     }
 
-    /// The value of an expression; a promise is waited for.
+    /// Returns the value of an expression. Waits for it if it is a promise.
     pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
         let params = json!({"expression": expression, "awaitPromise": true, "returnByValue": true});
         let mut result = self.call("Runtime.evaluate", params);
@@ -135,7 +135,7 @@ impl Browser {
             .to_owned()
     }
 
-    /// Opens a file and waits until the page has made itself.
+    /// Opens a file and waits until the page has finished rendering.
     pub(crate) fn open_page(&mut self, file: &Path) {
         self.call(
             "Page.navigate",
@@ -144,7 +144,7 @@ impl Browser {
         self.wait_for("document.documentElement?.dataset.ready > 0");
     }
 
-    /// Waits until this is so. The page is asked again and again: it changes by itself.
+    /// Waits until this condition is true. Polls, since the page changes on its own.
     pub(crate) fn wait_for(&mut self, condition: &str) {
         let start = Instant::now();
         while self.evaluate(condition) != json!(true) {
@@ -154,7 +154,7 @@ impl Browser {
         }
     }
 
-    /// What was written to the console, refused by a policy, or thrown; and what was fetched beside the page.
+    /// Returns console messages, policy violations, exceptions and dialogs, and requests for anything but the page.
     pub(crate) fn console_errors(&mut self) -> Vec<Value> {
         let events = std::mem::take(&mut self.events);
         let of = |event: &Value| match event["method"].as_str() {

@@ -1,4 +1,4 @@
-//! An editor that has started `acp agent`: it speaks raw lines, and remembers what it was shown.
+//! An editor that has started `acp agent`. It sends raw lines, and keeps what the agent has shown.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -14,14 +14,14 @@ pub(crate) struct ScriptedEditor {
     stdout: BufReader<TimedReader>,
     version: u16,
     requests: i64,
-    /// What it was shown of the session it is in.
+    /// The state of the current session, as shown by the agent.
     pub(crate) shown: ShownSession,
-    /// How many updates have come of what the agent did.
+    /// The number of updates about the agent's work so far.
     pub(crate) updates: usize,
 }
 
 impl ScriptedEditor {
-    /// Starts the agent, and agrees on a version.
+    /// Starts the agent and negotiates the version.
     pub(crate) fn start(mut command: Command, version: u16) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
@@ -56,7 +56,7 @@ impl ScriptedEditor {
         id
     }
 
-    /// The next message; `None` at the end. A line that was torn off is none.
+    /// Returns the next message, or `None` at the end of the output. Ignores an incomplete last line.
     fn next(&mut self) -> Option<Value> {
         let mut line = String::new();
         self.stdout.read_line(&mut line).unwrap();
@@ -77,7 +77,7 @@ impl ScriptedEditor {
         Some(message)
     }
 
-    /// Waits for the answer to a request.
+    /// Waits for the response to a request.
     fn read_response(&mut self, id: i64) -> Result<Value, String> {
         while let Some(mut message) = self.next() {
             if message["id"] == id {
@@ -95,7 +95,7 @@ impl ScriptedEditor {
         self.read_response(id)
     }
 
-    /// Opens a session in which the agent asks nothing.
+    /// Opens a session in code mode, in which the agent does not request permission for edits.
     pub(crate) fn new_session(&mut self, cwd: &std::path::Path) -> String {
         let params = json!({"cwd": cwd, "mcpServers": []});
         let mut opened = self.send_and_wait("session/new", params).unwrap();
@@ -110,7 +110,7 @@ impl ScriptedEditor {
             .unwrap();
     }
 
-    /// Opens an old session and is shown it again, all of it.
+    /// Loads an existing session, with a replay of its history.
     pub(crate) fn load_session(
         &mut self,
         session: &str,
@@ -125,14 +125,14 @@ impl ScriptedEditor {
         self.send_and_wait("session/load", params)
     }
 
-    /// Sends a prompt; gives what its end is to be waited for with.
+    /// Sends a prompt and returns the id of the request.
     pub(crate) fn start_prompt(&mut self, session: &str, text: &str) -> i64 {
         let prompt = json!([{"type": "text", "text": text}]);
         let params = json!({"sessionId": session, "prompt": prompt});
         self.send("session/prompt", params)
     }
 
-    /// Runs a turn, and gives its stop reason.
+    /// Runs a turn and returns its stop reason.
     pub(crate) fn prompt(&mut self, session: &str, text: &str) -> Result<String, String> {
         let id = self.start_prompt(session, text);
         if self.version == 1 {
@@ -152,7 +152,7 @@ impl ScriptedEditor {
         Err("the agent has ended".to_owned())
     }
 
-    /// Reads until so many updates have come in all; false if the turn, or the agent, ends before that.
+    /// Reads until there are this many updates in total. Returns `false` if the turn or the agent ends before that.
     pub(crate) fn read_updates(&mut self, updates: usize) -> bool {
         while self.updates < updates {
             match self.next() {
@@ -165,7 +165,7 @@ impl ScriptedEditor {
         true
     }
 
-    /// Kills the agent with SIGKILL, and reads what it had written before.
+    /// Kills the agent with SIGKILL, and reads the rest of its output.
     pub(crate) fn kill(mut self) -> ShownSession {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -173,7 +173,7 @@ impl ScriptedEditor {
         std::mem::take(&mut self.shown)
     }
 
-    /// Closes the agent's stdin and waits for its end.
+    /// Closes the agent's stdin and waits for it to exit.
     pub(crate) fn close(mut self) {
         drop(self.stdin.take());
         while self.next().is_some() {}
@@ -188,15 +188,15 @@ impl Drop for ScriptedEditor {
     }
 }
 
-/// What an editor was shown of a session, put together in its own way.
+/// The content of a session as an editor shows it, assembled independently of the library.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct ShownSession {
-    /// Messages by their ids: who says it, and what.
+    /// The messages by id, each with its sender and text.
     pub(crate) texts: BTreeMap<String, (String, String)>,
     pub(crate) calls: BTreeMap<String, Map<String, Value>>,
-    /// Terminals by their ids: their output in base64, piece by piece.
+    /// The base64 chunks of output of each terminal, by terminal id.
     pub(crate) terminals: BTreeMap<String, Vec<String>>,
-    /// The steps of the plan, each as its content and status.
+    /// The steps of the plan, each with its content and status.
     pub(crate) plan: Option<Vec<(String, String)>>,
 }
 
@@ -260,8 +260,9 @@ impl ShownSession {
         pieces.flat_map(decode).collect()
     }
 
-    /// That what is shown now is all that was shown `before` the agent was killed. There may be more of it: what
-    /// was kept, and then not written any more. `plans` are those that the turn shows, in order.
+    /// Asserts that the session includes everything that was shown `before` the agent was killed. It may include more,
+    /// since the agent may have stored updates that it could not send any more. `plans` are the plans that the turn
+    /// shows, in order.
     #[track_caller]
     pub(crate) fn assert_includes(&self, before: &Self, plans: &[Vec<(String, String)>]) {
         for (id, (speaker, text)) in &before.texts {

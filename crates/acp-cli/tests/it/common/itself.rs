@@ -1,15 +1,15 @@
-//! This test program, started again as an agent.
+//! Starts this test program again as an agent.
 //!
 //! The harness prints to stdout. So a shell moves stdout to descriptor 3 first, and the agent finds its client there.
 
 use std::fs::{File, OpenOptions};
 use std::path::Path;
 
-/// The variable with the flags of the agent that this program is to be.
+/// The variable with the flags of the agent that this program should run.
 const FLAGS_VARIABLE: &str = "ACP_TEST_AGENT";
 
-/// A shell script that starts this program as the agent that the ignored test of this name is. The agent's flags are
-/// these, and the arguments of the script.
+/// Returns a shell script that runs the agent in the ignored test with this name. The agent gets `flags` and the
+/// arguments of the script.
 pub(crate) fn agent_script(test: &str, flags: &str) -> String {
     let this = std::env::current_exe().unwrap();
     format!(
@@ -18,13 +18,13 @@ pub(crate) fn agent_script(test: &str, flags: &str) -> String {
     )
 }
 
-/// Writes such a script, and gives the command line that runs it.
+/// Writes such a script and returns the command line that runs it.
 pub(crate) fn write_agent_script(file: &Path, test: &str) -> String {
     std::fs::write(file, agent_script(test, "")).unwrap();
     format!("sh {}", file.display())
 }
 
-/// Is the agent, if this program was started as one, and ends with it. Its stdout is the client's again.
+/// If this program was started as an agent, runs the agent on the client's stdout and exits.
 pub(crate) fn run_if_agent(agent: impl FnOnce(&[String])) {
     let Ok(flags) = std::env::var(FLAGS_VARIABLE) else {
         return;
@@ -36,7 +36,7 @@ pub(crate) fn run_if_agent(agent: impl FnOnce(&[String])) {
     std::process::exit(0);
 }
 
-/// Where the client listens.
+/// Opens the pipe to the client.
 pub(crate) fn client_output() -> File {
     OpenOptions::new().write(true).open("/dev/fd/3").unwrap()
 }

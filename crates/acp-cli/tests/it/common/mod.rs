@@ -1,4 +1,4 @@
-//! Running the built binary as a person or a script would.
+//! Runs the binary as a user or a script would.
 
 pub(crate) mod agent;
 #[cfg(unix)]
@@ -19,14 +19,14 @@ use std::process::{Command, Output, Stdio};
 /// The binary under test.
 pub(crate) const ACP: &str = env!("CARGO_BIN_EXE_acp");
 
-/// The variable that says where the binary is, if it is not where it was built.
+/// The variable with the path of the binary, if it is not the one that was built with the tests.
 pub(crate) const BINARY_VARIABLE: &str = "ACP_UNDER_TEST";
 
 /// Rules that allow all commands.
 const ALLOW_COMMANDS_RULES: &str = "[[rule]]\ndecision = \"allow\"\nkind = \"execute\"\n";
 
-/// A directory to work in, with the files of a small project, and one beside it for what a user has in
-/// their home: whoever runs the tests has rules, answers and sessions of their own.
+/// A directory with a small project, and a separate one for the user's files, so that the tests do not touch the files
+/// of the user who runs them.
 pub(crate) struct TestProject {
     directory: tempfile::TempDir,
     home: tempfile::TempDir,
@@ -49,12 +49,12 @@ impl TestProject {
         self.directory.path()
     }
 
-    /// Where the bundled agent keeps its sessions.
+    /// Returns the directory in which the bundled agent stores its sessions.
     pub(crate) fn sessions_directory(&self) -> PathBuf {
         self.home.path().join("XDG_STATE_HOME/acp")
     }
 
-    /// A directory of this name beside the project, which is there from now on.
+    /// Creates a directory with this name outside the project and returns its path.
     pub(crate) fn path_outside(&self, name: &str) -> PathBuf {
         let directory = self.home.path().join(name);
         std::fs::create_dir_all(&directory).unwrap();
@@ -65,24 +65,24 @@ impl TestProject {
         self.path().join(name)
     }
 
-    /// The places of the user's own files.
+    /// Returns the variables that set the directories of the user's files.
     pub(crate) fn home_variables(&self) -> [(&'static str, PathBuf); 2] {
         ["XDG_CONFIG_HOME", "XDG_STATE_HOME"].map(|name| (name, self.home.path().join(name)))
     }
 
-    /// Writes a file of the user's configuration.
+    /// Writes a file in the user's configuration directory.
     pub(crate) fn write_config(&self, name: &str, text: &str) {
         let directory = self.home.path().join("XDG_CONFIG_HOME/acp");
         std::fs::create_dir_all(&directory).unwrap();
         std::fs::write(directory.join(name), text).unwrap();
     }
 
-    /// The user's rules allow all commands: the bundled agent runs them in code mode without asking.
+    /// Allows all commands in the user's rules, so that the bundled agent runs them in code mode without asking.
     pub(crate) fn allow_commands(&self) {
         self.write_config("permissions.toml", ALLOW_COMMANDS_RULES);
     }
 
-    /// What an agent's command line begins with, so that it has such rules and `acp run` has not.
+    /// Returns the beginning of an agent's command line that allows all commands for the agent but not for `acp run`.
     pub(crate) fn allowing_commands(&self) -> [String; 2] {
         let config = self.home.path().join("agent");
         std::fs::create_dir_all(config.join("acp")).unwrap();
@@ -101,7 +101,7 @@ impl TestProject {
         std::fs::read_to_string(self.file(name)).unwrap()
     }
 
-    /// `acp run` in this project.
+    /// Runs `acp run` in this project.
     pub(crate) fn run(&self, args: &[&str]) -> CommandResult {
         CommandResult::from_output(self.agent_command(args).output().unwrap())
     }
@@ -112,7 +112,7 @@ impl TestProject {
         command
     }
 
-    /// `acp` in this project.
+    /// Returns a command that runs `acp` in this project.
     pub(crate) fn acp_command(&self, args: &[&str]) -> Command {
         let acp = std::env::var(BINARY_VARIABLE).unwrap_or_else(|_| ACP.to_owned());
         let mut command = self.program_command(&acp);
@@ -120,7 +120,7 @@ impl TestProject {
         command
     }
 
-    /// A program in this project, that finds nothing of whoever runs the test.
+    /// Returns a command that runs a program in this project, isolated from the user who runs the test.
     pub(crate) fn program_command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command
@@ -133,12 +133,12 @@ impl TestProject {
         command
     }
 
-    /// What is typed in a shell, where the binary is in `PATH`.
+    /// Runs a command line in a shell that has the binary in its `PATH`.
     pub(crate) fn run_shell(&self, line: &str) -> CommandResult {
         CommandResult::from_output(self.shell_command(line).output().unwrap())
     }
 
-    /// The same, to be started; what it prints is caught.
+    /// Returns the command for [`run_shell`](Self::run_shell), with its output captured.
     pub(crate) fn shell_command(&self, line: &str) -> Command {
         let path = std::env::var("PATH").unwrap_or_default();
         let binaries = Path::new(ACP).parent().unwrap().to_str().unwrap();
@@ -151,7 +151,7 @@ impl TestProject {
         command
     }
 
-    /// The command line that is this test program as [`agent_line`].
+    /// Returns the command line that runs this test program as the agent in [`agent`].
     #[cfg(unix)]
     pub(crate) fn agent_line(&self, flags: &str) -> String {
         let script =
@@ -159,7 +159,7 @@ impl TestProject {
         format!("{script} {flags}")
     }
 
-    /// `acp run` with the bundled agent playing a script.
+    /// Runs `acp run` with the bundled agent, which plays a script.
     pub(crate) fn run_script(&self, args: &[&str], turn: &str) -> CommandResult {
         let script = self.script_line(turn);
         let mut all = args.to_vec();
@@ -167,7 +167,7 @@ impl TestProject {
         self.run(&all)
     }
 
-    /// Writes a script of one turn and gives its path. It is kept beside the project.
+    /// Writes a script with one turn and returns its path.
     pub(crate) fn script_line(&self, turn: &str) -> String {
         let file = self.file(".script.json");
         std::fs::write(&file, format!("{{\"turns\": [[{turn}]]}}")).unwrap();
@@ -175,7 +175,7 @@ impl TestProject {
     }
 }
 
-/// How a run ended.
+/// The result of a command: its exit code and output.
 #[derive(Debug, Clone)]
 pub(crate) struct CommandResult {
     pub(crate) code: Option<i32>,
@@ -198,7 +198,7 @@ impl CommandResult {
         self
     }
 
-    /// That these appear on stdout, in this order.
+    /// Asserts that these texts appear on stdout, in this order.
     #[track_caller]
     pub(crate) fn expect_stdout(self, parts: &[&str]) -> Self {
         let mut rest = self.stdout.as_str();
@@ -220,7 +220,7 @@ impl CommandResult {
         self
     }
 
-    /// The line of stderr with this in it, without the spaces around it.
+    /// Returns the line of stderr that contains this text, trimmed.
     #[track_caller]
     pub(crate) fn find_line(&self, part: &str) -> String {
         let line = self.stderr.lines().find(|line| line.contains(part));

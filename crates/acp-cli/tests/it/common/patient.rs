@@ -1,13 +1,13 @@
-//! Reading what must come: where nothing comes, a test fails instead of waiting for ever.
+//! Reading with a timeout: if expected output does not arrive, a test fails instead of waiting forever.
 
 use std::io::{Error, ErrorKind, Read, Result};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-/// How long something that must happen may take.
+/// The maximum time to wait for expected output.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A reader that fails when nothing comes for too long.
+/// A reader that fails if no data arrives for too long.
 pub(crate) struct TimedReader {
     chunks: Receiver<Result<Vec<u8>>>,
     rest: Vec<u8>,
@@ -38,7 +38,7 @@ impl TimedReader {
         }
     }
 
-    /// What has come already.
+    /// Returns data that has already arrived, if any.
     pub(crate) fn read_available(&mut self) -> Option<Vec<u8>> {
         if !self.rest.is_empty() {
             return Some(std::mem::take(&mut self.rest));

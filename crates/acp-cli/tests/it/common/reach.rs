@@ -1,5 +1,5 @@
-//! What [`agent`](super::agent) does to get at files that it must not have. The paths are in a file of its
-//! working directory, one in each JSON string, and so is afterwards what came of them.
+//! Attempts of [`agent`](super::agent) to access forbidden files. It reads the paths from a file in its working
+//! directory, a JSON array of strings, and writes the results to another.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use acp::agent::Turn;
 /// The paths to try.
 pub(crate) const PATHS_FILE: &str = "paths.json";
 
-/// What came of it, in the same order: what was read, and whether something was written.
+/// The file with the results, in the order of the paths: the text that was read, and whether writing succeeded.
 pub(crate) const REACHED_FILE: &str = "reached.json";
 
-/// Asks the client for each path.
+/// Tries to read and write each path through the client.
 pub(crate) async fn reach_paths(turn: &Turn) -> Result<String> {
     let paths: Vec<String> =
         serde_json::from_str(&std::fs::read_to_string(PATHS_FILE).unwrap()).unwrap();
@@ -27,7 +27,7 @@ pub(crate) async fn reach_paths(turn: &Turn) -> Result<String> {
     Ok(format!("tried {} paths", paths.len()))
 }
 
-/// Moves the working directory away, and puts a symlink to its new parent in its place.
+/// Moves the working directory to `aside`, and puts a symlink to its new parent in its place.
 pub(crate) fn move_root(aside: &Path) {
     let root = std::env::current_dir().unwrap();
     std::fs::rename(&root, aside).unwrap();

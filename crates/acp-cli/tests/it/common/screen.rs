@@ -1,4 +1,4 @@
-//! The binary on a terminal of its own, with a picture of what a person sees there.
+//! The binary on a terminal, and the screen as the user would see it.
 
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use super::TestProject;
 use super::patient::TimedReader;
 
-/// How long something that must be seen may take.
+/// The maximum time to wait for something to appear on the screen.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How a page of the screen looks: each cell has its place, whatever font there is.
+/// The style of a page that shows the screen. It fixes the position of each cell, whatever the font.
 const PAGE_STYLE: &str = "body{margin:0;background:#16181d}pre{margin:8px;font:15px/18px 'DejaVu Sans Mono',monospace}\
     b{display:inline-block;width:9px;height:18px;font-weight:normal;white-space:pre;vertical-align:top}.w{width:18px}";
 
-/// The 16 colors that a terminal's owner has chosen; here they are ours.
+/// The colors for the terminal's 16-color palette.
 const COLOR_PALETTE: [&str; 16] = [
     "#2e3440", "#e06c75", "#98c379", "#e5c07b", "#61afef", "#c678dd", "#56b6c2", "#d4d4d8",
     "#7f848e", "#ff7a85", "#b5e890", "#ffd479", "#8ac6ff", "#e39bff", "#7fe0ea", "#ffffff",
@@ -33,7 +33,7 @@ fn to_nonzero(cells: u16) -> NonZeroU16 {
     NonZeroU16::new(cells).expect("a terminal has cells")
 }
 
-/// What the program has called the terminal's window.
+/// The title that the program has given to the terminal's window.
 #[derive(Default)]
 struct WindowTitle(String);
 
@@ -43,17 +43,17 @@ impl vt100::Callbacks for WindowTitle {
     }
 }
 
-/// A program on a terminal, as `script` (of util-linux, and on every Debian) provides one.
+/// A program on a terminal that `script` provides (from util-linux, and on every Debian).
 pub(crate) struct ChatScreen {
     child: Child,
     keys: ChildStdin,
     printed: TimedReader,
     picture: vt100::Parser<WindowTitle>,
-    /// The terminal's file, by which its size is changed.
+    /// The path of the terminal, for changing its size.
     tty: std::path::PathBuf,
 }
 
-/// Whoever fails leaves nothing that runs: without its terminal the program ends.
+/// Ends the program even if a test fails, since it exits when it loses its terminal.
 impl Drop for ChatScreen {
     fn drop(&mut self) {
         let _ = self.child.kill();
@@ -62,7 +62,7 @@ impl Drop for ChatScreen {
 }
 
 impl ChatScreen {
-    /// Starts a command line of the shell on a terminal with so many columns and rows.
+    /// Starts a shell command line on a terminal of this size.
     pub(crate) fn start(project: &TestProject, columns: u16, rows: u16, line: &str) -> Self {
         let tty = project.path().join(".tty");
         let line = format!(
@@ -97,7 +97,7 @@ impl ChatScreen {
         }
     }
 
-    /// What is on the screen now, without the spaces at the ends of its lines.
+    /// Returns the text on the screen, without trailing spaces.
     pub(crate) fn text(&self) -> String {
         let (_, columns) = self.picture.screen().size();
         let rows = self.picture.screen().rows(0, columns.get());
@@ -109,12 +109,12 @@ impl ChatScreen {
         self.picture.screen()
     }
 
-    /// What the program has called the terminal's window.
+    /// Returns the title that the program has given to the terminal's window.
     pub(crate) fn title(&self) -> &str {
         &self.picture.callbacks().0
     }
 
-    /// What is on the screen now with its colors, as a page for a browser: to be looked at.
+    /// Returns an HTML page that shows the screen with its colors, for inspection.
     pub(crate) fn to_html(&self) -> String {
         let (rows, columns) = self.screen().size();
         let mut page = format!("<meta charset=utf-8><style>{PAGE_STYLE}</style><pre>");
@@ -159,13 +159,13 @@ impl ChatScreen {
         page
     }
 
-    /// Waits until the screen is as it should be.
+    /// Waits until the text on the screen satisfies `is`.
     #[track_caller]
     pub(crate) fn wait_for_text_that(&mut self, what: &str, is: impl Fn(&str) -> bool) {
         self.wait_for_screen_that(what, |screen| is(&screen.text()));
     }
 
-    /// The same, by more than its text.
+    /// Waits until the screen satisfies `is`.
     #[track_caller]
     pub(crate) fn wait_for_screen_that(&mut self, what: &str, is: impl Fn(&Self) -> bool) {
         let begun = Instant::now();
@@ -183,7 +183,7 @@ impl ChatScreen {
         }
     }
 
-    /// Waits for as long as a person would before they take a picture of it.
+    /// Waits until the screen has settled, before it is saved.
     pub(crate) fn settle(&mut self) {
         std::thread::sleep(Duration::from_millis(700));
         while let Some(bytes) = self.printed.read_available() {
@@ -191,31 +191,31 @@ impl ChatScreen {
         }
     }
 
-    /// Waits until this is on the screen.
+    /// Waits until this text is on the screen.
     #[track_caller]
     pub(crate) fn wait_for(&mut self, shown: &str) {
         self.wait_for_text_that(shown, |text| text.contains(shown));
     }
 
-    /// Waits until this is not on the screen any more.
+    /// Waits until this text is no longer on the screen.
     #[track_caller]
     pub(crate) fn wait_until_gone(&mut self, shown: &str) {
         self.wait_for_text_that(&format!("without {shown}"), |text| !text.contains(shown));
     }
 
-    /// Types.
+    /// Types these keys.
     pub(crate) fn send_keys(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
         self.keys.flush().unwrap();
     }
 
-    /// Types a line and sends it.
+    /// Types a line and presses Enter.
     pub(crate) fn send_line(&mut self, line: &str) {
         self.send_keys(line);
         self.send_keys("\r");
     }
 
-    /// Gives the terminal another size.
+    /// Resizes the terminal.
     pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
         let tty = std::fs::read_to_string(&self.tty).unwrap();
         let set = Command::new("stty")
@@ -231,7 +231,7 @@ impl ChatScreen {
             .set_size(to_nonzero(rows), to_nonzero(columns));
     }
 
-    /// The exit code, and all that was printed since the screen was looked at last.
+    /// Waits for the exit, and returns the exit code and the final text on the screen.
     pub(crate) fn wait_for_exit(mut self) -> (Option<i32>, String) {
         let mut rest = Vec::new();
         self.printed.read_to_end(&mut rest).unwrap();

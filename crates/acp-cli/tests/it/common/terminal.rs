@@ -1,4 +1,4 @@
-//! The binary on a terminal of its own, which `script` (of util-linux, and on every Debian) provides.
+//! The binary on a terminal that `script` provides (from util-linux, and on every Debian).
 
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, Stdio};
@@ -15,7 +15,7 @@ pub(crate) struct CommandTerminal {
 }
 
 impl CommandTerminal {
-    /// Starts a command line of the shell in the project.
+    /// Starts a shell command line in the project.
     pub(crate) fn start(project: &TestProject, line: &str) -> Self {
         let mut child = project
             .program_command("script")
@@ -38,7 +38,7 @@ impl CommandTerminal {
         }
     }
 
-    /// Waits until this is on the screen.
+    /// Waits until this text has appeared.
     #[track_caller]
     pub(crate) fn wait_for(&mut self, shown: &str) {
         let mut bytes = [0; 1024];
@@ -50,7 +50,7 @@ impl CommandTerminal {
         }
     }
 
-    /// Waits until this is on the screen, types the answer, and forgets what was there.
+    /// Waits until this text has appeared, types the answer, and clears the collected output.
     #[track_caller]
     pub(crate) fn answer(&mut self, shown: &str, keys: &str) {
         self.wait_for(shown);
@@ -63,7 +63,7 @@ impl CommandTerminal {
         self.keys.flush().unwrap();
     }
 
-    /// The exit code, and all that was on the screen.
+    /// Waits for the exit, and returns the exit code and the collected output.
     pub(crate) fn wait_for_exit(mut self) -> (Option<i32>, String) {
         let mut rest = Vec::new();
         self.screen.read_to_end(&mut rest).unwrap();
@@ -71,7 +71,7 @@ impl CommandTerminal {
         (self.child.wait().unwrap().code(), self.seen)
     }
 
-    /// That it ends with this exit code; gives what was on the screen.
+    /// Asserts that the program exits with this code, and returns the collected output.
     #[track_caller]
     pub(crate) fn expect_exit(self, code: i32) -> String {
         let (ended, screen) = self.wait_for_exit();

@@ -1,4 +1,4 @@
-//! The hostile agent: it plays a list of steps in its turn, and records every answer that it gets.
+//! The hostile agent. It plays a list of steps in its turn, and records every response that it gets.
 //!
 //! It speaks raw JSON-RPC, so that a test can send what no library would.
 
@@ -11,31 +11,31 @@ use serde_json::{Value, json};
 
 use super::{ACP, ChatScreen, CommandResult, CommandTerminal, TestProject, itself};
 
-/// The variable that has the file with the agent's steps.
+/// The variable with the path of the file that contains the agent's steps.
 pub(crate) const STEPS_VARIABLE: &str = "HOSTILE_AGENT_STEPS";
 
-/// The variable that has the file where the agent records what it was answered, a JSON value a line.
+/// The variable with the path of the file in which the agent records responses, one JSON value per line.
 const RESPONSES_VARIABLE: &str = "HOSTILE_AGENT_ANSWERS";
 
-/// The session that the agent opens.
+/// The id of the session that the agent opens.
 pub(crate) const SESSION_ID: &str = "s";
 
-/// A step that sends a request and waits for its answer.
+/// Returns a step that sends a request and waits for the response.
 pub(crate) fn request_step(method: &str, params: Value) -> Value {
     json!({ "request": { "method": method, "params": params } })
 }
 
-/// A step that sends a request and goes on without waiting. What is answered later is recorded all the same.
+/// Returns a step that sends a request without waiting for the response. A later response is still recorded.
 pub(crate) fn request_without_waiting_step(method: &str, params: Value) -> Value {
     json!({ "send": { "id": method, "method": method, "params": params } })
 }
 
-/// A step that sends a notification.
+/// Returns a step that sends a notification.
 pub(crate) fn notification_step(method: &str, params: Value) -> Value {
     json!({ "send": { "method": method, "params": params } })
 }
 
-/// A step that sends an update of the session.
+/// Returns a step that sends an update of the session.
 pub(crate) fn update_step(update: Value) -> Value {
     notification_step(
         "session/update",
@@ -43,17 +43,17 @@ pub(crate) fn update_step(update: Value) -> Value {
     )
 }
 
-/// A step that has a shell run a line, as the agent's own child.
+/// Returns a step that runs a line in a shell, as a child of the agent.
 pub(crate) fn shell_step(line: &str) -> Value {
     json!({ "shell": line })
 }
 
-/// A step that waits until there is a file of this name.
+/// Returns a step that waits until a file with this name exists.
 pub(crate) fn wait_step(file: &str) -> Value {
     json!({ "wait": file })
 }
 
-/// A step that asks for permission for a tool call, with the usual options.
+/// Returns a step that requests permission for a tool call, with the usual options.
 pub(crate) fn permission_step(tool_call: Value) -> Value {
     let option = |kind: &str, name: &str| json!({"optionId": kind, "name": name, "kind": kind});
     request_step(
@@ -66,7 +66,7 @@ pub(crate) fn permission_step(tool_call: Value) -> Value {
     )
 }
 
-/// A step that runs a command in a terminal of the client's.
+/// Returns a step that runs a command in a client terminal.
 pub(crate) fn terminal_step(command: &str, args: &[&str]) -> Value {
     request_step(
         "terminal/create",
@@ -74,7 +74,7 @@ pub(crate) fn terminal_step(command: &str, args: &[&str]) -> Value {
     )
 }
 
-/// The command line that starts the agent with these steps.
+/// Returns the command line that starts the agent with these steps.
 pub(crate) fn agent_command(project: &TestProject, steps: &[Value]) -> Vec<String> {
     project.write_file(".steps", &Value::from(steps.to_vec()).to_string());
     let script = format!(
@@ -87,12 +87,12 @@ pub(crate) fn agent_command(project: &TestProject, steps: &[Value]) -> Vec<Strin
     ["sh", "-c", &script].map(str::to_owned).to_vec()
 }
 
-/// `acp run` with the agent, without a terminal.
+/// Runs `acp run` with the agent, without a terminal.
 pub(crate) fn run_steps(project: &TestProject, args: &[&str], steps: &[Value]) -> CommandResult {
     CommandResult::from_output(run_command(project, args, steps).output().unwrap())
 }
 
-/// The same, to be started.
+/// Returns the command for [`run_steps`].
 pub(crate) fn run_command(
     project: &TestProject,
     args: &[&str],
@@ -107,7 +107,7 @@ pub(crate) fn run_command(
     project.agent_command(&all)
 }
 
-/// What lets the agent record its answers in a sandbox, if these arguments put it into one.
+/// Returns the arguments that let the agent record responses, if `args` start it in a sandbox.
 fn writable_args(project: &TestProject, args: &str) -> Vec<String> {
     let implied = ["--allow none", "--allow reads"];
     let is_confined = match args.contains("--sandbox") {
@@ -121,7 +121,7 @@ fn writable_args(project: &TestProject, args: &str) -> Vec<String> {
     }
 }
 
-/// `acp run` with the agent, on a terminal.
+/// Starts `acp run` with the agent on a terminal.
 pub(crate) fn run_on_terminal(
     project: &TestProject,
     args: &str,
@@ -135,7 +135,7 @@ pub(crate) fn run_on_terminal(
     )
 }
 
-/// `acp chat` with the agent, which begins its steps when it is told something.
+/// Starts `acp chat` with the agent, which plays its steps when it is prompted.
 pub(crate) fn start_chat(
     project: &TestProject,
     columns: u16,
@@ -153,7 +153,7 @@ pub(crate) fn start_chat(
     screen
 }
 
-/// Makes the agent one that can be named.
+/// Configures the agent with the name `hostile`.
 pub(crate) fn write_agent_config(project: &TestProject, steps: &[Value]) {
     let command = serde_json::to_string(&agent_command(project, steps)).unwrap();
     project.write_config(
@@ -162,7 +162,7 @@ pub(crate) fn write_agent_config(project: &TestProject, steps: &[Value]) {
     );
 }
 
-/// What the agent was answered to its requests, in the order in which the answers came: `result` or `error`.
+/// Returns the responses to the agent's requests in the order of their arrival, each a `result` or an `error`.
 pub(crate) fn read_responses(project: &TestProject) -> Vec<Value> {
     let text = std::fs::read_to_string(responses_file(project)).unwrap_or_default();
     text.lines()
@@ -170,12 +170,12 @@ pub(crate) fn read_responses(project: &TestProject) -> Vec<Value> {
         .collect()
 }
 
-/// Beside the project, where the agent may write in a sandbox, too.
+/// Returns the path of the recorded responses. It is outside the project, in a directory that is writable in a sandbox.
 fn responses_file(project: &TestProject) -> PathBuf {
     project.path_outside("answers").join("answers")
 }
 
-/// Is the agent.
+/// Runs the agent.
 pub(crate) fn run_hostile_agent() {
     let steps = std::fs::read_to_string(std::env::var(STEPS_VARIABLE).unwrap()).unwrap();
     let steps: Vec<Value> = serde_json::from_str(&steps).unwrap();
@@ -190,7 +190,7 @@ pub(crate) fn run_hostile_agent() {
 struct HostileAgent<R> {
     client: File,
     heard: R,
-    /// How many requests it has made.
+    /// The number of requests sent so far.
     asked: u64,
 }
 
@@ -255,7 +255,7 @@ impl<R: BufRead> HostileAgent<R> {
         let _ = self.client.write_all(format!("{message}\n").as_bytes());
     }
 
-    /// The next message of the client's. Answers are recorded.
+    /// Returns the next message from the client. Records responses.
     fn next(&mut self) -> Option<Value> {
         let mut line = String::new();
         if self.heard.read_line(&mut line).unwrap_or_default() == 0 {
@@ -269,7 +269,7 @@ impl<R: BufRead> HostileAgent<R> {
     }
 }
 
-/// Where the agent cannot write there, nothing is recorded.
+/// Records a response, unless the agent cannot write to the file.
 fn record_response(answer: &Value) {
     let file = std::env::var(RESPONSES_VARIABLE).unwrap();
     let file = OpenOptions::new().create(true).append(true).open(file);

@@ -1,10 +1,10 @@
-//! Getting more out of a person's answer than it was given for.
+//! Attempts to use the user's answer for more than it allowed.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// Waits for the next question and chooses the first option with this in its name.
+/// Waits for the next question and chooses the first option whose name contains this text.
 fn choose_option(terminal: &mut CommandTerminal, name: &str) {
     terminal.wait_for("answer [1-");
     let mut options = terminal.seen.lines().filter_map(|line| {
@@ -36,7 +36,7 @@ fn write_file_step(path: &str, content: &str) -> Value {
     )
 }
 
-/// What was answered to the last request.
+/// Returns the response to the last request.
 fn last_response(project: &TestProject) -> Value {
     agent::read_responses(project).pop().unwrap_or_default()
 }

@@ -1,11 +1,11 @@
-//! Getting the bundled agent to do by itself, or to do through the client, what its client's policy forbids.
+//! Attempts to make the bundled agent do what the client's policy forbids, by itself or through the client.
 
 use super::*;
 
-/// What it can be told to do, and how it shows.
+/// Prompts that make the agent do something that a policy may forbid.
 const FORBIDDEN_PROMPTS: [&str; 3] = ["/write made\nx", "/run touch made", "/read notes.txt"];
 
-/// Whether the agent has done it.
+/// Returns `true` if the agent has executed the prompt.
 fn was_executed(project: &TestProject, deed: &str, shown: &str) -> bool {
     let made = std::fs::remove_file(project.file("made")).is_ok();
     let read = shown.contains("second");
@@ -15,7 +15,7 @@ fn was_executed(project: &TestProject, deed: &str, shown: &str) -> bool {
     }
 }
 
-/// Has something remembered that has nothing to do with the rest.
+/// Stores a remembered answer that does not apply to the other actions.
 fn write_remembered_answers(project: &TestProject) {
     let mut terminal = CommandTerminal::start(project, &format!("{ACP} run '/run touch other'"));
     terminal.answer("answer [1-4]: ", "2\n");
@@ -59,17 +59,17 @@ fn acp_run_policy_binds_every_mode() {
     }
 }
 
-/// What becomes of a deed.
+/// The outcome of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ActionOutcome {
     Refused,
-    /// The person is asked, once, and it is done when they say yes.
+    /// The user is asked once, and the action is executed if the user allows it.
     Asked,
-    /// It is done without a question.
+    /// The action is executed without a question.
     Done,
 }
 
-/// What becomes of it in a chat.
+/// Returns the outcome of an action in a chat.
 fn action_outcome(project: &TestProject, args: &str, deed: &str) -> (ActionOutcome, String) {
     project.write_file(".deed", deed);
     let line = format!("{ACP} chat {args} \"$(cat .deed)\"");

@@ -1,4 +1,4 @@
-//! Taking more of the machine than one agent may have: processes and memory.
+//! Attempts to use more processes and memory than one agent may use.
 
 use serde_json::{Value, json};
 
@@ -6,12 +6,12 @@ use super::*;
 
 const MIB: usize = 1024 * 1024;
 
-/// A step that tells the most memory that the client has had.
+/// Returns a step that reports the client's peak memory use.
 fn peak_memory_step() -> Value {
     agent::shell_step("grep VmHWM: /proc/$(awk '/^PPid:/ { print $2 }' /proc/$PPID/status)/status")
 }
 
-/// What the step told, in bytes. It is printed for whoever looks at the log.
+/// Returns the reported peak memory in bytes, and prints it for the log.
 #[allow(clippy::print_stdout)]
 fn count_successes(answers: &[Value]) -> usize {
     let mut shells = answers.iter().filter_map(|answer| answer["shell"].as_str());

@@ -1,4 +1,4 @@
-//! An agent that never asks, and writes by itself: what `--allow none` and `--allow reads` forbid does not happen.
+//! An agent that writes without asking. `--allow none` and `--allow reads` prevent it.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -14,7 +14,8 @@ fn tests_pass_as_an_ordinary_user() {
     );
 }
 
-/// Where there are no sandboxes the agent is started all the same, and that is said; nothing else can be tested.
+/// Returns `true` if there are sandboxes on this system. Without them, `acp` starts the agent anyway and prints a note,
+/// so there is nothing to test.
 fn is_sandbox_available() -> bool {
     let sandbox = acp_host::Sandbox::new([]);
     if let Err(error) = &sandbox {
@@ -23,11 +24,11 @@ fn is_sandbox_available() -> bool {
     sandbox.is_ok()
 }
 
-/// Someone's project, home, and all else that an agent could change.
+/// A user's project, home directory, and other places that an agent could change.
 struct HostileFixture {
     project: TestProject,
     home: tempfile::TempDir,
-    /// In the directories that everybody may write to.
+    /// Directories inside those that every user may write to.
     elsewhere: Vec<tempfile::TempDir>,
 }
 
@@ -54,7 +55,7 @@ impl HostileFixture {
         victim
     }
 
-    /// Each place that must not be changed.
+    /// Returns the directories that must not be changed.
     fn watched_directories(&self) -> Vec<PathBuf> {
         let elsewhere = self.elsewhere.iter().map(|directory| directory.path());
         [self.project.path(), self.home.path()]
@@ -64,7 +65,7 @@ impl HostileFixture {
             .collect()
     }
 
-    /// All that is there, with what is in it.
+    /// Returns all files in these directories, with their contents.
     fn snapshot(&self) -> BTreeMap<PathBuf, String> {
         let mut seen = BTreeMap::new();
         let mut todo = self.watched_directories();
@@ -86,7 +87,7 @@ impl HostileFixture {
         seen
     }
 
-    /// Has the agent do all that it can think of, one attack after the other.
+    /// Makes the agent try every attack, one after the other, and asserts that nothing has changed.
     fn run_attacks(&self, args: &[&str]) -> CommandResult {
         let mut steps = vec![agent::shell_step(
             "echo mine > ${HOSTILE_AGENT_ANSWERS}.more",
@@ -107,7 +108,7 @@ impl HostileFixture {
     }
 }
 
-/// Lines of shell that would change something in the directory where they run.
+/// Shell commands that would change something in their working directory.
 const ATTACK_COMMANDS: &[&str] = &[
     "echo stolen > file",
     "echo stolen >> file",

@@ -1,4 +1,4 @@
-//! Attacks: a hostile agent with every trick that we know, against `acp run` and `acp chat`. A file a subject.
+//! Attacks on `acp run` and `acp chat` by a hostile agent that tries every known trick. One file per topic.
 //!
 //! The tests ask what a victim would ask: was a file changed, read or run that was not shown and allowed?
 
@@ -16,7 +16,7 @@ use crate::common::screen::ChatScreen;
 use crate::common::terminal::CommandTerminal;
 use crate::common::{ACP, BINARY_VARIABLE, CommandResult, TestProject, itself};
 
-/// Not a test, but the agent of the others: they start this program again, with the agent's steps in its environment.
+/// Not a test, but the agent of the tests. They start this program again, with the agent's steps in its environment.
 #[test]
 #[ignore = "it is the agent of the other tests"]
 fn run_as_agent() {

@@ -1,10 +1,10 @@
-//! Getting past a rule that allows or forbids a command.
+//! Attempts to bypass a rule that allows or denies a command.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// A project in which the commands of this pattern, and no others, are allowed.
+/// Returns a project in which only commands that match this pattern are allowed.
 fn project_that_allows(pattern: &str) -> TestProject {
     let project = TestProject::new();
     project.write_config(
@@ -15,7 +15,7 @@ fn project_that_allows(pattern: &str) -> TestProject {
     project
 }
 
-/// Plays each step in a project of its own and gives those that did something that no rule allowed.
+/// Plays each step in a separate project, and returns those that were not rejected or had an effect.
 fn executed_steps(pattern: &str, prepare: impl Fn(&TestProject), steps: &[Value]) -> Vec<String> {
     let mut through = Vec::new();
     for step in steps {
@@ -32,7 +32,7 @@ fn executed_steps(pattern: &str, prepare: impl Fn(&TestProject), steps: &[Value]
     through
 }
 
-/// The ways to have a shell run a line.
+/// Returns steps that run a line in a shell in various ways.
 fn wrapped_commands(line: &str) -> Vec<Value> {
     vec![
         agent::terminal_step(line, &[]),

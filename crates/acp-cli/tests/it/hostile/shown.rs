@@ -1,11 +1,11 @@
-//! What a question hides: everything that a person is asked to allow must be seen.
+//! Attempts to hide parts of a question. Users must see everything that they are asked to allow.
 
 use serde_json::{Value, json};
 
 use super::*;
 use agent::{permission_step, request_step, wait_step};
 
-/// Characters that nobody sees, or that change how others are seen, each between two letters.
+/// Characters that are invisible, or that change how other characters are displayed.
 const INVISIBLE_CHARS: [char; 38] = [
     '\u{7}',
     '\u{8}',
@@ -47,15 +47,15 @@ const INVISIBLE_CHARS: [char; 38] = [
     '\u{e0100}',
 ];
 
-/// The command that hides one behind an escape string which terminals swallow.
+/// A command with a hidden line, in an escape sequence that terminals do not display.
 const HIDING_COMMAND: &str = "echo hello #\u{1b}]\ntouch stolen\n#\u{7}";
 
-/// A text with all of them.
+/// Returns a text that contains all of them.
 fn invisible_text() -> String {
     INVISIBLE_CHARS.iter().map(|c| format!("{c}.")).collect()
 }
 
-/// A question of `acp run`, once all of it has been printed; it is answered with no.
+/// Returns the full text of a question of `acp run`, and rejects it.
 #[track_caller]
 fn run_question(step: Value) -> String {
     let project = TestProject::new();
@@ -69,7 +69,7 @@ fn run_question(step: Value) -> String {
     seen
 }
 
-/// The same in the chat, on a screen with room for all of it, with what one sees of it on each row put together.
+/// Returns the full text of a question of `acp chat`, without the frame around it.
 #[track_caller]
 fn chat_question(step: Value) -> String {
     let project = TestProject::new();
@@ -83,7 +83,7 @@ fn chat_question(step: Value) -> String {
     rows.collect::<Vec<_>>().join("\n")
 }
 
-/// That all of a text is shown, whatever is in it.
+/// Asserts that the whole text is shown, with all invisible characters escaped.
 #[track_caller]
 fn assert_shows_all(shown: &str) {
     // What stands in several lines has a bar before each, and the rest of a long line of a diff is marked.
@@ -280,7 +280,7 @@ fn long_question_cannot_be_allowed_before_it_is_scrolled() {
     screen.wait_until_gone("asks for permission");
 }
 
-/// Waits as a person does who reads what is asked: keys count once nothing was typed for 300 ms.
+/// Waits until keys count as an answer, which is when nothing has been typed for 300 ms.
 fn run_question_reader() {
     std::thread::sleep(std::time::Duration::from_millis(400));
 }

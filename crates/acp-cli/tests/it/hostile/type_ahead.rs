@@ -1,11 +1,11 @@
-//! What was typed before a question was there answers nothing.
+//! Input from before a question was shown does not answer it.
 
 use serde_json::{Value, json};
 
 use super::*;
 use agent::{notification_step, permission_step, request_without_waiting_step, wait_step};
 
-/// What the agent was told about its last question.
+/// Returns the option that was selected in response to the agent's last question.
 #[track_caller]
 fn last_choice(project: &TestProject) -> Value {
     let answers = agent::read_responses(project);
@@ -51,7 +51,7 @@ fn partial_line_typed_before_the_question_does_not_answer_it() {
     assert_eq!(last_choice(&project), "reject_once");
 }
 
-/// The steps of an agent that asks something harmless, and replaces it by something else.
+/// Returns steps that ask something harmless, and then replace the question with another.
 fn replaced_question_steps() -> [Value; 4] {
     let asks_first = json!({"sessionId": agent::SESSION_ID, "toolCall": tool_call_fields("ls"), "options": [
         {"optionId": "allow_once", "name": "Allow", "kind": "allow_once"},
@@ -88,7 +88,7 @@ fn line_arriving_with_the_question_does_not_answer_it() {
     project.write_file("go", "");
     // As soon as anything of the next question is seen.
     terminal.answer("touch stolen", "1\n");
-    terminal.wait_for("input typed before the question was ignored");
+    terminal.wait_for("ignored the input that was typed before the question");
     terminal.answer("answer [1-3]: ", "3\n");
     terminal.expect_exit(0);
     assert_eq!(last_choice(&project), "reject_once");

@@ -1,5 +1,5 @@
-//! The entry for the official registry of agents, `release/registry`: what its page in the specification requires ("ACP
-//! Agent Registry"), and that it starts this program.
+//! The entry for the official agent registry, in `release/registry`. It must meet the requirements of the specification
+//! ("ACP Agent Registry") and start this program.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::common::TestProject;
 
-/// The rules for an entry, as a schema.
+/// The JSON schema for an entry.
 const ENTRY_SCHEMA: &str = include_str!("agent.schema.json");
 
 fn registry_directory() -> PathBuf {

@@ -52,7 +52,7 @@ pub(crate) type ChildPipes = (Option<ChildStdin>, Option<ChildStdout>);
 
 impl ProcessGroup {
     /// Starts `command` as the leader of a new group, in a sandbox if one is given. Consumes `command`, because the
-    /// pipes' writing ends that it holds must be closed before the readers can see the end of the output.
+    /// write ends of the pipes that it owns must be closed before the readers can see the end of the output.
     pub(crate) fn spawn(
         mut command: Command,
         sandbox: Option<&Sandbox>,

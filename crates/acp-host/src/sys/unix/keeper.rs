@@ -56,7 +56,7 @@ struct KeeperProcess {
 /// A message that a child sends to the keeper to register itself.
 pub(super) struct KeeperMessage {
     pipe: Arc<PipeWriter>,
-    /// The start of the line, up to the process id, which only the child knows in time.
+    /// The start of the line, before the process id. The child adds the id, because the parent learns it too late.
     prefix: String,
 }
 
@@ -132,7 +132,7 @@ impl Keeper {
             && !self.has_warned
         {
             self.has_warned = true;
-            tracing::warn!(%error, "cannot start {SHELL_PATH}: if this program is killed, the processes it started keep running");
+            tracing::warn!(%error, "cannot start {SHELL_PATH}; if this program is killed, the processes it started will keep running");
         }
         if let Some(mut old) = std::mem::replace(&mut self.running, started.ok()) {
             // Before its pipe ends, when it would kill the groups, which now belong to the new keeper.

@@ -214,7 +214,7 @@ mod linux {
         Transient,
         /// The process belongs to another user or to the kernel, or cannot be read.
         Hidden,
-        /// The process has exited, and it is not known whose it was.
+        /// The process has exited, and its owner is unknown.
         Ended,
     }
 

@@ -1,5 +1,5 @@
-//! A root that contains everything that could lead out of it, a secret outside, and the ways to get there. The tests of
-//! other crates use this file too.
+//! A root with every kind of path that could lead out of it, and a secret file outside. The tests of other crates use
+//! this file too.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -18,13 +18,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The contents of the secret file, which occur nowhere else.
 pub(crate) const SECRET_TEXT: &str = "s3cr3t";
 
-/// The text that each attempt to write writes.
+/// The text that each write attempt contains.
 pub(crate) const ATTEMPT_TEXT: &str = "written by an attempt";
 
 pub(crate) struct EscapeScene {
     _base: tempfile::TempDir,
     pub(crate) base: PathBuf,
-    /// The root, which may be accessed. The name of `outside` starts with the name of the root.
+    /// The root, to which access is allowed. Its name is a prefix of the name of `outside`.
     pub(crate) root: PathBuf,
     pub(crate) outside: PathBuf,
     before: BTreeMap<PathBuf, FileFingerprint>,
@@ -33,15 +33,15 @@ pub(crate) struct EscapeScene {
     _socket: UnixListener,
 }
 
-/// Everything that can be observed about a file without changing it.
+/// The properties of a file that can be observed without changing it.
 type FileFingerprint = (u64, u32, i64, i64, Vec<u8>);
 
 /// The reason why an attempt must fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RefusalReason {
-    /// The path leads out, and the error says so.
+    /// The path leads outside, and the error mentions this.
     Outside,
-    /// The path leads out, and the system fails before it notices that.
+    /// The path leads outside, but the system reports another error first.
     Nowhere,
     Relative,
     /// The path is not a regular file.
@@ -121,7 +121,7 @@ impl EscapeScene {
         }
     }
 
-    /// Returns all ways to a file that must not be reached.
+    /// Returns paths that lead to files outside, or are invalid.
     pub(crate) fn escape_attempts(&self) -> Vec<EscapeAttempt> {
         let secret = self.outside.join("secret");
         let secret = secret.to_str().unwrap();
@@ -257,7 +257,7 @@ impl EscapeScene {
         attempts
     }
 
-    /// Returns all ways to a directory that must not be reached.
+    /// Returns paths that lead to directories outside.
     pub(crate) fn watched_directories(&self) -> Vec<PathBuf> {
         let mut directories: Vec<PathBuf> = [
             "..",

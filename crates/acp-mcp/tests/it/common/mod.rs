@@ -1,4 +1,4 @@
-//! What both need: proxies with the agent's end in memory, and agents at it.
+//! Helpers for both modules: proxies whose agent end is in memory, and agents connected to them.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use acp_mcp::{Endpoint, LocalToken, ProxyCommand, ToolServer};
 use tokio::io::DuplexStream;
 use tokio::task::JoinHandle;
 
-/// How long something that must happen may take.
+/// The maximum time to wait for an expected event.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) async fn with_timeout<T>(what: &str, work: impl Future<Output = T>) -> T {
@@ -21,7 +21,7 @@ pub(crate) async fn with_timeout<T>(what: &str, work: impl Future<Output = T>) -
     }
 }
 
-/// A command that nothing here starts.
+/// Returns a proxy command that these tests never run.
 pub(crate) fn unused_proxy_command() -> ProxyCommand {
     ProxyCommand::new("/bin/acp", ["mcp-proxy"]).unwrap()
 }
@@ -33,7 +33,7 @@ pub(crate) fn stdio_config(server: &ToolServer) -> McpServerStdio {
     }
 }
 
-/// What a proxy is told of the server.
+/// Returns the endpoint and the token that a proxy gets from the server's definition.
 pub(crate) fn endpoint_and_token(server: &ToolServer) -> (Endpoint, LocalToken) {
     let told = stdio_config(server);
     let endpoint = told.args.last().unwrap().parse().unwrap();
@@ -42,7 +42,7 @@ pub(crate) fn endpoint_and_token(server: &ToolServer) -> (Endpoint, LocalToken) 
 
 pub(crate) type ProxyTask = JoinHandle<Result<(), ProxyError>>;
 
-/// A proxy with the agent's ends of its stdin and stdout.
+/// Starts a proxy, and returns the agent's ends of its stdin and stdout.
 pub(crate) fn start_proxy(
     endpoint: Endpoint,
     token: LocalToken,
@@ -54,7 +54,7 @@ pub(crate) fn start_proxy(
     (running, stdin, stdout)
 }
 
-/// An agent that is connected through a proxy.
+/// Connects an agent through a proxy.
 pub(crate) async fn connect_agent(
     server: &ToolServer,
 ) -> (ProxyTask, RunningService<RoleClient, ()>) {

@@ -1,4 +1,4 @@
-//! Tells the server how much of each stream has arrived. The server can then send more, and drop what it has sent.
+//! Acknowledges what has arrived on each stream. The server can then send more, and drop what it has sent.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

@@ -28,7 +28,7 @@ pub(super) struct HttpExchange {
     h2: Pool,
     /// The connection pool for all other servers: HTTP/1.1, or the version that TLS negotiates.
     other: Pool,
-    /// Which pool to use: one of the constants below.
+    /// The pool to use, as one of the constants below.
     choice: AtomicU8,
 }
 
@@ -37,7 +37,7 @@ const HTTP_UNKNOWN: u8 = 0;
 const HTTP_ONLY_H2: u8 = 1;
 const HTTP_OTHER: u8 = 2;
 
-/// The error when a request has no response.
+/// The error for a request without a response.
 #[derive(Debug)]
 pub(super) struct NoResponse {
     pub(super) error: ConnectError,
@@ -138,7 +138,7 @@ impl HttpExchange {
     }
 }
 
-/// Returns the error socket the socket if `error` means that no socket is the error.
+/// Returns the error from opening a socket, if that is the cause of `error`.
 fn find_dial_error(error: &Error) -> Option<&ConnectError> {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {

@@ -38,7 +38,7 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// The streams, by session id. The key of the connection's own stream is empty.
 type StreamHandles = HashMap<String, StreamHandle>;
 
-/// A handle to a stream that is open or being opened.
+/// A handle to an open stream or to one that is being opened.
 #[derive(Clone)]
 struct StreamHandle {
     state: watch::Receiver<StreamState>,
@@ -46,7 +46,7 @@ struct StreamHandle {
     closed: CancellationToken,
 }
 
-/// Whether a stream is open, as far as the senders of messages need to know.
+/// The state of a stream, as far as it matters for sending messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StreamState {
     Opening,
@@ -64,7 +64,7 @@ struct HttpClient {
     outgoing: Arc<OutgoingPipe>,
     gone: Arc<DroppedHalves>,
     work: Arc<Notify>,
-    /// A lock that lets one stream at a time pass on a message.
+    /// A lock that lets only one stream at a time pass on a message.
     turn: tokio::sync::Mutex<()>,
     routes: Mutex<Routes>,
     streams: Mutex<StreamHandles>,
@@ -144,7 +144,7 @@ impl HttpClient {
             .and_then(|established| established.terms)
     }
 
-    /// Returns how long to try to restore what was cut, or `None` if restoring it would lose messages.
+    /// Returns how long to try to restore the connection after it was cut, or `None` if messages would be lost.
     fn reconnect_timeout(&self) -> Option<Duration> {
         let terms = self.resume_terms()?;
         Some(self.target.options.reconnect_for.unwrap_or(terms.grace))

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use crate::message::{MessageHead, MessageHeadKind, opens_session};
 
-/// The maximum number of requests that are remembered in each direction. Responses to others are sent without a
-/// session.
+/// The maximum number of requests that are remembered in each direction. Responses to further requests are sent without
+/// a session.
 const MAX_PENDING_REQUESTS: usize = 64 * 1024;
 
 /// The pending requests of client and agent, with their sessions.
@@ -26,7 +26,7 @@ struct SentRequest {
     closes: bool,
 }
 
-/// What the client needs to know about a message before sending it.
+/// The properties of a message that the client needs in order to send it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct OutboundRoute {
     /// The id of the session that the message is about.
@@ -38,7 +38,7 @@ pub(super) struct OutboundRoute {
     pub(super) is_initialize: bool,
 }
 
-/// What an incoming message changes about sessions.
+/// A change to the sessions that an incoming message makes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum InboundChange {
     Nothing,
@@ -49,7 +49,7 @@ pub(super) enum InboundChange {
 }
 
 impl Routes {
-    /// Records a message that is about to be sent, and returns what to know about it.
+    /// Records a message that is about to be sent, and returns its properties.
     pub(super) fn record_outbound(&mut self, head: &MessageHead<'_>) -> OutboundRoute {
         let session = head.session.as_deref().map(str::to_owned);
         match &head.kind {
@@ -88,7 +88,7 @@ impl Routes {
         }
     }
 
-    /// Records a message that has arrived, and returns what it changes.
+    /// Records a message that has arrived, and returns the change that it makes.
     pub(super) fn record_inbound(&mut self, head: &MessageHead<'_>) -> InboundChange {
         match &head.kind {
             MessageHeadKind::Request { id, .. } => {

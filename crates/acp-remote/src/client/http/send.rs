@@ -1,4 +1,5 @@
-//! Sends the messages that the library writes: one POST after another, so that everything arrives in order.
+//! Sends the messages that the library writes. Each POST waits for the previous one, so that everything arrives in
+//! order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +32,7 @@ struct OutgoingMessage<'a> {
     answers: Option<String>,
 }
 
-/// How the server responded to a POST.
+/// The server's response to a POST.
 enum PostOutcome {
     Accepted,
     Rejected(ConnectError),
@@ -95,7 +96,7 @@ impl HttpClient {
         }
     }
 
-    /// Waits a while for the responses to pending requests, which the library may still read.
+    /// Waits for a limited time for the responses to pending requests, which the library may still read.
     async fn wait_for_responses(&self) {
         let waiting = async {
             while self.lock_routes().has_pending_requests() && !self.gone.are_both_dropped() {
@@ -190,7 +191,7 @@ impl HttpClient {
         if state == StreamState::Refused && !opens {
             tracing::debug!(
                 session,
-                "the server does not open a stream for this session"
+                "the server refused to open a stream for this session"
             );
         }
     }
@@ -263,7 +264,7 @@ impl HttpClient {
         Ok(body.to_bytes())
     }
 
-    /// Sends one message. If the server rejects it, responds to the side that waits for an answer.
+    /// Sends one message. If the server rejects it, responds with an error to the side that waits for a response.
     async fn send_message(
         self: &Arc<Self>,
         message: &OutgoingMessage<'_>,
@@ -337,7 +338,7 @@ impl HttpClient {
                         StatusCode::NOT_FOUND | StatusCode::CONFLICT | StatusCode::GONE => {
                             return Err(ConnectError::Lost {
                                 reason: error.to_string(),
-                                why: "the server has no such connection".to_owned(),
+                                why: "the server does not know this connection".to_owned(),
                             });
                         }
                         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
@@ -350,7 +351,7 @@ impl HttpClient {
                 Err(none) => (none.error, none.was_not_sent || patience.is_some()),
             };
             if !may_repeat {
-                let why = "the server may have received the last one".to_owned();
+                let why = "it is unknown whether the server received the last one".to_owned();
                 return Err(ConnectError::Lost {
                     reason: error.to_string(),
                     why,

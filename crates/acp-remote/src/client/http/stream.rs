@@ -28,7 +28,7 @@ const REOPEN_TIMEOUT: Duration = Duration::from_secs(60);
 enum StreamEnding {
     /// The server has closed the connection, with this status.
     Closed(CloseStatus),
-    /// The stream ended properly. The server stores what follows for the next stream.
+    /// The stream ended properly. The server stores further messages for the next stream.
     Clean,
     /// The stream was cut, for this reason.
     Cut(String),
@@ -36,7 +36,7 @@ enum StreamEnding {
     Violation(String),
 }
 
-/// How far a stream has been read.
+/// The progress of reading a stream.
 struct StreamReader {
     name: String,
     /// The position after the last message that was passed on, if the server sends positions.
@@ -97,7 +97,7 @@ impl HttpClient {
             if was_open && !backoff.wait().await {
                 return self.end_connection(Some(lost_error(
                     &why,
-                    "the stream could not be opened again".to_owned(),
+                    "the stream could not be reopened".to_owned(),
                 )));
             }
             match self.open_stream(&mut reader).await {
@@ -198,7 +198,7 @@ impl HttpClient {
         }
     }
 
-    /// Waits a while for the streams of all sessions to end.
+    /// Waits for a limited time for the streams of all sessions to end.
     async fn wait_for_streams(&self) {
         let others: Vec<StreamHandle> = {
             let streams = self.lock_streams();

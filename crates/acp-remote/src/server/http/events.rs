@@ -1,4 +1,4 @@
-//! The body of a stream: events, and comments while there are no events.
+//! The response body of a stream: its events, and comments while there are no events.
 
 use std::fmt;
 use std::pin::Pin;
@@ -22,7 +22,7 @@ pub(crate) struct EventStream {
     silence: Pin<Box<Sleep>>,
     /// Whether everything has been sent.
     is_over: bool,
-    /// Whether the first comment must still be sent. It shows clients behind buffering proxies that the stream is open.
+    /// Whether the first comment has yet to be sent. It shows clients behind buffering proxies that the stream is open.
     is_new: bool,
 }
 

@@ -63,7 +63,7 @@ fn open_stream(
             value => Some(value.parse().map_err(|_| {
                 Refusal::new(
                     StatusCode::BAD_REQUEST,
-                    "this server did not send the id in Last-Event-ID",
+                    "the id in Last-Event-ID is not from this server",
                 )
             })?),
         },
@@ -85,7 +85,7 @@ fn open_stream(
                     "the messages after this id are no longer stored",
                 ),
                 OpenStreamError::OutOfWindow(OutOfWindow::Future) => {
-                    Refusal::new(StatusCode::BAD_REQUEST, "this id was never sent")
+                    Refusal::new(StatusCode::BAD_REQUEST, "the id in Last-Event-ID was never sent")
                 }
             })?;
     if received.is_some() {

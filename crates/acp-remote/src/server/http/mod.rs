@@ -1,4 +1,4 @@
-//! Serves streamable HTTP: POST, GET and DELETE, and the life of a connection.
+//! Serves streamable HTTP: POST, GET and DELETE requests, and the task that runs a connection.
 
 mod events;
 mod get;
@@ -83,7 +83,7 @@ impl HttpConnection {
     }
 }
 
-/// A guard that counts as a POST that is being received.
+/// A guard that counts a POST as being received until it is dropped.
 struct PostInProgress(Arc<HttpConnection>);
 
 impl Drop for PostInProgress {
@@ -102,7 +102,7 @@ struct RateLimiter {
 }
 
 impl RateLimiter {
-    /// The number of seconds whose requests can arrive all at once.
+    /// The size of a burst, in seconds: as many requests as this time allows can arrive at once.
     const BURST_SIZE: f64 = 10.0;
 
     fn new(per_second: u32) -> Self {
@@ -127,7 +127,7 @@ impl RateLimiter {
     }
 }
 
-/// Finds the connection that a request names.
+/// Finds the connection that a request refers to.
 pub(super) fn find_connection(
     registry: &Registry,
     headers: &HeaderMap,
@@ -148,7 +148,7 @@ pub(super) fn find_connection(
     }
 }
 
-/// Returns the session that a request's header names.
+/// Returns the session in the header of a request, if any.
 fn parse_session_header(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
     let Some(value) = headers.get(header::SESSION_ID) else {
         return Ok(None);

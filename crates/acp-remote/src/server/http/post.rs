@@ -26,7 +26,7 @@ use crate::server::registry::{Registry, increment};
 use crate::server::responses::text_response;
 use crate::websocket::replace_line_feeds;
 
-/// The size of a unit of the limit for all bodies, in bytes.
+/// The number of bytes that one permit of the limit for all bodies covers.
 pub(in crate::server) const PERMIT_BYTES: usize = 4096;
 
 type HttpResponse = Response<ResponseBody>;
@@ -151,7 +151,7 @@ where
     .await
 }
 
-/// Checks the type of the body. Returns `true` if the body is a list of messages.
+/// Checks the content type of the body. Returns `true` if the body is a list of messages.
 fn check_content_type(headers: &HeaderMap, is_numbered: bool) -> Result<bool, Refusal> {
     let kind = headers
         .get(CONTENT_TYPE)
@@ -286,7 +286,7 @@ fn check_session(head: &MessageHead<'_>, header: Option<&str>) -> Result<(), Ref
     }
 }
 
-/// Passes messages to the agent once there is room.
+/// Passes messages to the agent once there is space for them.
 async fn deliver(
     registry: &Registry,
     connection: &HttpConnection,
@@ -354,7 +354,7 @@ fn handle_acknowledgement(
     } else {
         Err(Refusal::new(
             StatusCode::BAD_REQUEST,
-            "Acp-Last-Event-Id was never sent",
+            "the id in Acp-Last-Event-Id was never sent",
         ))
     }
 }

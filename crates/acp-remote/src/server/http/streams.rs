@@ -14,10 +14,10 @@ use crate::pipe::{LineFilter, MessageSink, OutOfWindow, Retention, SentLog};
 use crate::server::config::ServerLimits;
 use crate::sse;
 
-/// The size limit of all streams of a connection together, in windows.
+/// The limit for the total size of a connection's streams, in windows.
 const MAX_STREAM_WINDOWS: usize = 8;
 
-/// The size limit of a session whose stream was never opened, in windows.
+/// The size limit for the stream of a session whose stream was never opened, in windows.
 const MAX_UNOPENED_SESSIONS: usize = 4;
 
 /// The number of bytes of events that are sent at a time.
@@ -49,9 +49,9 @@ struct StreamLimits {
 
 struct StreamsState {
     streams: HashMap<StreamName, ServerStream>,
-    /// The line that the agent has started to write, or that is waiting for room.
+    /// The line that the agent has started to write, or that is waiting for space in its stream.
     line: Vec<u8>,
-    /// Where the line goes, if it is complete and waiting for room.
+    /// The destination of the line, if it is complete and waiting for space.
     waiting: Option<MessageRoute>,
     filter: LineFilter,
     /// The number of bytes in all streams that count against the limit.
@@ -70,7 +70,7 @@ struct StreamsState {
     touched: Instant,
 }
 
-/// Where a line of the agent goes.
+/// The destination of a line from the agent.
 struct MessageRoute {
     name: StreamName,
     /// Whether the line is the last one of its session.
@@ -98,13 +98,13 @@ struct ServerStream {
     /// The generation of the stream's current body, if there is one.
     current: Option<u64>,
     reader: Option<Waker>,
-    /// The position of an event of which only the start was sent, if any.
+    /// The position of the event that was only partly sent, if any.
     event: Option<u64>,
-    /// Whether the session was closed. The stream is removed once the client has closed it and has everything.
+    /// Whether the session was closed. The stream is removed once the client has closed it and received everything.
     is_over: bool,
 }
 
-/// Why a client's message is not accepted.
+/// The reason why a client's message is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RegisterError {
     /// The client has too many requests in flight.
@@ -113,7 +113,7 @@ pub(super) enum RegisterError {
     DuplicateId,
 }
 
-/// Why a stream cannot be opened.
+/// The reason why a stream cannot be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OpenStreamError {
     TooManySessions,
@@ -186,7 +186,8 @@ impl Streams {
             .any(|stream| stream.current.is_some())
     }
 
-    /// Registers a client's message before the agent gets it: where its response goes, or which request it responds to.
+    /// Registers a client's message before it is passed to the agent: which stream its response goes to, or which
+    /// request it responds to.
     pub(super) fn register(
         &self,
         head: &MessageHead<'_>,
@@ -243,8 +244,8 @@ impl Streams {
             .is_none_or(|stream| stream.event.is_none())
     }
 
-    /// Opens a stream, or takes it over from its current body. `received` is how much of the stream the client has.
-    /// Returns the generation of the new body, and the position at which it starts.
+    /// Opens a stream, or takes it over from its current body. `received` is how much of the stream the client has
+    /// received. Returns the generation of the new body, and the position at which it starts.
     pub(super) fn open(
         &self,
         name: &str,
@@ -447,7 +448,7 @@ impl Streams {
         changed
     }
 
-    /// Moves the agent's complete line into its stream. Returns `false` if there is no room yet.
+    /// Moves the agent's complete line into its stream. Returns `false` if the stream has no space yet.
     fn route_lines(&self, state: &mut StreamsState) -> bool {
         let Some(route) = state.waiting.take() else {
             return true;

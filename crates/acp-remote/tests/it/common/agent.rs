@@ -1,4 +1,4 @@
-//! The agent that is served. What it does depends on the prompt.
+//! The agent that the tests serve. Its behavior depends on the prompt.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,13 +17,13 @@ use acp::v1::StopReason;
 /// - anything else is said back.
 #[derive(Clone, Default)]
 pub(crate) struct TestAgent {
-    /// How many messages the agent could send.
+    /// The number of messages that the agent has sent.
     pub(crate) sent: Arc<AtomicUsize>,
-    /// How many permission requests were answered.
+    /// The number of permission requests that were answered.
     pub(crate) answered: Arc<AtomicUsize>,
 }
 
-/// Returns a text of about `length` bytes that names its number.
+/// Returns a text of about `length` bytes that contains its number.
 pub(crate) fn numbered_text(number: usize, length: usize) -> String {
     let text = format!("[{number}]");
     let fill = length.saturating_sub(text.len());

@@ -1,4 +1,4 @@
-//! The client: it allows what it is asked, and has files in memory.
+//! The test client. It allows everything and keeps files in memory.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ use super::with_timeout;
 /// A client that allows everything.
 #[derive(Clone, Default)]
 pub(crate) struct TestClient {
-    /// How many permission requests arrived.
+    /// The number of permission requests that arrived.
     pub(crate) asked: Arc<AtomicUsize>,
     pub(crate) files: Arc<Mutex<HashMap<String, String>>>,
 }

@@ -12,7 +12,7 @@ pub(crate) use server::TestServer;
 
 use std::time::Duration;
 
-/// How long anything may take that a test expects. Long, because the machine may be busy.
+/// The time limit for everything that a test waits for. It is long because the machine may be busy.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Returns the result of `work`, and fails if it takes too long.

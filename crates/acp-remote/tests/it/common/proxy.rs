@@ -28,7 +28,7 @@ impl ConnectionFault {
 /// A proxy in front of a server. It delays and cuts connections, and never reorders bytes.
 pub(crate) struct CuttingProxy {
     pub(crate) address: SocketAddr,
-    /// How many connections were cut.
+    /// The number of connections that were cut.
     pub(crate) cuts: Arc<AtomicUsize>,
     task: tokio::task::JoinHandle<()>,
 }

@@ -1,4 +1,4 @@
-//! Requests byte by byte, as clients of others send them, and as nobody should.
+//! Raw HTTP requests, including invalid ones that no ordinary client sends.
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use super::with_timeout;
 #[derive(Debug)]
 pub(crate) struct RawResponse {
     pub(crate) status: u16,
-    /// Names in lower case.
+    /// The headers, with names in lower case.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
 }
@@ -28,7 +28,7 @@ impl RawResponse {
     }
 }
 
-/// Headers of requests.
+/// Request headers.
 pub(crate) const BEARER_HEADER: (&str, &str) = ("Authorization", "Bearer a-token-for-tests");
 pub(crate) const JSON_HEADER: (&str, &str) = ("Content-Type", "application/json");
 pub(crate) const SSE_HEADER: (&str, &str) = ("Accept", "text/event-stream");

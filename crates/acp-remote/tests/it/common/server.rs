@@ -1,4 +1,4 @@
-//! A server on a socket of its own.
+//! A test server with its own socket.
 
 use std::net::SocketAddr;
 
@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 
 use super::TestAgent;
 
-/// The token of all tests.
+/// Returns the token that all tests use.
 pub(crate) fn test_token() -> Token {
     Token::new("a-token-for-tests").unwrap()
 }
@@ -25,7 +25,7 @@ pub(crate) struct TestServer {
     shutdown: tokio_util::sync::CancellationToken,
 }
 
-/// An endpoint, whatever its handler is.
+/// An endpoint with any type of handler.
 pub(crate) trait ServedEndpoint: Send + Sync {
     fn stats(&self) -> acp_remote::server::ServerStats;
     fn shut_down(&self) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send + '_>>;

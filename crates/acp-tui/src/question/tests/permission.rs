@@ -148,7 +148,7 @@ fn effect_of_always_is_described() {
     };
     let screen = shown(AlwaysEffect::AskEachTime(by));
     assert!(
-        screen.contains("allow this time only: the default of rules.toml"),
+        screen.contains("allow this time only: the default in rules.toml"),
         "{screen}"
     );
     let screen = shown(AlwaysEffect::OwnOptions);

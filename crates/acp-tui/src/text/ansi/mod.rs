@@ -52,7 +52,7 @@ pub(crate) struct TerminalText {
     filter: AnsiFilter,
     /// The rows and columns of the screen.
     size: (NonZeroU16, NonZeroU16),
-    /// The position in the output up to which the output has been processed.
+    /// The position up to which the output has been processed.
     read_len: u64,
     /// The position in the output at which the screen was last cleared.
     cleared_at: u64,

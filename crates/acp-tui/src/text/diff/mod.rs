@@ -56,7 +56,7 @@ impl DiffBudget {
     };
 }
 
-/// A diff to show, and how much of it.
+/// A request to show a diff, in full or in part.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DiffRequest<'a> {
     /// The changes to show.
@@ -67,7 +67,7 @@ pub(crate) struct DiffRequest<'a> {
     pub shows_all: bool,
 }
 
-/// The layout in which diffs are shown.
+/// The layout of diffs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum DiffLayout {
     /// Side by side if the view is wide enough, otherwise unified.

@@ -89,8 +89,8 @@ impl HighlightedCode {
         }))))
     }
 
-    /// Adds the next line, given without its line feed. Returns whether it will be highlighted: lines beyond the limits
-    /// are not.
+    /// Adds the next line, given without its line feed. Returns `false` if the line is beyond the limits and will not
+    /// be highlighted.
     pub(crate) fn push(&self, line: &str) -> bool {
         let mut work = lock(&self.0);
         work.lines += 1;

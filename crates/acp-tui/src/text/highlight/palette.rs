@@ -49,8 +49,8 @@ impl ColorPalette {
     }
 }
 
-/// The terminal colors that [`ansi_color`] numbers stand for. Black and white are not among them, because one of the
-/// two would be invisible.
+/// The terminal colors for the indices of [`ansi_color`]. Black and white are excluded, because one of the two would be
+/// invisible.
 const ANSI_COLORS: [Color; 6] = [
     Color::Red,
     Color::Green,

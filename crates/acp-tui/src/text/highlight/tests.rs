@@ -203,7 +203,7 @@ fn colors_have_enough_contrast() {
                 (theme.removed_word.bg, 2.5),
             ] {
                 let Some(Color::Rgb(r, g, b)) = behind else {
-                    panic!("a full color")
+                    panic!("the background must be an RGB color")
                 };
                 let contrast = contrast(color, highlighting::Color { r, g, b, a: 255 });
                 assert!(

@@ -1,4 +1,4 @@
-//! Lays out the inline content of a paragraph: styles, links, breaks.
+//! Lays out the inline content of a paragraph: styles, links and breaks.
 
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};

@@ -1,4 +1,4 @@
-//! The test cases.
+//! The test cases, which are read from `tests/data`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -20,19 +20,19 @@ pub(crate) struct MessageCase {
     pub(crate) written: Option<Value>,
 }
 
-/// Reads a field in which `null` is a value.
+/// Deserializes a field in such a way that `null` counts as present.
 fn deserialize_present<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Box<RawValue>>, D::Error> {
     Box::<RawValue>::deserialize(d).map(Some)
 }
 
 impl MessageCase {
-    /// The input.
+    /// Returns the message to read: the params or the result.
     pub(crate) fn raw(&self) -> &RawValue {
         self.params.as_deref().or(self.result.as_deref()).unwrap()
     }
 }
 
-/// All cases of a version.
+/// Reads all cases of a protocol version.
 pub(crate) fn read_cases(version: &str) -> BTreeMap<String, MessageCase> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/data")
@@ -77,8 +77,9 @@ pub(crate) fn check_every_method_has_cases(version: &str, methods: &[Method]) {
     assert_eq!(missing, Vec::<String>::new());
 }
 
-/// Returns the values of an object as arrays in several orders, and an empty array. A reader that accepts an array for
-/// an object goes by the order in which the fields are declared, which is mostly that of the specification.
+/// Returns an empty array, and the values of an object as arrays in several orders. A reader that accepts an array for
+/// an object assigns the values to the fields in the order of their declaration, which is mostly that of the
+/// specification.
 pub(crate) fn to_arrays(object: &Value) -> Vec<Value> {
     let values: Vec<Value> = object.as_object().unwrap().values().cloned().collect();
     let mut arrays = vec![Value::Array(Vec::new())];
@@ -92,7 +93,7 @@ pub(crate) fn to_arrays(object: &Value) -> Vec<Value> {
     arrays
 }
 
-/// Returns the params or results of a method's cases as arrays.
+/// Returns arrays made from the params or results of a method's cases.
 pub(crate) fn array_variants(version: &str, method: &str, of_params: bool) -> Vec<Box<RawValue>> {
     let raw = |value: &Value| serde_json::value::to_raw_value(value).unwrap();
     let mut arrays = vec![raw(&Value::Array(Vec::new()))];
@@ -133,7 +134,7 @@ pub(crate) fn objects_inside(message: &Value) -> Vec<String> {
     found
 }
 
-/// Returns every value of these keys in the cases of a version.
+/// The string values of each key in the cases of a version.
 pub(crate) struct KnownKeys(BTreeMap<String, BTreeSet<String>>);
 
 impl KnownKeys {
@@ -163,7 +164,7 @@ impl KnownKeys {
         }
     }
 
-    /// Checks that all of these occur in the cases.
+    /// Checks that all expected values of a key occur in the cases.
     pub(crate) fn assert_values<T: ToString>(&self, key: &str, expected: &[T]) {
         let missing: Vec<_> = expected
             .iter()

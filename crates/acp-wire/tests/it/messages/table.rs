@@ -1,10 +1,10 @@
-//! The use of the method table, the same for both versions.
+//! Tests of the method table, shared by both versions.
 
 /// Defines the tests of a version's method table, and `read`, which reads a case through the table. The types of the
 /// version must be in scope.
 macro_rules! method_table_tests {
     ($version:literal) => {
-        /// An enum of the method table.
+        /// An enum of messages that the method table defines.
         trait MethodTable: serde::Serialize + std::fmt::Debug + Sized {
             fn read_raw(method: &str, raw: &RawValue) -> Result<Self, ReadError>;
         }
@@ -73,7 +73,7 @@ macro_rules! method_table_tests {
             }
         }
 
-        /// Returns what is written for a message that was read from `raw`, or `None` if it cannot be read.
+        /// Reads a message from `raw` and returns the JSON written for it, or `None` if it cannot be read.
         fn round_trip_value(row: &Method, of_params: bool, raw: &RawValue) -> Option<Value> {
             fn round_trip<T: MethodTable>(method: &str, raw: &RawValue) -> Option<Value> {
                 T::read_raw(method, raw).ok().map(|read| serde_json::to_value(&read).unwrap())
@@ -107,8 +107,8 @@ macro_rules! method_table_tests {
             assert_eq!(read, Vec::<String>::new());
         }
 
-        /// An array of its values is rejected in place of an object, as a number is. Where any JSON is allowed, the
-        /// array is preserved.
+        /// An array in place of an object is rejected, just as a number is. Where any JSON is allowed, the array is
+        /// preserved.
         #[test]
         fn arrays_are_rejected_as_nested_objects() {
             let mut read = Vec::new();

@@ -1,4 +1,4 @@
-//! The checks of every message, the same for both versions.
+//! The checks for every message, shared by both versions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Debug, Display};
@@ -14,8 +14,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// The bytes that a message is generated from. Three of four are printable, because a string ends at the first byte
-/// that is not UTF-8. The others are arbitrary, because they choose between variants.
+/// Returns the bytes to generate a message from. Three out of four are printable, because a string ends at the first
+/// byte that is not UTF-8. The others are arbitrary, because they select variants.
 pub(crate) fn arbitrary_bytes() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(any::<u8>(), 0..2000).prop_map(|mut bytes| {
         for (byte, low) in bytes.iter_mut().zip((0..4).cycle()) {
@@ -46,7 +46,7 @@ pub(crate) fn schema_of<T: JsonSchema>() -> Value {
     schema_for!(T).to_value()
 }
 
-/// Checks that the official crate and this one write the same, and shows where they differ.
+/// Checks that the official crate and this one write the same JSON, and lists the differences otherwise.
 fn assert_same_json(theirs: &Value, ours: &Value) {
     fn collect_differences(
         path: &str,
@@ -86,8 +86,8 @@ fn assert_same_json(theirs: &Value, ours: &Value) {
     );
 }
 
-/// Checks the path from our type to JSON, which must be valid, to the official type, to JSON and back to our type.
-/// `common` removes what only one of the two crates has.
+/// Converts our type to JSON, which must match the schema, to the official type, to JSON and back to our type, and
+/// checks that nothing is lost. `common` removes the parts that only one of the two crates has.
 pub(crate) fn assert_ours_survives<Ours, Official>(
     ours: &Ours,
     schema: &Validator,
@@ -115,7 +115,8 @@ pub(crate) fn assert_ours_survives<Ours, Official>(
     assert_eq!(back, common, "{theirs}");
 }
 
-/// Checks the path from the official type to JSON, to our type, to JSON and back to the official type.
+/// Converts the official type to JSON, to our type, to JSON and back to the official type, and checks that nothing is
+/// lost.
 pub(crate) fn assert_official_survives<Ours, Official>(
     official: &Official,
     common: fn(Value) -> Value,
@@ -135,7 +136,7 @@ pub(crate) fn assert_official_survives<Ours, Official>(
 /// The checked types by name, each with its official schema.
 pub(crate) type Schemas = [(&'static str, fn() -> Value)];
 
-/// Defines two tests for each of these types, which have the same name in both crates.
+/// Defines two tests for each given type. The type must have the same name in both crates.
 macro_rules! messages {
     (common = $common:path; $($name:ident)+) => {
         const CHECKED_TYPES: &check::Schemas =
@@ -186,7 +187,7 @@ impl KnownVariants {
         );
     }
 
-    /// Checks that these are exactly the definitions with constant strings in the official schemas.
+    /// Checks that these are exactly the constant strings of the definitions in the official schemas.
     pub(crate) fn assert_covers_schemas(&self, schemas: &Schemas) {
         let mut theirs = BTreeMap::new();
         for (name, schema) in schemas {
@@ -235,7 +236,7 @@ fn collect_constants(schema: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Checks that every type of a method table is among the checked types.
+/// Checks that the checked types include every type of a method table, except the types of the methods in `but`.
 pub(crate) fn assert_covers_table(methods: &[Method], checked: &Schemas, but: &[&str]) {
     for row in methods {
         for name in std::iter::once(row.params).chain(row.result) {
@@ -249,7 +250,7 @@ pub(crate) fn assert_covers_table(methods: &[Method], checked: &Schemas, but: &[
     }
 }
 
-/// Checks that the generated values include each of these tags.
+/// Checks that every expected tag occurs in the generated values.
 pub(crate) fn assert_generated<T: for<'a> Arbitrary<'a> + Serialize>(key: &str, expected: &[&str]) {
     fn collect_tags(value: &Value, key: &str, found: &mut BTreeSet<String>) {
         match value {

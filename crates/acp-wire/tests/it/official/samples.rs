@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-/// Returns values for a JSON Schema that together have every property and every alternative in it, to notice what the
-/// official crate has and this one does not.
+/// Sample values for a JSON Schema that together contain every property and every alternative in it. They reveal
+/// anything that the official crate has and this one does not.
 pub(crate) struct Samples<'a> {
     definitions: &'a Value,
 }
@@ -114,7 +114,7 @@ impl<'a> Samples<'a> {
     }
 }
 
-/// Returns merged pairs in which each value of `a` and each value of `b` occurs at least once. All pairs would be too
+/// Merges values in pairs, so that each value of `a` and each value of `b` occurs at least once. All pairs would be too
 /// many.
 fn combine(a: &[Value], b: &[Value]) -> Vec<Value> {
     let merge = |a: &Value, b: &Value| match (a, b) {

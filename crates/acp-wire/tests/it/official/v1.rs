@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::check::{self, KnownVariants, assert_generated};
 use super::samples::Samples;
 
-/// Removes what only one of the two crates has.
+/// Removes the parts that only one of the two crates has.
 fn to_common(json: Value) -> Value {
     fn is_common_part(name: &str, json: Value) -> Value {
         match json {

@@ -366,7 +366,7 @@ fn is_invalid_json(text: &str) -> bool {
 }
 
 proptest::proptest! {
-    /// Returns random input that is put together from parts of messages.
+    /// Parses lines that are put together at random from parts of messages.
     #[test]
     fn plain_notifications_agree_with_parse(
         parts in proptest::collection::vec(proptest::sample::select(MESSAGE_PARTS), 0..16),

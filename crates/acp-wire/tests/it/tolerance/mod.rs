@@ -1,4 +1,4 @@
-//! Invalid messages: they are read without losing more than the invalid part, and never written.
+//! Invalid messages. Reading them loses only the invalid part, and they are never written.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -24,7 +24,7 @@ fn to_json<T: Serialize>(value: &T) -> Value {
     serde_json::from_str(&to_json_text(value)).unwrap()
 }
 
-/// Checks that a message of an unknown type keeps its exact text.
+/// Checks that a value is written exactly as it was read.
 fn assert_round_trips<T: DeserializeOwned + Serialize + PartialEq + std::fmt::Debug>(
     json: &str,
 ) -> T {

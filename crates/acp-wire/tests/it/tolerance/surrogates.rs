@@ -1,4 +1,4 @@
-//! Lone surrogates, the escapes of half a character that JavaScript writes.
+//! Lone surrogates: escapes for half a character, which JavaScript programs write.
 
 use acp_wire::jsonrpc::{self, Error, Incoming, RequestId};
 use acp_wire::{v1, v2};
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::tolerance::{raw_value, to_json_text};
 
-/// Reads a line up to its params, as a receiver does.
+/// Reads an update from a whole line, as a receiver does.
 fn parse_update(update: &str) -> v1::SessionUpdate {
     let line = format!(
         r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s","update":{update}}}}}"#

@@ -40,7 +40,7 @@ impl AuthContext {
         &self.client
     }
 
-    /// Returns the connection, with which to send messages for which this type has no method.
+    /// Returns the connection, for sending messages that this type has no method for.
     #[must_use]
     pub fn connection(&self) -> &Connection {
         &self.conn

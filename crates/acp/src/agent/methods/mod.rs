@@ -5,7 +5,7 @@
 //! a request and passes it to the [`MessageHandler`] for its type. The code does not compile if a handler is missing, or
 //! if a method requires a capability and is not `offered_by!` a part of the agent.
 
-/// States which part of the agent handles some requests. The agent offers their methods if it has this part.
+/// Declares which part of the agent handles the given requests. The agent offers their methods if it has this part.
 macro_rules! offered_by {
     ($part:ident: $($request:ty),+ $(,)?) => { $(
         impl<A: crate::agent::Agent> acp_wire::MethodOffer<$request> for crate::agent::side::AgentSide<A> {

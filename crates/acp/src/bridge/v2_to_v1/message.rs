@@ -21,7 +21,7 @@ struct SentText {
     renamed_id: Option<String>,
 }
 
-/// The length and the hash of some bytes, to which more bytes can be added.
+/// The length and the hash of a sequence of bytes, which can grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TextDigest {
     length: usize,

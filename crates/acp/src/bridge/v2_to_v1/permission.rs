@@ -80,7 +80,7 @@ impl V2ToV1Session {
     }
 }
 
-/// Creates the tool call that stands for the command in a permission request.
+/// Creates the tool call that represents the command in a permission request.
 fn command_to_tool_call(subject: &RawObject) -> RawObject {
     let text: String = subject.field("command").unwrap_or_default();
     let block = object! { "type": "text", "text": text };

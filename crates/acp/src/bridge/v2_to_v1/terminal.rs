@@ -16,7 +16,7 @@ use crate::utf8::Utf8Pieces;
 /// dropped first.
 const MAX_PENDING_BYTES: usize = 64 * 1024;
 
-/// The display terminals of a session, with what the client has received of each.
+/// The display terminals of a session, with the parts that the client has received of each.
 #[derive(Default)]
 pub(super) struct SentTerminals(LruMap<SentTerminal, 128>);
 

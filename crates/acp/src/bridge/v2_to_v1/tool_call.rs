@@ -21,7 +21,7 @@ const MAX_CALL_BYTES: usize = 256 * 1024;
 /// first.
 const MAX_STORED_BYTES: usize = 4 * 1024 * 1024;
 
-/// The tool calls of a session, with what the client has received of each.
+/// The tool calls of a session, with the parts that the client has received of each.
 #[derive(Default)]
 pub(super) struct SentToolCalls {
     calls: LruMap<SentToolCall, 512>,

@@ -5,7 +5,7 @@
 //! request and passes it to the [`MessageHandler`](acp_wire::MessageHandler) for its type. The code does not compile if
 //! a handler is missing, or if a method requires a capability and is not `offered_by!` a part of the client.
 
-/// States which part of the client handles some requests. The client offers their methods if it has this part.
+/// Declares which part of the client handles the given requests. The client offers their methods if it has this part.
 macro_rules! offered_by {
     ($part:ident: $($request:ty),+ $(,)?) => { $(
         impl<C: crate::client::Client> acp_wire::MethodOffer<$request> for crate::client::side::ClientSide<C> {

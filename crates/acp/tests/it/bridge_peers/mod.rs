@@ -16,13 +16,13 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::task::JoinHandle;
 
-/// The timeout for anything that has to happen.
+/// The timeout for everything that a test waits for.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The capacity of a pipe, in bytes.
 pub(crate) const PIPE_CAPACITY: usize = 64 * 1024;
 
-/// The side that an end plays, and its protocol version.
+/// The side that a peer plays, and its protocol version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PeerRole {
     Client(u8),
@@ -85,7 +85,8 @@ pub(crate) fn bridge_peer(role: PeerRole, pipe: usize) -> (Transport, BridgePeer
     (Transport::new(their_input, their_output), peer)
 }
 
-/// Returns `true` if a message has a type that its version does not have, other than those that the tests invent.
+/// Returns `true` if a message contains a type that its version does not have, other than the types that the tests
+/// invent.
 fn stray_message(read: &str) -> bool {
     read.matches("Unknown(").count() > read.matches("_odd").count()
 }
@@ -186,7 +187,7 @@ impl BridgePeer {
         }
     }
 
-    /// Expects this message.
+    /// Expects the given message.
     #[track_caller]
     pub(crate) fn expect_message(&mut self, expected: Value) -> impl Future<Output = ()> {
         let caller = std::panic::Location::caller();
@@ -209,14 +210,14 @@ impl BridgePeer {
         }
     }
 
-    /// Expects this update of session `s`.
+    /// Expects the given update of session `s`.
     #[track_caller]
     pub(crate) fn expect_update(&mut self, update: Value) -> impl Future<Output = ()> {
         self.expect_message(json!({"method": "session/update",
             "params": {"sessionId": "s", "update": update}}))
     }
 
-    /// Expects this response.
+    /// Expects the given response.
     #[track_caller]
     pub(crate) fn expect_response(
         &mut self,
@@ -227,7 +228,7 @@ impl BridgePeer {
         self.expect_message(json!({"id": id, "result": result}))
     }
 
-    /// Expects an error with this code, and returns its message.
+    /// Expects an error with the given code, and returns its message.
     #[track_caller]
     pub(crate) fn expect_error(
         &mut self,
@@ -245,7 +246,7 @@ impl BridgePeer {
         }
     }
 
-    /// Expects that nothing ever arrives.
+    /// Expects nothing ever to arrive.
     #[track_caller]
     pub(crate) fn expect_nothing(&mut self) -> impl Future<Output = ()> {
         let caller = std::panic::Location::caller();

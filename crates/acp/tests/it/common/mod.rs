@@ -1,4 +1,4 @@
-//! Helpers for several tests: a scripted peer that reads and writes raw lines, and handlers that are closures.
+//! Helpers for several test modules: a scripted peer that reads and writes raw lines, and handlers that are closures.
 //!
 //! Tests with a scripted peer run on paused time: the clock moves only when every task waits, so
 //! that a test can be sure that nothing arrives or that something hangs, without waiting.
@@ -18,7 +18,7 @@ use acp::{
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// The timeout for anything that has to happen.
+/// The timeout for everything that a test waits for.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Waits until `found` returns `true` for a thread.
@@ -29,7 +29,7 @@ pub(crate) async fn wait_for_thread(thread: &ThreadHandle, found: impl Fn(&Threa
     }
 }
 
-/// Waits for something that has to happen before the timeout.
+/// Waits for a future, and panics after the timeout.
 #[track_caller]
 pub(crate) fn with_timeout<T>(
     what: &str,
@@ -44,7 +44,7 @@ pub(crate) fn with_timeout<T>(
     }
 }
 
-/// Lets all other tasks run until each of them waits. Works only on paused time.
+/// Lets all other tasks run until each of them waits. Works only while tokio's time is paused.
 pub(crate) async fn wait_until_idle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
@@ -68,7 +68,7 @@ impl DerefMut for TestPeer {
     }
 }
 
-/// Returns a transport and the peer at its other end. Each direction holds `pipe` bytes.
+/// Returns a transport and the peer at its other end. Each direction can buffer `pipe` bytes.
 pub(crate) fn connect_pipes(pipe: usize) -> (Transport, TestPeer) {
     let (transport, mut peer) = testing::ScriptedPeer::pair_with(pipe);
     peer.set_timeout(TIMEOUT);
@@ -76,7 +76,7 @@ pub(crate) fn connect_pipes(pipe: usize) -> (Transport, TestPeer) {
 }
 
 impl TestPeer {
-    /// Returns a peer that is the client of this agent, and has sent nothing yet.
+    /// Returns a peer that acts as a client of the agent and has sent nothing yet.
     pub(crate) fn connect_to_agent(agent: impl Agent) -> (Connection, Self) {
         Self::connect_to_agent_with(agent, Limits::default(), PIPE_CAPACITY)
     }
@@ -90,7 +90,7 @@ impl TestPeer {
         (acp::testing::start_agent(transport, agent, limits), peer)
     }
 
-    /// Returns a peer that is the client of this agent, with an open session.
+    /// Returns a peer that acts as a client of the agent, with an open session.
     pub(crate) async fn open_agent_session(agent: impl Agent) -> (Connection, Self, String) {
         Self::open_agent_session_with(agent, Limits::default(), PIPE_CAPACITY).await
     }
@@ -106,7 +106,7 @@ impl TestPeer {
         (conn, peer, session)
     }
 
-    /// Returns a peer that is an agent to which this client has connected.
+    /// Returns a peer that acts as an agent to which the client has connected.
     pub(crate) async fn connect_to_client(client: impl Client) -> (AgentConnection, Self) {
         Self::connect_to_client_with(client, Limits::default(), PIPE_CAPACITY, json!({})).await
     }
@@ -133,7 +133,7 @@ impl TestPeer {
         (conn, peer)
     }
 
-    /// Returns a peer that is an agent with which this client has the session `s`.
+    /// Returns a peer that acts as an agent, with which the client has opened the session `s`.
     pub(crate) async fn open_client_session(client: impl Client) -> (ClientSession, Self) {
         Self::open_client_session_with(client, Limits::default(), json!({})).await
     }
@@ -174,7 +174,7 @@ impl TestPeer {
         self.0.send_line(line)
     }
 
-    /// Sends a request with an id that the test has chosen.
+    /// Sends a request with the given id.
     #[track_caller]
     pub(crate) fn send_request(
         &mut self,
@@ -218,7 +218,7 @@ impl TestPeer {
             .unwrap()
     }
 
-    /// Expects this message, with any message id.
+    /// Expects the given message, with any message id.
     #[track_caller]
     pub(crate) fn expect(&mut self, expected: Value) -> impl Future<Output = ()> {
         let caller = std::panic::Location::caller();
@@ -235,7 +235,7 @@ impl TestPeer {
         }
     }
 
-    /// Expects a request with this method, and returns its id and params.
+    /// Expects a request of the given method, and returns its id and params.
     #[track_caller]
     pub(crate) fn expect_request(&mut self, method: &str) -> impl Future<Output = (Value, Value)> {
         let call = self.0.expect_request(method);
@@ -245,19 +245,19 @@ impl TestPeer {
         }
     }
 
-    /// Expects a notification with this method, and returns its params.
+    /// Expects a notification of the given method, and returns its params.
     #[track_caller]
     pub(crate) fn expect_notification(&mut self, method: &str) -> impl Future<Output = Value> {
         self.0.expect_notification(method)
     }
 
-    /// Expects the response to this request, and returns its result.
+    /// Expects the response to the given request, and returns its result.
     #[track_caller]
     pub(crate) fn expect_result(&mut self, id: impl Into<Value>) -> impl Future<Output = Value> {
         self.expect_answer(id)
     }
 
-    /// Expects an error response to this request, and returns its code and message.
+    /// Expects an error response to the given request, and returns its code and message.
     #[track_caller]
     pub(crate) fn expect_error(
         &mut self,
@@ -270,14 +270,14 @@ impl TestPeer {
         }
     }
 
-    /// Expects that nothing ever arrives. Works only on paused time.
+    /// Expects nothing ever to arrive. Works only while tokio's time is paused.
     #[track_caller]
     pub(crate) fn expect_silence(&mut self) -> impl Future<Output = ()> {
         self.expect_nothing(Duration::from_millis(1))
     }
 
-    /// Expects that the other side is alive and has sent nothing else: its next message is the response to an unknown
-    /// request.
+    /// Checks that the other side still responds and has sent nothing else. Its next message must be the response to an
+    /// unknown request.
     #[track_caller]
     pub(crate) fn check_alive(&mut self) -> impl Future<Output = ()> {
         let caller = std::panic::Location::caller();
@@ -292,7 +292,7 @@ impl TestPeer {
         }
     }
 
-    /// Expects that the other side closes without another message.
+    /// Expects the other side to close the connection without another message.
     #[track_caller]
     pub(crate) fn expect_end(&mut self) -> impl Future<Output = ()> {
         self.0.expect_end()
@@ -337,7 +337,7 @@ impl TestPeer {
         self.send(prompt_request(id, session, text)).await;
     }
 
-    /// Responds to `session/new` from this client, as an agent.
+    /// Opens a session from the client, and responds to its `session/new` as an agent.
     pub(crate) async fn open_session(
         &mut self,
         conn: &AgentConnection,
@@ -355,7 +355,7 @@ impl TestPeer {
             .unwrap()
     }
 
-    /// Receives a prompt from this session, as an agent.
+    /// Sends a prompt from the client, and receives it as an agent.
     pub(crate) async fn start_prompt(
         &mut self,
         session: &ClientSession,
@@ -415,7 +415,7 @@ where
     }
 }
 
-/// Returns what a thread shows, one line for each item.
+/// Returns the items of a thread as text, one line for each.
 pub(crate) fn thread_lines(thread: &ThreadHandle) -> Vec<String> {
     use acp::thread::ItemKind;
     thread.read(|thread| {

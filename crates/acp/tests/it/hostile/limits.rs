@@ -1,4 +1,4 @@
-//! Limits that a peer exceeds: it gets an error, and the connection continues.
+//! Limits that a peer exceeds. The peer gets an error, and the connection continues.
 
 use acp::thread::ItemKind;
 use acp::v1::{ContentBlock, ContentChunk, SessionUpdate, StopReason, ToolCall, ToolCallUpdate};

@@ -12,7 +12,7 @@ use crate::common::{
 };
 use crate::hostile::assert_alive;
 
-/// Returns the number of tasks besides that of the test.
+/// Returns the number of running tasks, without the test's own.
 fn task_count() -> usize {
     tokio::runtime::Handle::current()
         .metrics()

@@ -10,7 +10,7 @@ use crate::common::{
 };
 use crate::hostile::assert_alive;
 
-/// Returns this message with more than 2,000 bytes in place of `BIG`.
+/// Returns a message with more than 2,000 bytes in place of `BIG`.
 fn oversized_message(message: &str) -> String {
     message.replace("BIG", &"x".repeat(5_000))
 }

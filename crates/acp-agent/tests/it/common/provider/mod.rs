@@ -74,11 +74,11 @@ pub enum ProviderReply {
     Status(u16, &'static [(&'static str, &'static str)], String),
     /// A response with status 200 and a body of this type.
     Body(&'static str, String),
-    /// A response without an end.
+    /// A response that never ends.
     Endless,
-    /// A response with an event without an end.
+    /// A response with an event that never ends.
     EndlessEvent,
-    /// A response with this status and a body without an end.
+    /// A response with this status and a body that never ends.
     EndlessStatus(u16),
     /// No response. The connection is closed.
     Closes,
@@ -91,13 +91,13 @@ pub enum ProviderReply {
 pub enum Listing {
     /// This list of models.
     Models(String),
-    /// This list of models, as soon as it is notified.
+    /// This list of models, which is sent only after a notification.
     When(Arc<Notify>, String),
     /// Status 404, because the server has no list.
     Absent,
     /// No response until the client disconnects.
     Silent,
-    /// A response without an end.
+    /// A response that never ends.
     Endless,
 }
 
@@ -157,7 +157,7 @@ fn content_blocks<'a>(messages: &'a [Value], of: &str) -> Vec<&'a Value> {
         .collect()
 }
 
-/// A server that plays a provider. It stops when it is dropped.
+/// A server that acts as a provider. It stops when it is dropped.
 pub struct ProviderServer {
     pub format: WireFormat,
     pub address: SocketAddr,
@@ -257,7 +257,7 @@ impl ProviderServer {
         *self.state.listing.lock().unwrap() = listing;
     }
 
-    /// Waits until the list of models was requested this many times, and returns those requests.
+    /// Waits until the list of models has been requested this many times, and returns those requests.
     pub async fn wait_for_list_requests(&self, times: usize) -> Vec<ProviderRequest> {
         let mut listed = self.state.listed.subscribe();
         let listed = listed.wait_for(|listed| listed.len() >= times);

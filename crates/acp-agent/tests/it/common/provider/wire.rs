@@ -43,7 +43,7 @@ pub fn leading_events(format: WireFormat, says: &[AnswerPiece]) -> Vec<String> {
     }
 }
 
-/// Returns the number of events without the end of the last call's arguments. The response must end with a call.
+/// Returns the number of events before those that complete the last call. The response must end with a call.
 pub fn event_count_without_end(format: WireFormat, says: &[AnswerPiece]) -> usize {
     let all = leading_events(format, says).len();
     all - match format {

@@ -1,4 +1,4 @@
-//! Agent mutants for parts that are the same in both versions, with one file for each part, as for the checks.
+//! Agent mutants for parts that are the same in both versions. There is one file for each part, as for the checks.
 
 mod auth_status;
 mod providers;

@@ -58,7 +58,7 @@ fn list_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "session-archive/4",
-            "with only archived sessions, a session that is not archived is listed",
+            "with only archived sessions requested, a session that is not archived is listed",
             "the agent treats every filter as `include`",
             change_incoming("session/list", |params| {
                 if params["archived"] == "only" {
@@ -68,7 +68,7 @@ fn list_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "session-archive/4",
-            "with only archived sessions, the archived session is missing",
+            "with only archived sessions requested, the archived session is missing",
             "the agent ignores the archive filter",
             change_incoming("session/list", |params| set_field(params, "archived", None)),
         ),

@@ -1,4 +1,4 @@
-//! The right client of the remote transport, and what may be wrong with it: a proxy between it and the server.
+//! The correct client of the remote transport, with a proxy that can turn it into a mutant.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -22,35 +22,35 @@ use super::frames::{FrameChange, proxy};
 use super::server::TestBody;
 use crate::mutants::client::start_minimal_client;
 
-/// A client that is wrong on purpose.
+/// A client mutant of the remote transport.
 pub(crate) struct ClientMutant {
-    /// The check that catches it.
+    /// The id of the check that must catch the mutant.
     pub(crate) kills: &'static str,
-    /// What the check's reason has in it.
+    /// A text that the check's reason must contain.
     pub(crate) why: &'static str,
-    /// What is wrong with it.
+    /// A description of what is wrong with the mutant.
     pub(crate) what: &'static str,
     pub(crate) change: ClientChange,
 }
 
-/// How a client is wrong.
+/// The change that turns the correct client into a mutant.
 #[derive(Clone, Copy)]
 pub(crate) enum ClientChange {
-    /// It sends other headers.
+    /// Change the headers of requests.
     Headers(fn(&Message, &mut HeaderMap)),
-    /// It does not send such requests, and goes on as if they were accepted.
+    /// Do not send the matching requests, and let the client continue as if they had been accepted.
     Withhold(fn(&Message) -> bool),
-    /// It reads no further in a stream when it comes to such bytes.
+    /// Stop reading a stream at the matching bytes.
     StopReading(fn(&[u8]) -> bool),
-    /// It does not notice the end of a stream.
+    /// Do not notice the end of a stream.
     KeepStreams,
-    /// It does not look at the status of a response.
+    /// Treat a rejected request as accepted.
     IgnoreStatus,
-    /// It speaks only HTTP/1.1.
+    /// Speak only HTTP/1.1.
     Http1,
-    /// It sends and receives other frames.
+    /// Change WebSocket frames in both directions.
     Frame(FrameChange),
-    /// It does not connect to such URLs.
+    /// Do not connect to the matching URLs.
     Refuse(fn(&str) -> bool),
 }
 
@@ -67,7 +67,7 @@ impl Message {
     }
 }
 
-/// Starts the client: it opens a session, sends a prompt, and ends.
+/// Starts the client, which opens a session, sends a prompt, and ends the connection.
 pub(crate) fn start(url: String) {
     tokio::spawn(async move {
         // Whatever the server makes impossible, ends it.
@@ -77,7 +77,7 @@ pub(crate) fn start(url: String) {
     });
 }
 
-/// Returns the client with this change.
+/// Returns a function that starts the client with this change.
 pub(crate) fn mutated(change: ClientChange) -> impl Fn(String) + Send + Sync + 'static {
     move |url| {
         if let ClientChange::Refuse(refuses) = change
@@ -176,7 +176,7 @@ impl Proxy {
     }
 }
 
-/// Returns a response with a stream that `write` writes.
+/// Returns a response whose body is a stream that `write` fills.
 fn open_stream<F>(write: impl FnOnce(mpsc::UnboundedSender<Bytes>) -> F) -> Response<TestBody>
 where
     F: Future<Output = ()> + Send + 'static,
@@ -231,7 +231,7 @@ impl Service<Request<Incoming>> for Proxy {
     }
 }
 
-/// Shares a client that is started by a function.
+/// Returns a target for the client that this function starts.
 pub(crate) fn target(
     start: impl Fn(String) + Send + Sync + 'static,
 ) -> Arc<dyn acp_check::RemoteClientTarget> {

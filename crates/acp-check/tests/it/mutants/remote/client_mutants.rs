@@ -1,4 +1,4 @@
-//! Clients of the remote transport that are wrong.
+//! The client mutants of the remote transport.
 
 use http::{HeaderValue, Method};
 use serde_json::Value;
@@ -224,7 +224,7 @@ const TEXT: OpCode = OpCode::Data(Data::Text);
 const BINARY: OpCode = OpCode::Data(Data::Binary);
 const CONTINUATION: OpCode = OpCode::Data(Data::Continue);
 
-/// Drops frames that are so.
+/// Drops a frame if `is_so` is true.
 fn drop_if(is_so: bool) -> Fate {
     if is_so { Fate::Drop } else { Fate::Pass }
 }
@@ -276,7 +276,7 @@ fn websocket() -> Vec<ClientMutant> {
         ),
         mutant(
             "remote/websocket/105",
-            "the client ended before the response to a request after a binary frame",
+            "the client disconnected before the response to a request after a binary frame",
             "it closes at a binary frame",
             ClientChange::Frame(|frame| {
                 if !frame.from_client && frame.opcode == BINARY {

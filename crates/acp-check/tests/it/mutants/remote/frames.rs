@@ -1,4 +1,4 @@
-//! A proxy that changes the frames of a WebSocket.
+//! A proxy that changes WebSocket frames.
 
 use std::io::Cursor;
 use std::net::SocketAddr;
@@ -9,9 +9,9 @@ use tokio::net::TcpStream;
 use tungstenite::protocol::frame::FrameHeader;
 use tungstenite::protocol::frame::coding::OpCode;
 
-/// A frame that passes.
+/// A frame that passes through the proxy.
 pub(crate) struct PassingFrame {
-    /// Whether the client sends it.
+    /// Whether the client sent the frame.
     pub(crate) from_client: bool,
     pub(crate) opcode: OpCode,
     pub(crate) is_final: bool,
@@ -19,17 +19,17 @@ pub(crate) struct PassingFrame {
     pub(crate) payload: Vec<u8>,
 }
 
-/// What happens to a frame.
+/// The decision about a frame.
 pub(crate) enum Fate {
     Pass,
     Drop,
-    /// The connection is cut.
+    /// Cut the connection.
     Cut,
 }
 
 pub(crate) type FrameChange = fn(&mut PassingFrame) -> Fate;
 
-/// Passes on the bytes of one client, and the frames after an upgrade with a change.
+/// Passes on the bytes of one client. After an upgrade, applies the change to each frame.
 pub(crate) async fn proxy(
     client: TcpStream,
     server: SocketAddr,
@@ -94,7 +94,7 @@ async fn pass(
     }
 }
 
-/// Takes the first frame from the buffer, if it is there as a whole.
+/// Takes the first frame from the buffer, if all of it has arrived.
 fn take_frame(from_client: bool, buf: &mut Vec<u8>) -> Option<PassingFrame> {
     let mut cursor = Cursor::new(&*buf);
     let (header, length) = FrameHeader::parse(&mut cursor).unwrap()?;

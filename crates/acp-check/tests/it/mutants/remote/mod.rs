@@ -1,4 +1,4 @@
-//! Peers of the remote transport: the right ones, and those that are wrong.
+//! Tests the checks of the remote transport with correct peers and mutants.
 
 mod client;
 mod client_mutants;
@@ -20,7 +20,8 @@ use super::{
 };
 use server::{ServerMutant, TestServer};
 
-/// The options for the remote transport. The agent asks before it edits, and not before it runs a command.
+/// The options for the remote transport. The task to run a command is replaced with an edit, because the agent requests
+/// permission only for edits.
 fn remote_options(patience: Duration) -> CheckOptions {
     let mut options = options_with_timeout(patience);
     let prompts = &mut options.prompts;
@@ -69,7 +70,7 @@ async fn every_check_of_servers_kills_its_mutants() {
     .await;
 }
 
-/// Every check catches each mutant that is made for it, for the reason that is wrong with it.
+/// Checks that each check catches its mutants for the right reason, and that each check has a mutant.
 async fn kill<M, Fut>(
     checks: &[Check],
     mutants: Vec<M>,
@@ -154,7 +155,7 @@ async fn every_check_of_clients_kills_its_mutants() {
     .await;
 }
 
-/// What is not offered is not blamed, but for what says that it should be.
+/// Checks that a server without WebSocket gets only one warning, from the check for WebSocket support.
 #[tokio::test]
 async fn a_server_without_websocket_is_warned_once() {
     let mutant = server_mutants::mutants()

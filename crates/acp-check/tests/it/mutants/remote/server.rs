@@ -1,5 +1,5 @@
-//! The right server, and what may be wrong with it: a service in front of our endpoint, which changes requests,
-//! responses and events, and a proxy in front of that, which changes frames.
+//! The correct server, with two layers that can turn it into a mutant. A service in front of our endpoint changes
+//! requests, responses and events, and a proxy in front of the service changes frames.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -26,24 +26,24 @@ use tower_service::Service;
 use super::frames::{FrameChange, proxy};
 use crate::mutants::agent::SharedAgent;
 
-/// A server that is wrong on purpose.
+/// A server mutant of the remote transport.
 pub(crate) struct ServerMutant {
-    /// The check that catches it.
+    /// The id of the check that must catch the mutant.
     pub(crate) kills: &'static str,
-    /// What the check's reason has in it.
+    /// A text that the check's reason must contain.
     pub(crate) why: &'static str,
-    /// What is wrong with it.
+    /// A description of what is wrong with the mutant.
     pub(crate) what: &'static str,
     pub(crate) change: Change,
 }
 
-/// A request, as the server received it.
+/// A request that the server received.
 pub(crate) struct ObservedRequest {
     pub(crate) method: Method,
     pub(crate) headers: HeaderMap,
-    /// The body as JSON. Null if it is none.
+    /// The body as JSON. Null if it is not JSON.
     pub(crate) message: Value,
-    /// How many requests with the same method and ids came before it.
+    /// The number of earlier requests with the same method and ids.
     pub(crate) earlier: usize,
 }
 
@@ -57,29 +57,30 @@ impl ObservedRequest {
     }
 }
 
-/// Which stream it is: the connection, and the session.
+/// The key of a stream: the id of its connection and, if it is a session's stream, the id of the session.
 pub(crate) type StreamKey = (String, Option<String>);
 
-/// Returns where an event goes, and as what. It gets all streams that are open, in the order in which they were opened.
+/// A function that returns the streams on which an event is sent, each with the data to send. Its last parameter
+/// contains all open streams, in the order in which they were opened.
 pub(crate) type EventRoute = fn(&StreamKey, &Value, &[StreamKey]) -> Vec<(StreamKey, String)>;
 
-/// How a server is wrong.
+/// The change that turns the correct server into a mutant.
 pub(crate) enum Change {
-    /// The endpoint gets other headers.
+    /// Change the headers that the endpoint receives.
     Request(fn(&ObservedRequest, &mut HeaderMap)),
-    /// This status and this body instead of the endpoint's response.
+    /// Respond with this status and an empty body in the endpoint's place.
     Instead(fn(&ObservedRequest) -> Option<u16>),
-    /// Another response. The body is empty for streams and upgrades, and cannot be changed then.
+    /// Change the response. For streams and upgrades, the body is empty, and changes to it are ignored.
     Response(fn(&ObservedRequest, &mut response::Parts, &mut Vec<u8>)),
-    /// Where an event goes, and as what.
+    /// Change the streams on which an event is sent, and its data.
     Event(EventRoute),
-    /// Streams stay open after their end.
+    /// Keep streams open after they should have ended.
     KeepStreams,
-    /// Another frame, or none.
+    /// Change or drop a WebSocket frame.
     Frame(FrameChange),
-    /// Only HTTP/1.1 is spoken.
+    /// Speak only HTTP/1.1.
     Http1,
-    /// Each connection has an agent of its own.
+    /// Use a separate agent for each connection.
     ForgetSessions,
 }
 
@@ -147,7 +148,7 @@ async fn start_proxy(
     address
 }
 
-/// Serves one agent on all connections, or an agent on each.
+/// A handler that serves one agent on all connections, or a separate agent on each.
 struct AgentHandler(Option<SharedAgent>);
 
 impl ConnectionHandler for AgentHandler {
@@ -159,7 +160,7 @@ impl ConnectionHandler for AgentHandler {
 
 #[derive(Default)]
 struct Routes {
-    /// In the order in which they were opened.
+    /// The open streams, in the order in which they were opened.
     keys: Vec<StreamKey>,
     senders: HashMap<StreamKey, mpsc::UnboundedSender<Bytes>>,
 }
@@ -172,7 +173,7 @@ struct MutatedService {
     earlier: Arc<Mutex<HashMap<String, usize>>>,
 }
 
-/// A whole body, or what comes on a stream.
+/// The body of a response, which is either complete or a stream.
 pub(crate) enum TestBody {
     Whole(Full<Bytes>),
     Stream(mpsc::UnboundedReceiver<Bytes>),
@@ -258,7 +259,7 @@ impl MutatedService {
         Response::from_parts(parts, TestBody::Whole(Full::new(body.into())))
     }
 
-    /// Passes on the events of a stream, each to where it is to go.
+    /// Passes on each event of a stream, on the streams that the mutant selects.
     fn pump<B>(&self, key: StreamKey, mut body: B) -> TestBody
     where
         B: Body<Data = Bytes> + Send + Unpin + 'static,

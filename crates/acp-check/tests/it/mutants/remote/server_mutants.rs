@@ -1,4 +1,4 @@
-//! Servers that are wrong over HTTP.
+//! The server mutants over HTTP.
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn mutant(
     }
 }
 
-/// Whether a request is a message about an existing connection.
+/// Returns `true` if a request is a message on an existing connection.
 fn is_message(seen: &ObservedRequest) -> bool {
     seen.method == Method::POST && seen.header(CONNECTION).is_some()
 }
@@ -31,12 +31,12 @@ fn is_unknown(seen: &ObservedRequest) -> bool {
     seen.header(CONNECTION) == Some("acp-check-no-such-connection")
 }
 
-/// An event that goes where it should.
+/// Sends an event on its own stream, unchanged.
 fn keep(key: &StreamKey, message: &Value) -> Vec<(StreamKey, String)> {
     vec![(key.clone(), message.to_string())]
 }
 
-/// An event that goes to the connection's stream.
+/// Sends an event on the connection's stream.
 fn to_connection(key: &StreamKey, message: &Value) -> Vec<(StreamKey, String)> {
     vec![((key.0.clone(), None), message.to_string())]
 }
@@ -431,7 +431,7 @@ fn streams() -> Vec<ServerMutant> {
     ]
 }
 
-/// Whether a message is the response to `session/load`.
+/// Returns `true` if a message is the response to `session/load`.
 fn answers_load(message: &Value) -> bool {
     let result = &message["result"];
     result["configOptions"].is_array() && result.get("sessionId").is_none()

@@ -1,4 +1,4 @@
-//! Servers that are wrong over WebSocket.
+//! The server mutants over WebSocket.
 
 use http::{HeaderValue, StatusCode};
 use serde_json::Value;
@@ -14,7 +14,7 @@ fn message(frame: &PassingFrame) -> Value {
     serde_json::from_slice(&frame.payload).unwrap_or_default()
 }
 
-/// Cuts the connection at frames of the client that are so.
+/// Cuts the connection at this frame if `is_so` is true.
 fn cut_if(is_so: bool) -> Fate {
     if is_so { Fate::Cut } else { Fate::Pass }
 }

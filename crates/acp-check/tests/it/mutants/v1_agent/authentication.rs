@@ -57,8 +57,8 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Responds as if `method` had been executed, which never reaches the agent. A login is affected only if it uses the
-/// auth method `id`.
+/// Responds as if `method` had been executed, without passing the call on to the agent. A login is affected only if it
+/// uses the auth method `id`.
 fn respond_done(passing: &mut crate::mutants::layer::PassingMessage<'_>, method: &str, id: &str) {
     let by_id = |message: &Value| id.is_empty() || message["params"]["methodId"] == id;
     if !passing.said

@@ -1,4 +1,4 @@
-//! Mutants of version 1 agents, with one file for each page, as for the checks.
+//! Mutants of version 1 agents, with one file for each page of the specification.
 
 mod agent_plan;
 mod authentication;

@@ -307,7 +307,7 @@ fn repeat_message(passing: &mut PassingMessage<'_>) {
     passing.then.extend(again.map(LayerLine::Json));
 }
 
-/// Changes the whole message of the response to `method`.
+/// Changes the response to `method`, not only its result.
 pub(super) fn change_response(
     method: &'static str,
     how: impl Fn(&mut Value) + Clone + Send + Sync + 'static,

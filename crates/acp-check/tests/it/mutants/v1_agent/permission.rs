@@ -9,7 +9,7 @@ use crate::mutants::layer::{
 
 const PERMISSION_METHOD: &str = "session/request_permission";
 
-/// Replaces every answer with this option.
+/// Replaces the response to every permission request with this option.
 fn assume_option_chosen(id: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     change_incoming_result(PERMISSION_METHOD, move |result| {
         result["outcome"] = json!({"outcome": "selected", "optionId": id});

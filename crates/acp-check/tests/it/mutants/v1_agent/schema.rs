@@ -29,7 +29,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     mutants
 }
 
-/// Gives a field a value that is invalid everywhere: a list with a number.
+/// Sets a field to a value that is invalid everywhere: a list that contains a number.
 fn set_invalid_value(of: &mut Value, field: &str) {
     of[field] = json!([7]);
 }
@@ -74,7 +74,7 @@ fn envelope_mutants() -> Vec<Mutant> {
     ]
 }
 
-/// A mutant of a response: its check, the check in which the message is sent, the method, the fault, and the field.
+/// A mutant of a response: its check, the check in which the response is sent, the method, the fault, and the field.
 type AnswerRow = (
     &'static str,
     &'static str,

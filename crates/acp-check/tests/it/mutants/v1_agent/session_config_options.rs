@@ -16,7 +16,7 @@ fn keep_one_option(of: &mut Value) {
     }
 }
 
-/// Gives the first option an invalid value.
+/// Sets the first config option to an invalid value.
 fn set_invalid_option_value(of: &mut Value) {
     of["configOptions"][0]["currentValue"] = json!("lunch");
 }
@@ -148,7 +148,7 @@ fn set_option_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-config-options/14",
-            "in one session, and changed to \"code\" in another",
+            "in one session changed it to \"code\" in another",
             "the agent shares its options between sessions",
             change_result(SET_METHOD, |result| {
                 result["configOptions"][0]["currentValue"] = json!("code");

@@ -1,4 +1,4 @@
-//! Mutants that open existing sessions, or close sessions, wrongly.
+//! Mutants that open or close existing sessions wrongly.
 
 use serde_json::{Value, json};
 
@@ -179,7 +179,7 @@ fn close_mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Does not advertise a session capability that the agent supports.
+/// Hides a session capability that the agent supports.
 pub(super) fn hide_session_capability(
     capability: &'static str,
 ) -> impl Fn() -> Mutation + Send + Sync {
@@ -222,7 +222,7 @@ fn change_while_loading(
     }
 }
 
-/// Holds back the replayed updates. `order` sends them with the response.
+/// Holds back replayed updates until the response to `session/load`, where `order` sends them.
 fn reorder_replay(order: fn(&mut PassingMessage<'_>, Vec<LayerLine>)) -> Mutation {
     let mut loading = false;
     let mut kept = Vec::new();

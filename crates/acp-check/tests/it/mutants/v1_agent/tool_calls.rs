@@ -60,7 +60,7 @@ fn status_mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Adds an update to the status `then` after each update to the status `is`.
+/// Returns an update to the status `then` if `update` sets the status `is`.
 fn follow_with_status(update: &Value, is: &str, then: &str) -> Option<Value> {
     (update["status"] == is).then(|| {
         json!({"sessionUpdate": "tool_call_update", "toolCallId": update["toolCallId"], "status": then})
@@ -128,7 +128,7 @@ fn content_mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Embeds terminals only after their release.
+/// Embeds terminals only after they are released.
 fn delay_terminal_content() -> Mutation {
     let mut calls: HashSet<String> = HashSet::new();
     Box::new(move |passing| {

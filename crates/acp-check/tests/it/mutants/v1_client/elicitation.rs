@@ -27,7 +27,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/elicitation/102",
-            "the response has a field \"age\"",
+            "the response contains the field \"age\"",
             "the client's response has a field that the form does not have",
             change_result(CREATE_METHOD, |result| result["content"]["age"] = json!(30)),
         ),

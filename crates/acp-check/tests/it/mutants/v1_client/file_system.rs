@@ -116,7 +116,7 @@ fn reading_mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Does not advertise `capability`, and responds to `method` with a made-up result.
+/// Hides `capability`, and responds to `method` with a made-up result.
 fn hide_capability(
     capability: &'static str,
     method: &'static str,

@@ -1,4 +1,4 @@
-//! Mutants of version 1 clients, with one file for each page, as for the checks.
+//! Mutants of version 1 clients, with one file for each page of the specification.
 
 mod cancellation;
 mod elicitation;
@@ -50,7 +50,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     pages.into_iter().flatten().collect()
 }
 
-/// Returns a call of a method that the client makes on its own, for mutants that send too much.
+/// Returns a request that no agent expects, for mutants that send too much.
 fn method_call(method: &str, params: serde_json::Value) -> serde_json::Value {
     serde_json::json!({"jsonrpc": "2.0", "id": "too-much", "method": method, "params": params})
 }

@@ -75,7 +75,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Stops responding when `method` is received after the end of a turn.
+/// Stops responding if `method` is received after the end of a turn.
 fn fall_silent_after_turn(
     method: &'static str,
 ) -> impl Fn() -> crate::mutants::layer::Mutation + Send + Sync {

@@ -35,7 +35,7 @@ fn lifecycle_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/103",
-            "the command is running, but has exit status",
+            "the command is running, but its exit status is",
             "the client returns an exit status while the command is running",
             change_result("terminal/output", |result| {
                 result["exitStatus"] = json!({"exitCode": 0})
@@ -43,7 +43,7 @@ fn lifecycle_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/104",
-            "the command exited with 3, but has exit status null",
+            "the command exited with code 3, but its exit status is null",
             "the client returns no exit status",
             change_result("terminal/output", |result| {
                 result["exitStatus"] = Value::Null
@@ -51,7 +51,7 @@ fn lifecycle_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/105",
-            "the command exited with 7, but the response was",
+            "the command exited with code 7, but the response was",
             "the client always returns exit code 0",
             change_result("terminal/wait_for_exit", |result| {
                 result["exitCode"] = json!(0)

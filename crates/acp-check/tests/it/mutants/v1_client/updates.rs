@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::mutants::layer::{Mutant, Mutation, end_when, mutant};
 
-/// Returns a mutant that exits on an update that satisfies `at`.
+/// Returns a mutant that exits when it receives an update that satisfies `at`.
 fn end_at_update(
     kills: &'static str,
     why: &'static str,
@@ -22,7 +22,7 @@ fn is_update_of_kind(kind: &'static str) -> impl Fn(&Value) -> bool + Clone + Se
     move |update| update["sessionUpdate"] == kind
 }
 
-/// Returns a mutation that exits on an option in the response to `session/new` that satisfies `at`.
+/// Returns a mutation that exits if a config option in the response to `session/new` satisfies `at`.
 fn end_at_session_response(at: fn(&Value) -> bool) -> impl Fn() -> Mutation + Send + Sync {
     end_when(move |message| {
         let options = message["result"]["configOptions"].as_array();

@@ -98,7 +98,7 @@ fn cancel_all_later_turns() -> Mutation {
     })
 }
 
-/// Ignores cancellations, and approves what was cancelled.
+/// Ignores cancellations, and allows the tool call whose permission request was cancelled.
 fn allow_after_cancel() -> Mutation {
     Box::new(|passing| {
         if passing.is_incoming("session/cancel") {

@@ -68,14 +68,14 @@ fn config_option_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-config-options/7",
-            "option \"mode\" was set in one session, but changed in another",
+            "option \"mode\" in one session changed it in another",
             "the agent shares its options between sessions",
             report_to_all_sessions,
         ),
     ]
 }
 
-/// Reports the options that were set in one session to every session.
+/// Reports changed config options to every session, not only to the one in which they were set.
 fn report_to_all_sessions() -> Mutation {
     let mut sessions: Vec<Value> = Vec::new();
     Box::new(move |passing| {
@@ -111,7 +111,7 @@ fn plan_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/agent-plan/2",
-            "unknown plan type \"map\"; custom names start with `_`",
+            "unknown plan type \"map\"; custom names must start with `_`",
             "the agent's custom plan type does not start with `_`",
             change_update("plan_update", |update| {
                 update["plan"]["type"] = json!("map")
@@ -119,7 +119,7 @@ fn plan_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/agent-plan/3",
-            "unknown priority \"someday\"; custom names start with `_`",
+            "unknown priority \"someday\"; custom names must start with `_`",
             "the agent's custom priority does not start with `_`",
             change_update("plan_update", |update| {
                 update["plan"]["entries"][0]["priority"] = json!("someday");
@@ -127,7 +127,7 @@ fn plan_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/agent-plan/4",
-            "unknown status \"asleep\"; custom names start with `_`",
+            "unknown status \"asleep\"; custom names must start with `_`",
             "the agent's custom status does not start with `_`",
             change_update("plan_update", |update| {
                 update["plan"]["entries"][0]["status"] = json!("asleep");

@@ -35,7 +35,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/extensibility/4",
-            "unknown update type \"weather_update\"; custom names start with `_`",
+            "unknown update type \"weather_update\"; custom names must start with `_`",
             "the agent's custom update type does not start with `_`",
             change_update("usage_update", |update| {
                 update["sessionUpdate"] = json!("weather_update")
@@ -43,13 +43,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/extensibility/5",
-            "unknown tool call kind \"smell\"; custom names start with `_`",
+            "unknown tool call kind \"smell\"; custom names must start with `_`",
             "the agent's custom tool call kind does not start with `_`",
             change_update("tool_call_update", |update| update["kind"] = json!("smell")),
         ),
         mutant(
             "v2/extensibility/5",
-            "unknown tool call status \"asleep\"; custom names start with `_`",
+            "unknown tool call status \"asleep\"; custom names must start with `_`",
             "the agent's custom tool call status does not start with `_`",
             change_update("tool_call_update", |update| {
                 update["status"] = json!("asleep")
@@ -57,7 +57,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/extensibility/6",
-            "unknown stop reason \"tired\"; custom names start with `_`",
+            "unknown stop reason \"tired\"; custom names must start with `_`",
             "the agent's custom stop reason does not start with `_`",
             change_update("state_update", |update| {
                 if update["state"] == "idle" {
@@ -67,7 +67,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/extensibility/7",
-            "unknown permission option kind \"maybe\"; custom names start with `_`",
+            "unknown permission option kind \"maybe\"; custom names must start with `_`",
             "the agent's custom option kind does not start with `_`",
             change_call("session/request_permission", |params| {
                 params["options"][0]["kind"] = json!("maybe");
@@ -75,7 +75,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/extensibility/8",
-            "unknown category \"smell\"; custom names start with `_`",
+            "unknown category \"smell\"; custom names must start with `_`",
             "the agent's custom category does not start with `_`",
             change_result("session/new", |result| {
                 result["configOptions"][0]["category"] = json!("smell");
@@ -83,7 +83,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/extensibility/9",
-            "unknown content type \"smell\"; custom names start with `_`",
+            "unknown content type \"smell\"; custom names must start with `_`",
             "the agent's custom content type does not start with `_`",
             change_update("agent_message_chunk", |update| {
                 update["content"]["type"] = json!("smell")

@@ -1,4 +1,4 @@
-//! Mutants that handle JSON-RPC or the negotiation of the version wrongly.
+//! Mutants that handle JSON-RPC or version negotiation wrongly.
 
 use serde_json::{Value, json};
 

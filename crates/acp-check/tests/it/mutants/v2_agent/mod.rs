@@ -1,4 +1,4 @@
-//! Mutants of version 2 agents, with one file for each page, as for the checks.
+//! Mutants of version 2 agents, with one file for each page of the specification.
 
 mod authentication;
 mod cancellation;

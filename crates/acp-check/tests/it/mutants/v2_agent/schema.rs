@@ -10,7 +10,7 @@ use crate::mutants::layer::{
 
 type AgentMutationFn = Box<dyn Fn() -> Mutation + Send + Sync>;
 
-/// Gives the responses to `method` invalid metadata, for results without required fields.
+/// Gives the responses to `method` invalid metadata. Used for results without required fields.
 fn invalidate_response_meta(method: &'static str) -> AgentMutationFn {
     Box::new(change_result(method, |result| {
         set_field(result, "_meta", Some(json!(5)))
@@ -186,7 +186,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         .collect()
 }
 
-/// Sends another version of JSON-RPC.
+/// Sets an old version of JSON-RPC in outgoing messages.
 pub(crate) fn set_old_jsonrpc_version(passing: &mut crate::mutants::layer::PassingMessage<'_>) {
     if let Some(message) = passing.message
         && passing.said

@@ -110,7 +110,7 @@ fn is_history_update(kind: &str) -> bool {
     kind.starts_with("user_message") || kind.starts_with("agent_")
 }
 
-/// Changes the messages of a replay. `each` gets each message, and the messages to send after the response.
+/// Changes the replayed messages. `each` gets each message, and a list of messages to send after the response.
 fn change_replay(
     each: impl Fn(&mut Option<Value>, &mut Vec<LayerLine>) + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {

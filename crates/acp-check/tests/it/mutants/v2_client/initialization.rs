@@ -1,4 +1,4 @@
-//! Mutants that handle JSON-RPC, the negotiation of the version, or extensions wrongly.
+//! Mutants that handle JSON-RPC, version negotiation or extensions wrongly.
 
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ fn initialization_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/initialization/106",
-            "the agent responded with version 1, but `session/new` is not valid in it: `params.mcpServers` is missing",
+            "the agent responded with version 1, but `session/new` is not valid in version 1: `params.mcpServers` is missing",
             "the client opens sessions as in version 2, whatever was negotiated",
             change_call("session/new", |params| {
                 set_field(params, "mcpServers", None)

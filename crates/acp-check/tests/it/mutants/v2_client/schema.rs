@@ -18,7 +18,7 @@ fn drop_call_field(method: &'static str, field: &'static str) -> ClientMutationF
     }))
 }
 
-/// Gives the calls of `method` invalid metadata, for params without required fields.
+/// Gives the calls of `method` invalid metadata. Used for params without required fields.
 fn invalidate_call_meta(method: &'static str) -> ClientMutationFn {
     Box::new(change_call(method, |params| {
         set_field(params, "_meta", Some(json!(5)))

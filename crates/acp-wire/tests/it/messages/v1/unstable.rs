@@ -1,4 +1,4 @@
-//! What agents and clients in use support in addition to the stable schema of version 1.
+//! Additions to the stable schema of version 1 that agents and clients use in practice.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What agents and clients in use are known to write.
+//! Messages that agents and clients in use are known to write.
 
 use super::*;
 

@@ -1,10 +1,10 @@
-//! Updates of things with an id: absent fields are unchanged, `null` clears, and a value replaces.
+//! Updates with optional fields: an absent field is unchanged, `null` clears the field, and a value replaces it.
 
 use std::collections::BTreeSet;
 
 use super::*;
 
-/// Returns an update of a type, with one field or none.
+/// Returns the JSON of an update, with one field besides its ids or none.
 fn patch_update(kind: &str, ids: &Value, field: Option<(&str, &str)>) -> String {
     let mut json = format!(r#"{{"sessionUpdate":"{kind}""#);
     for (key, value) in ids.as_object().unwrap() {
