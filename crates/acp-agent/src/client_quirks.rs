@@ -12,10 +12,13 @@ const CLIENTS_WITHOUT_QUOTING: [&str; 1] = ["vscode-acp-client"];
 
 /// Returns `true` if the client supports terminals and runs commands in them exactly as requested.
 pub(crate) fn runs_commands(client: &ClientInfo) -> bool {
-    client.capabilities().terminal && !client.info().is_some_and(|info| is_unquoted(&info.name))
+    client.capabilities().terminal
+        && !client
+            .info()
+            .is_some_and(|info| is_client_without_quoting(&info.name))
 }
 
-fn is_unquoted(name: &str) -> bool {
+fn is_client_without_quoting(name: &str) -> bool {
     CLIENTS_WITHOUT_QUOTING.contains(&name)
 }
 
@@ -25,7 +28,7 @@ mod tests {
 
     #[test]
     fn clients_without_quoting_are_recognized_by_name() {
-        assert!(is_unquoted("vscode-acp-client"));
-        assert!(!is_unquoted("acp"));
+        assert!(is_client_without_quoting("vscode-acp-client"));
+        assert!(!is_client_without_quoting("acp"));
     }
 }

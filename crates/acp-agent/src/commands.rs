@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_not_a_command() {
+    fn plain_text_is_not_a_command() {
         for text in ["hello", "", "/", "/etc/hosts is odd", "a /test", "/ test"] {
             assert_eq!(parse(text), OfflineInput::Text, "{text}");
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::model::provider::name::Provider;
 use crate::model::provider::secret::Secret;
-use crate::private_file::{self, PrivateError};
+use crate::private_file::{self, PrivateFileError};
 
 /// The maximum size of a key file, in bytes.
 const MAX_FILE_SIZE: u64 = 64 * 1024;
@@ -115,8 +115,8 @@ impl KeySources {
         self.file.is_some()
     }
 
-    pub(crate) fn is_given(&self, account: &Account) -> bool {
-        self.given_keys().get(account).is_some()
+    pub(crate) fn has_explicit_key(&self, account: &Account) -> bool {
+        self.explicit_keys().get(account).is_some()
     }
 
     pub(crate) fn key_file(&self) -> Option<&KeyFile> {
@@ -124,7 +124,7 @@ impl KeySources {
     }
 
     /// Returns the keys that were added with [`with_key`](Self::with_key), but not those in the file.
-    pub(crate) fn given_keys(&self) -> KeySet {
+    pub(crate) fn explicit_keys(&self) -> KeySet {
         let mut all = BTreeMap::new();
         for (provider, key) in &self.given_keys {
             all.entry(Account::from(*provider).name())
@@ -135,7 +135,7 @@ impl KeySources {
 
     /// Reads the key file and returns its keys together with the added ones.
     pub(crate) fn read_keys(&self) -> Result<KeySet, KeyFileError> {
-        let mut found = self.given_keys();
+        let mut found = self.explicit_keys();
         if let Some(file) = &self.file {
             for (name, key) in file.read()? {
                 found.0.entry(name).or_insert_with(|| Secret::new(key));
@@ -213,11 +213,11 @@ impl KeyFile {
     fn read(&self) -> Result<BTreeMap<String, String>, KeyFileError> {
         let path = || self.path.display().to_string();
         let file = match private_file::open(&self.path) {
-            Ok(private_file::PrivateOpen::Private(file)) => file,
-            Ok(private_file::PrivateOpen::ReadableByOthers) => {
+            Ok(private_file::PrivateFileCheck::Private(file)) => file,
+            Ok(private_file::PrivateFileCheck::ReadableByOthers) => {
                 return Err(KeyFileError::ReadableByOthers { path: path() });
             }
-            Ok(private_file::PrivateOpen::WrongOwner) => {
+            Ok(private_file::PrivateFileCheck::WrongOwner) => {
                 return Err(KeyFileError::WrongOwner { path: path() });
             }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
@@ -245,8 +245,8 @@ impl KeyFile {
         let parent = self.path.parent();
         let directory = parent.ok_or_else(|| self.error("not a file path"))?;
         let private = |e| match e {
-            PrivateError::WrongOwner { path } => KeyFileError::WrongOwner { path },
-            PrivateError::Failed(why) => self.error(why),
+            PrivateFileError::WrongOwner { path } => KeyFileError::WrongOwner { path },
+            PrivateFileError::Failed(why) => self.error(why),
         };
         let directory = private_file::make_private_dir(directory).map_err(private)?;
         let lock = directory.join("keys.lock");

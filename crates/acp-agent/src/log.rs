@@ -10,7 +10,7 @@ use crate::context::compaction::Compaction;
 use crate::model::message::ModelMessage;
 use crate::store::entry::StoreEntry;
 use crate::store::error::StoreError;
-use crate::store::fold::Folder;
+use crate::store::fold::EntryMerger;
 use crate::store::session_store::SessionStore;
 use crate::store::stored_session::{
     EntryFilter, SessionProperties, SessionRevision, StoredSession,
@@ -169,7 +169,7 @@ impl OpenLog {
         let kept = self.store.find(self.id.clone()).await?;
         let mut from = kept.folded_until;
         while from < kept.next_entry {
-            let mut folder = Folder::default();
+            let mut folder = EntryMerger::default();
             let mut at = Some(from);
             while let Some(next) = at.filter(|_| folder.bytes() < MAX_FOLD_BYTES) {
                 let page = self

@@ -16,7 +16,7 @@ use crate::sessions::AgentSessions;
 
 /// The id of the auth method that looks for keys again. It is for clients that cannot run a program in a terminal: the
 /// user logs in elsewhere, or sets an environment variable.
-const CHECK_AGAIN_METHOD: &str = "key";
+const RECHECK_KEYS_METHOD: &str = "key";
 
 impl Authentication for AgentSessions {
     /// Returns the auth methods: one for each provider without a key from the caller, one for each model at a URL
@@ -24,7 +24,7 @@ impl Authentication for AgentSessions {
     fn methods(&self) -> Vec<AuthMethod> {
         let own = Provider::ALL.map(Account::from).into_iter();
         let mut accounts: Vec<Account> = own
-            .filter(|account| !self.registry.keys().is_given(account))
+            .filter(|account| !self.registry.keys().has_explicit_key(account))
             .collect();
         for model in self.registry.keyless_endpoints() {
             let account = model.account();
@@ -33,7 +33,7 @@ impl Authentication for AgentSessions {
             }
         }
         let mut methods: Vec<AuthMethod> = accounts.iter().map(terminal_auth_method).collect();
-        let again = AuthMethodAgent::new(CHECK_AGAIN_METHOD, "Check for a key again")
+        let again = AuthMethodAgent::new(RECHECK_KEYS_METHOD, "Check for a key again")
             .description("After logging in with `acp agent login` in another terminal".to_owned());
         methods.push(AuthMethod::Agent(again));
         methods
@@ -80,7 +80,7 @@ impl AuthStatusHandler for AgentSessions {
         // This blocks on disk I/O. Errors in the key file are reported when a key is needed.
         let found = tokio::task::spawn_blocking(move || match keys.read_keys() {
             Ok(found) => found,
-            Err(_) => keys.given_keys(),
+            Err(_) => keys.explicit_keys(),
         })
         .await;
         let found = found.map_err(|e| acp::Error::internal(e.to_string()))?;

@@ -165,7 +165,7 @@ impl ModelRegistry {
             Ok(keys) => (keys, None),
             Err(error) => {
                 tracing::warn!(%error, "cannot read keys");
-                (self.choices.keys.given_keys(), Some(error))
+                (self.choices.keys.explicit_keys(), Some(error))
             }
         };
         let mut offer = AvailableModels {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The reason why a file or directory cannot be made private.
 #[derive(Debug)]
-pub(crate) enum PrivateError {
+pub(crate) enum PrivateFileError {
     /// The file or directory belongs to another user.
     WrongOwner { path: String },
     /// Any other error, as a message.
@@ -14,7 +14,7 @@ pub(crate) enum PrivateError {
 }
 
 /// The result of opening a file that must be private.
-pub(crate) enum PrivateOpen {
+pub(crate) enum PrivateFileCheck {
     /// The open file. Only its owner can access it.
     Private(File),
     /// The file belongs to the user, but others can access it too.
@@ -25,7 +25,7 @@ pub(crate) enum PrivateOpen {
 }
 
 /// Opens a file for reading, and checks that only its owner can access it. Does not follow symlinks and does not block.
-pub(crate) fn open(path: &Path) -> io::Result<PrivateOpen> {
+pub(crate) fn open(path: &Path) -> io::Result<PrivateFileCheck> {
     system::open(path)
 }
 
@@ -36,8 +36,8 @@ pub(crate) fn new(path: &Path) -> io::Result<File> {
 
 /// Creates a private directory, or makes an existing one private. Returns its path without symlinks. Fails if the
 /// directory belongs to another user.
-pub(crate) fn make_private_dir(path: &Path) -> Result<PathBuf, PrivateError> {
-    let failed = |e: io::Error| PrivateError::Failed(format!("{}: {e}", path.display()));
+pub(crate) fn make_private_dir(path: &Path) -> Result<PathBuf, PrivateFileError> {
+    let failed = |e: io::Error| PrivateFileError::Failed(format!("{}: {e}", path.display()));
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).map_err(failed)?;
     }
@@ -54,16 +54,16 @@ pub(crate) fn make_private_dir(path: &Path) -> Result<PathBuf, PrivateError> {
 /// Creates a private file, or makes an existing one private.
 ///
 /// An existing file is not opened, because closing it would release the locks that SQLite holds on it in this process.
-pub(crate) fn make_private_file(path: &Path) -> Result<(), PrivateError> {
+pub(crate) fn make_private_file(path: &Path) -> Result<(), PrivateFileError> {
     match system::new(path).map(drop) {
         Ok(()) => Ok(()),
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => system::restrict_access(path),
-        Err(e) => Err(PrivateError::Failed(format!("{}: {e}", path.display()))),
+        Err(e) => Err(PrivateFileError::Failed(format!("{}: {e}", path.display()))),
     }
 }
 
 /// Makes a file private, if it exists.
-pub(crate) fn restrict_existing_file(path: &Path) -> Result<(), PrivateError> {
+pub(crate) fn restrict_existing_file(path: &Path) -> Result<(), PrivateFileError> {
     match path.symlink_metadata() {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
         _ => system::restrict_access(path),
@@ -77,9 +77,9 @@ mod system {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
     use std::path::Path;
 
-    use crate::private_file::{PrivateError, PrivateOpen};
+    use crate::private_file::{PrivateFileCheck, PrivateFileError};
 
-    pub(super) fn open(path: &Path) -> io::Result<PrivateOpen> {
+    pub(super) fn open(path: &Path) -> io::Result<PrivateFileCheck> {
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
         let file = OpenOptions::new()
             .read(true)
@@ -87,17 +87,17 @@ mod system {
             .open(path);
         let file = match file {
             Err(e) if e.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
-                return Ok(PrivateOpen::WrongOwner);
+                return Ok(PrivateFileCheck::WrongOwner);
             }
             file => file?,
         };
         let metadata = file.metadata()?;
         if !metadata.is_file() || metadata.uid() != rustix::process::geteuid().as_raw() {
-            return Ok(PrivateOpen::WrongOwner);
+            return Ok(PrivateFileCheck::WrongOwner);
         }
         Ok(match metadata.permissions().mode() & 0o077 {
-            0 => PrivateOpen::Private(file),
-            _ => PrivateOpen::ReadableByOthers,
+            0 => PrivateFileCheck::Private(file),
+            _ => PrivateFileCheck::ReadableByOthers,
         })
     }
 
@@ -114,12 +114,13 @@ mod system {
     }
 
     /// Removes all permissions of other users.
-    pub(super) fn restrict_access(path: &Path) -> Result<(), PrivateError> {
-        let failed =
-            |e: &dyn std::fmt::Display| PrivateError::Failed(format!("{}: {e}", path.display()));
+    pub(super) fn restrict_access(path: &Path) -> Result<(), PrivateFileError> {
+        let failed = |e: &dyn std::fmt::Display| {
+            PrivateFileError::Failed(format!("{}: {e}", path.display()))
+        };
         let metadata = path.symlink_metadata().map_err(|e| failed(&e))?;
         if metadata.uid() != rustix::process::geteuid().as_raw() {
-            return Err(PrivateError::WrongOwner {
+            return Err(PrivateFileError::WrongOwner {
                 path: path.display().to_string(),
             });
         }
@@ -144,13 +145,13 @@ mod system {
     use std::io;
     use std::path::Path;
 
-    use crate::private_file::{PrivateError, PrivateOpen};
+    use crate::private_file::{PrivateFileCheck, PrivateFileError};
 
-    pub(super) fn open(path: &Path) -> io::Result<PrivateOpen> {
+    pub(super) fn open(path: &Path) -> io::Result<PrivateFileCheck> {
         let file = File::open(path)?;
         Ok(match file.metadata()?.is_file() {
-            true => PrivateOpen::Private(file),
-            false => PrivateOpen::WrongOwner,
+            true => PrivateFileCheck::Private(file),
+            false => PrivateFileCheck::WrongOwner,
         })
     }
 
@@ -163,7 +164,7 @@ mod system {
     }
 
     #[allow(clippy::unnecessary_wraps, reason = "returns an error on Unix")]
-    pub(super) fn restrict_access(_: &Path) -> Result<(), PrivateError> {
+    pub(super) fn restrict_access(_: &Path) -> Result<(), PrivateFileError> {
         Ok(())
     }
 }

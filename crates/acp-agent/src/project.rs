@@ -135,7 +135,7 @@ mod tests {
         })
     }
 
-    fn command_of_hint(finding: ProjectHint) -> &'static str {
+    fn command_from_hint(finding: ProjectHint) -> &'static str {
         match finding {
             ProjectHint::Command { command, .. } => command,
             other => panic!("{other:?}"),
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn test_command_is_detected_from_project_files() {
         assert_eq!(
-            command_of_hint(detect(&["Cargo.toml", "package.json", "Makefile"], &[])),
+            command_from_hint(detect(&["Cargo.toml", "package.json", "Makefile"], &[])),
             "cargo test"
         );
         let package = r#"{"scripts": {"test": "vitest"}}"#;
@@ -154,19 +154,22 @@ mod tests {
             ProjectHint::Read("package.json")
         );
         assert_eq!(
-            command_of_hint(detect(&["package.json"], &[("package.json", package)])),
+            command_from_hint(detect(&["package.json"], &[("package.json", package)])),
             "npm test"
         );
         assert_eq!(
-            command_of_hint(detect(&["pytest.ini", "go.mod"], &[])),
+            command_from_hint(detect(&["pytest.ini", "go.mod"], &[])),
             PYTEST_COMMAND
         );
-        assert_eq!(command_of_hint(detect(&["test_a.py"], &[])), PYTEST_COMMAND);
+        assert_eq!(
+            command_from_hint(detect(&["test_a.py"], &[])),
+            PYTEST_COMMAND
+        );
         assert_eq!(detect(&["tests/"], &[]), ProjectHint::List("tests"));
-        assert_eq!(command_of_hint(detect(&["go.mod"], &[])), "go test ./...");
+        assert_eq!(command_from_hint(detect(&["go.mod"], &[])), "go test ./...");
         let makefile = ".PHONY: all test\ntest: all\n\tpytest\n";
         assert_eq!(
-            command_of_hint(detect(&["Makefile"], &[("Makefile", makefile)])),
+            command_from_hint(detect(&["Makefile"], &[("Makefile", makefile)])),
             "make test"
         );
     }

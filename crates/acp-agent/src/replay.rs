@@ -30,7 +30,7 @@ const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 const UNFINISHED_CONTENT: &str = "The agent exited before this finished.";
 
 /// The content of a client terminal whose output is unknown.
-const OUTPUT_NOT_STORED: &str = "The terminal was released, and its output was not stored.";
+const MISSING_OUTPUT_CONTENT: &str = "The terminal was released, and its output was not stored.";
 
 /// Replays the history of a session to its client.
 pub(crate) async fn replay(session: &Session, past: &StoredHistory) -> acp::Result<()> {
@@ -276,7 +276,7 @@ impl HistoryReplay<'_> {
                     });
                     shown.push(
                         output
-                            .unwrap_or_else(|| text_content(OUTPUT_NOT_STORED))
+                            .unwrap_or_else(|| text_content(MISSING_OUTPUT_CONTENT))
                             .into(),
                     );
                 }

@@ -22,7 +22,7 @@ use crate::model::message::ModelMessage;
 use crate::models::{ModelRegistry, ModelSelection, RoundModel};
 use crate::permission::subject::AlwaysSubject;
 use crate::store::error::StoreError;
-use crate::store::stored_session::{AlwaysAnswer, ClientPrompt, SessionProperties};
+use crate::store::stored_session::{AlwaysAnswer, ClientInstructions, SessionProperties};
 use crate::workspace::access::WorkspaceAccess;
 
 use steering::Steering;
@@ -61,7 +61,7 @@ pub(crate) struct SessionState {
     /// The queue of messages for the running turn.
     pub(crate) steering: Steering,
     /// The client's own instructions for the model, if any.
-    pub(crate) client_prompt: Option<ClientPrompt>,
+    pub(crate) client_prompt: Option<ClientInstructions>,
 }
 
 #[derive(Default)]

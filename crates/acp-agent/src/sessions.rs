@@ -28,7 +28,9 @@ use crate::replay::replay;
 use crate::session::{OpenSession, SessionState};
 use crate::store::error::StoreError;
 use crate::store::session_store::SessionStore;
-use crate::store::stored_session::{ClientPrompt, SessionFilter, SessionProperties, StoredSession};
+use crate::store::stored_session::{
+    ClientInstructions, SessionFilter, SessionProperties, StoredSession,
+};
 use crate::workspace::access::WorkspaceAccess;
 
 /// The number of sessions on a page of a list.
@@ -112,7 +114,7 @@ impl AgentSessions {
             client_prompt: setup
                 .system_prompt
                 .as_ref()
-                .map(ClientPrompt::from_system_prompt),
+                .map(ClientInstructions::from_system_prompt),
             ..SessionProperties::default()
         };
         let log = match &self.store {
@@ -164,7 +166,7 @@ impl AgentSessions {
         let client_prompt = setup
             .system_prompt
             .as_ref()
-            .map(ClientPrompt::from_system_prompt);
+            .map(ClientInstructions::from_system_prompt);
         if client_prompt.is_some() && client_prompt != properties.client_prompt {
             properties.client_prompt.clone_from(&client_prompt);
             log.change_properties(move |properties| properties.client_prompt = client_prompt)

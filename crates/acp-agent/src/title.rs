@@ -146,7 +146,7 @@ mod tests {
 
     use super::*;
 
-    fn title_of_text(text: &str) -> Option<String> {
+    fn title_from_text(text: &str) -> Option<String> {
         title_from_prompt(&[ContentBlock::text(text)])
     }
 
@@ -170,17 +170,21 @@ mod tests {
             ("1.5 is not 2", "1.5 is not 2"),
             ("日本語で", "日本語で"),
         ] {
-            assert_eq!(title_of_text(typed).as_deref(), Some(expected), "{typed:?}");
+            assert_eq!(
+                title_from_text(typed).as_deref(),
+                Some(expected),
+                "{typed:?}"
+            );
         }
         for nothing in ["", " \n ", "***\n```", "/help", " /compact\n"] {
-            assert_eq!(title_of_text(nothing), None, "{nothing:?}");
+            assert_eq!(title_from_text(nothing), None, "{nothing:?}");
         }
     }
 
     #[test]
     fn title_length_is_limited() {
         let long = "wörd ".repeat(10_000);
-        let title = title_of_text(&long).unwrap();
+        let title = title_from_text(&long).unwrap();
         assert!(
             title.chars().count() < 130 && title.ends_with('…'),
             "{title}"
@@ -188,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn attachment_names_a_session_without_typed_text() {
+    fn session_without_text_is_titled_after_its_attachment() {
         let link =
             ContentBlock::ResourceLink(ResourceLink::new("notes.md", "file:///a/notes.md").into());
         let text = TextResourceContents::new("# Secret", "file:///a/b/plan.md");

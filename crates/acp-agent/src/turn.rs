@@ -50,7 +50,7 @@ impl ActiveTurn<'_> {
                 round_model: &round_model,
                 ..*self
             };
-            match running.run_round_compacting(conversation).await? {
+            match running.run_round_with_compaction(conversation).await? {
                 None => self.add_steering_messages(conversation).await?,
                 Some(StopReason::EndTurn) if self.add_or_close_steering(conversation).await? => {}
                 Some(reason) => return Ok(reason),

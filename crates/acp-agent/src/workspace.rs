@@ -65,7 +65,7 @@ impl Workspace {
     }
 
     /// Runs work until it is done or the turn is cancelled. The work must be safe to drop at any point.
-    pub(crate) async fn unless_cancelled<T>(
+    pub(crate) async fn run_unless_cancelled<T>(
         &self,
         work: impl Future<Output = T>,
     ) -> Result<T, ToolFailure> {
@@ -105,7 +105,7 @@ impl Workspace {
         }
         let read = self.access()?.files.read_text(Path::new(path), line, limit);
         Ok(self
-            .unless_cancelled(read)
+            .run_unless_cancelled(read)
             .await?
             .map_err(acp::Error::Rpc)?)
     }
@@ -165,7 +165,7 @@ impl Workspace {
         let demand = CancelFlag::default();
         let seen = demand.clone_for_thread();
         let looked = tokio::task::spawn_blocking(move || look(&tree, &seen));
-        let looked = self.unless_cancelled(looked).await?;
+        let looked = self.run_unless_cancelled(looked).await?;
         drop(demand);
         looked
             .map_err(|e| ToolFailure::failed(format!("the search stopped: {e}")))?

@@ -47,7 +47,7 @@ pub use options::{AgentTask, CheckOptions};
 pub use outcome::CheckOutcome;
 pub use remote::client_harness::RemoteClientHarness;
 pub use remote::client_target::{
-    MissingUrlPlaceholder, RemoteClientProgram, RemoteClientTarget, StartingClient,
+    ClientStartFuture, MissingUrlPlaceholder, RemoteClientProgram, RemoteClientTarget,
 };
 pub use remote::detect::detect_transports;
 pub use remote::run::{run_remote_client_checks, run_server_checks};

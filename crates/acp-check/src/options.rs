@@ -82,9 +82,7 @@ impl CheckOptions {
             AgentTask::Delegate => {
                 "If you have subagents, have one of them say hello, and tell me when it is done."
             }
-            AgentTask::Recall => {
-                "Which number did I ask you to remember? Answer with the number."
-            }
+            AgentTask::Recall => "Which number did I ask you to remember? Answer with the number.",
         };
         let own = self.prompts.get(&task).cloned();
         own.unwrap_or_else(|| usual.to_owned())

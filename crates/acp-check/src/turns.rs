@@ -387,7 +387,7 @@ impl AgentHarness {
         response: Value,
     ) -> Result<ReceivedResponse, CheckStop> {
         let (prompt, asked, _) = self.wait_for_held_request(session, task, method).await?;
-        self.respond_to_held(asked, &response).await?;
+        self.respond_to_held_requests(asked, &response).await?;
         self.prompt_response(&prompt).await
     }
 
@@ -396,7 +396,7 @@ impl AgentHarness {
     ///
     /// # Errors
     /// The agent stopped reading or closed the connection.
-    pub async fn respond_to_held(
+    pub async fn respond_to_held_requests(
         &mut self,
         asked: Value,
         response: &Value,

@@ -55,7 +55,7 @@ impl RuleWatch {
     pub(super) fn record_sent(&mut self, bytes: &[u8]) {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             if self.is_disabled || self.line.len() + part.len() > MAX_LINE_BYTES {
-                self.record_missed();
+                self.record_dropped_message();
                 return;
             }
             self.line.extend_from_slice(part);
@@ -63,7 +63,7 @@ impl RuleWatch {
                 let line = std::mem::take(&mut self.line);
                 match serde_json::from_slice::<Value>(&line) {
                     Ok(value) => self.observe_sent(&value),
-                    Err(_) => self.record_missed(),
+                    Err(_) => self.record_dropped_message(),
                 }
             }
         }
@@ -86,7 +86,7 @@ impl RuleWatch {
     }
 
     /// Records that a message was missed, after which nothing is reported.
-    pub(super) fn record_missed(&mut self) {
+    pub(super) fn record_dropped_message(&mut self) {
         self.is_disabled = true;
         self.line = Vec::new();
     }

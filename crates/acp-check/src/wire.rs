@@ -293,7 +293,7 @@ impl Wire {
                                 self.noise.push(line.get(..200).unwrap_or(&line).to_vec());
                             }
                             let text = String::from_utf8_lossy(line.get(..80).unwrap_or(&line));
-                            self.watch.record_missed();
+                            self.watch.record_dropped_message();
                             self.schema_results.add_noise(format!("{e}: {text}"));
                         }
                     }
@@ -325,7 +325,7 @@ impl Wire {
             }
             _ => None,
         };
-        if self.is_other_version(envelope.as_ref(), asked.as_deref()) {
+        if self.belongs_to_other_version(envelope.as_ref(), asked.as_deref()) {
             return;
         }
         let shape = self.shape_key(envelope.as_ref(), asked.as_deref());
@@ -350,7 +350,11 @@ impl Wire {
 
     /// Returns `true` if a message belongs to another version: it is an `initialize` request with that version, or
     /// follows a response with it.
-    fn is_other_version(&mut self, envelope: Option<&Envelope<'_>>, asked: Option<&str>) -> bool {
+    fn belongs_to_other_version(
+        &mut self,
+        envelope: Option<&Envelope<'_>>,
+        asked: Option<&str>,
+    ) -> bool {
         let own = u64::from(self.schema.version().number());
         let other = |carried: &Value| {
             let said = carried.get("protocolVersion").and_then(Value::as_u64);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use acp_agent::store::{SqliteOpening, SqliteStore};
+use acp_agent::store::{PendingSqliteStore, SqliteStore};
 use acp_agent::{CodingAgent, ModelConfig};
 use acp_config::{mcp_definitions, paths};
 use etcetera::BaseStrategy;
@@ -24,9 +24,9 @@ pub(crate) struct PreparedAgent {
 enum SessionStorage {
     None,
     /// In the directory given with `--sessions`.
-    Explicit(SqliteOpening),
+    Explicit(PendingSqliteStore),
     /// In the default directory.
-    Default(SqliteOpening),
+    Default(PendingSqliteStore),
 }
 
 impl PreparedAgent {
@@ -99,9 +99,9 @@ impl SessionStorage {
     fn open(asked: Option<&Path>) -> Self {
         match asked {
             Some(none) if none == Path::new("none") => Self::None,
-            Some(directory) => Self::Explicit(SqliteStore::start_opening(directory)),
+            Some(directory) => Self::Explicit(SqliteStore::open_in_background(directory)),
             None => match sessions_directory() {
-                Some(directory) => Self::Default(SqliteStore::start_opening(directory)),
+                Some(directory) => Self::Default(SqliteStore::open_in_background(directory)),
                 None => {
                     warn_not_stored("no home directory");
                     Self::None

@@ -78,7 +78,7 @@ async fn store_key(file: &KeyFile, model: ProviderModel) -> Result<(), CommandEx
             model.key_variable()
         )));
     }
-    let typed = read_hidden(format!("API key for {whose} (hidden): ")).await?;
+    let typed = read_hidden_line(format!("API key for {whose} (hidden): ")).await?;
     if typed.trim().is_empty() {
         return Err(CommandExit::usage("no key entered"));
     }
@@ -101,7 +101,7 @@ async fn store_key(file: &KeyFile, model: ProviderModel) -> Result<(), CommandEx
 }
 
 /// Reads a line from the terminal without showing it.
-async fn read_hidden(prompt: String) -> Result<String, CommandExit> {
+async fn read_hidden_line(prompt: String) -> Result<String, CommandExit> {
     // While input is hidden, Ctrl-C reaches the reader as a character; the reader then raises the signal before it
     // restores the terminal. So the signal must not terminate the process.
     let listening = Signals::listen();

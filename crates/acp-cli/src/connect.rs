@@ -29,13 +29,13 @@ use crate::remote_agent::RECONNECT_NOTE;
 use crate::signals::Signals;
 
 /// How much is read at a time, in bytes.
-const CHUNK: usize = 64 * 1024;
+const READ_CHUNK_SIZE: usize = 64 * 1024;
 
 /// How long to keep passing on messages after the client has closed stdin.
-const GRACE: Duration = Duration::from_secs(2);
+const GRACE_AFTER_STDIN_CLOSES: Duration = Duration::from_secs(2);
 
 /// How long it may take to tell the server that the connection has ended.
-const CLOSING: Duration = Duration::from_secs(3);
+const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The maximum number of notes that wait to be printed. Further ones are dropped.
 const MAX_NOTES: usize = 16;
@@ -68,24 +68,24 @@ pub(crate) async fn connect(args: ConnectArgs) -> CommandExit {
     };
     // The relay was dropped, and with it both ends of the transport. The server is told in the background.
     tokio::select! {
-        _ = timeout(CLOSING, ended) => {}
+        _ = timeout(DISCONNECT_TIMEOUT, ended) => {}
         _ = signals.next() => {}
     }
     let closed = closed.lock().unwrap_or_else(PoisonError::into_inner).take();
     match end {
         None => CommandExit::CANCELLED,
-        Some(ConnectEnd::ClientClosed) => CommandExit::SUCCESS,
-        Some(ConnectEnd::ClientFailed(e)) => {
+        Some(ConnectRelayEnd::ClientClosed) => CommandExit::SUCCESS,
+        Some(ConnectRelayEnd::ClientFailed(e)) => {
             CommandExit::agent_failed(format!("connection to the client failed: {e}"))
         }
-        Some(ConnectEnd::ServerClosed) => CommandExit::agent_failed(match closed {
+        Some(ConnectRelayEnd::ServerClosed) => CommandExit::agent_failed(match closed {
             Some(status) if !status.reason.is_empty() => {
                 format!("the server closed the connection: {}", status.reason)
             }
             _ => "the server closed the connection".to_owned(),
         }),
-        Some(ConnectEnd::Failed(error)) => failure_exit(&error, &remote),
-        Some(ConnectEnd::SocketFailed(e)) => {
+        Some(ConnectRelayEnd::Failed(error)) => failure_exit(&error, &remote),
+        Some(ConnectRelayEnd::SocketFailed(e)) => {
             let url = remote.url.key();
             CommandExit::agent_failed(format!("connection to {url} lost: {e}"))
         }
@@ -110,7 +110,7 @@ fn connect_options(remote: &RemoteAgent) -> Result<ConnectOptions, CommandExit> 
 }
 
 /// How a relay ended.
-enum ConnectEnd {
+enum ConnectRelayEnd {
     /// The client closed stdin, or no longer reads stdout.
     ClientClosed,
     /// Reading from or writing to the client failed.
@@ -123,15 +123,15 @@ enum ConnectEnd {
     SocketFailed(io::Error),
 }
 
-impl ConnectEnd {
-    fn of_server(error: io::Error) -> Self {
+impl ConnectRelayEnd {
+    fn from_server_error(error: io::Error) -> Self {
         match error.downcast::<ConnectError>() {
             Ok(error) => Self::Failed(error),
             Err(error) => Self::SocketFailed(error),
         }
     }
 
-    fn of_client(error: io::Error) -> Self {
+    fn from_client_error(error: io::Error) -> Self {
         match error.kind() {
             ErrorKind::BrokenPipe => Self::ClientClosed,
             _ => Self::ClientFailed(error),
@@ -140,30 +140,30 @@ impl ConnectEnd {
 }
 
 /// Connects, and relays until one side ends the connection.
-async fn relay(remote: &RemoteAgent, options: ConnectOptions) -> ConnectEnd {
+async fn relay(remote: &RemoteAgent, options: ConnectOptions) -> ConnectRelayEnd {
     let client = match transport::stdio() {
         Ok(client) => client,
-        Err(e) => return ConnectEnd::ClientFailed(e),
+        Err(e) => return ConnectRelayEnd::ClientFailed(e),
     };
     let (mut from_client, to_client) = client.into_split();
-    let mut first = vec![0; CHUNK];
+    let mut first = vec![0; READ_CHUNK_SIZE];
     let connecting = connect_to(remote.url.as_str(), options);
     tokio::pin!(connecting);
     let (connected, read) = tokio::select! {
         connected = &mut connecting => (connected, 0),
         read = from_client.read(&mut first) => match read {
             // The client has gone, but whoever started it should still learn that there is no server.
-            Ok(0) => match timeout(GRACE, &mut connecting).await {
+            Ok(0) => match timeout(GRACE_AFTER_STDIN_CLOSES, &mut connecting).await {
                 Ok(connected) => (connected, 0),
-                Err(_) => return ConnectEnd::ClientClosed,
+                Err(_) => return ConnectRelayEnd::ClientClosed,
             },
             Ok(read) => (connecting.await, read),
-            Err(e) => return ConnectEnd::of_client(e),
+            Err(e) => return ConnectRelayEnd::from_client_error(e),
         },
     };
     let (from_server, to_server) = match connected {
         Ok(transport) => transport.into_split(),
-        Err(e) => return ConnectEnd::Failed(e),
+        Err(e) => return ConnectRelayEnd::Failed(e),
     };
     first.truncate(read);
     let has_ended = Notify::new();
@@ -177,17 +177,17 @@ async fn relay(remote: &RemoteAgent, options: ConnectOptions) -> ConnectEnd {
     };
     let grace = async {
         has_ended.notified().await;
-        sleep(GRACE).await;
+        sleep(GRACE_AFTER_STDIN_CLOSES).await;
     };
     tokio::select! {
         end = download(from_server, to_client) => match end {
             // A server that has nothing left to do closes the connection.
-            ConnectEnd::ServerClosed | ConnectEnd::SocketFailed(_)
-                if is_over.load(Ordering::Relaxed) => ConnectEnd::ClientClosed,
+            ConnectRelayEnd::ServerClosed | ConnectRelayEnd::SocketFailed(_)
+                if is_over.load(Ordering::Relaxed) => ConnectRelayEnd::ClientClosed,
             end => end,
         },
-        e = uploading => ConnectEnd::of_client(e),
-        () = grace => ConnectEnd::ClientClosed,
+        e = uploading => ConnectRelayEnd::from_client_error(e),
+        () = grace => ConnectRelayEnd::ClientClosed,
     }
 }
 
@@ -211,7 +211,7 @@ async fn upload(
             };
             is_reading = sent.await.is_ok();
         }
-        buffer.resize(CHUNK, 0);
+        buffer.resize(READ_CHUNK_SIZE, 0);
         match from_client.read(&mut buffer).await {
             Ok(0) => break,
             Ok(read) => buffer.truncate(read),
@@ -227,13 +227,13 @@ async fn upload(
 async fn download(
     mut from_server: impl AsyncRead + Unpin,
     mut to_client: impl AsyncWrite + Unpin,
-) -> ConnectEnd {
-    let mut buffer = vec![0; CHUNK];
+) -> ConnectRelayEnd {
+    let mut buffer = vec![0; READ_CHUNK_SIZE];
     loop {
         let read = match from_server.read(&mut buffer).await {
-            Ok(0) => return ConnectEnd::ServerClosed,
+            Ok(0) => return ConnectRelayEnd::ServerClosed,
             Ok(read) => read,
-            Err(e) => return ConnectEnd::of_server(e),
+            Err(e) => return ConnectRelayEnd::from_server_error(e),
         };
         let passed_on = async {
             let chunk = buffer.get(..read).unwrap_or_default();
@@ -241,7 +241,7 @@ async fn download(
             to_client.flush().await
         };
         if let Err(e) = passed_on.await {
-            return ConnectEnd::of_client(e);
+            return ConnectRelayEnd::from_client_error(e);
         }
     }
 }

@@ -47,9 +47,14 @@ impl TerminalElicitation {
     }
 
     /// Asks the user to open a web page.
-    async fn ask_page(&self, message: &str, id: &ElicitationId, url: &str) -> ElicitationAction {
+    async fn ask_to_open_page(
+        &self,
+        message: &str,
+        id: &ElicitationId,
+        url: &str,
+    ) -> ElicitationAction {
         let question = |out: &mut crate::screen::ScreenOutput| {
-            out.push_text(&question_head(message));
+            out.push_text(&question_prefix(message));
             out.push_text(&format!(
                 "  Open this web page:\n  {}\n",
                 literal::escape_line(url)
@@ -78,7 +83,7 @@ impl TerminalElicitation {
         let fields =
             FormField::from_schema(form).map_err(|e| acp::Error::invalid_params(e.to_string()))?;
         let question = |out: &mut crate::screen::ScreenOutput| {
-            out.push_text(&question_head(message));
+            out.push_text(&question_prefix(message));
             for about in [&form.title, &form.description].into_iter().flatten() {
                 for line in literal::escape_lines(about.trim_end()) {
                     out.push_text(&format!("{QUESTION_BAR}{line}\n"));
@@ -130,7 +135,7 @@ impl<S: Sync> Elicitation<S> for TerminalElicitation {
             ElicitationMode::Url {
                 elicitation_id,
                 url,
-            } => self.ask_page(message, elicitation_id, url).await,
+            } => self.ask_to_open_page(message, elicitation_id, url).await,
             _ => {
                 let message = "unsupported elicitation mode";
                 return Err(acp::Error::invalid_params(message));
@@ -142,7 +147,7 @@ impl<S: Sync> Elicitation<S> for TerminalElicitation {
 
 /// Returns the beginning of a question. It names the agent, so that the agent's text cannot be mistaken for this
 /// program's.
-fn question_head(message: &str) -> String {
+fn question_prefix(message: &str) -> String {
     let mut lines = literal::escape_lines(message.trim_end()).into_iter();
     let mut text = format!("? The agent asks: {}\n", lines.next().unwrap_or_default());
     for line in lines {
@@ -154,13 +159,13 @@ fn question_head(message: &str) -> String {
 /// Asks for the value of a field until it is valid. Returns `None` if the user cancels.
 async fn ask_field(dialog: &mut UserDialog<'_>, field: &FormField) -> Option<FieldAnswer> {
     for line in field.description_lines() {
-        dialog.say(&format!("  {line}"));
+        dialog.print_question_text(&format!("  {line}"));
     }
     let prompt = format!("  {}: ", field.prompt());
     loop {
         match field.parse_line(&dialog.answer(&prompt).await?) {
             Ok(given) => return Some(given),
-            Err(why) => dialog.say(&format!("  {why}")),
+            Err(why) => dialog.print_question_text(&format!("  {why}")),
         }
     }
 }

@@ -39,9 +39,9 @@ pub(crate) async fn run_login(args: LoginArgs) -> CommandExit {
         authenticate(agent, screen, method).await
     };
     let name = match with_agent(target, work).await {
-        Ok(LoginProgress::LoggedIn(name)) => name,
+        Ok(LoginOutcome::LoggedIn(name)) => name,
         // The agent has exited, so its program has the terminal to itself.
-        Ok(LoginProgress::InTerminal(method)) => match log_in_in_terminal(target, &method).await {
+        Ok(LoginOutcome::InTerminal(method)) => match log_in_in_terminal(target, &method).await {
             Ok(()) => method.name,
             Err(exit) => return exit,
         },
@@ -90,7 +90,7 @@ fn choose_agent(args: &AgentChoiceArgs, cwd: &Path) -> Result<AgentChoice, Comma
 }
 
 /// The result of the login requests to the agent.
-enum LoginProgress {
+enum LoginOutcome {
     /// The user is logged in with the auth method of this name.
     LoggedIn(String),
     /// The login continues in the terminal.
@@ -228,7 +228,7 @@ async fn authenticate(
     agent: &AgentConnection,
     screen: &TerminalScreen,
     method: &AuthMethod,
-) -> Result<LoginProgress, StartFailure> {
+) -> Result<LoginOutcome, StartFailure> {
     match method {
         AuthMethod::Terminal(method) => {
             let (stdin, stdout) = (std::io::stdin(), std::io::stdout());
@@ -239,7 +239,7 @@ async fn authenticate(
                 );
                 return Err(CommandExit::usage(message).into());
             }
-            Ok(LoginProgress::InTerminal(method.clone()))
+            Ok(LoginOutcome::InTerminal(method.clone()))
         }
         method => {
             let known = method.id_and_name().filter(|_| is_supported(agent, method));
@@ -248,7 +248,7 @@ async fn authenticate(
             };
             screen.note("waiting for the agent to log in (Ctrl-C: cancel)");
             agent.authenticate(id).await?;
-            Ok(LoginProgress::LoggedIn(name))
+            Ok(LoginOutcome::LoggedIn(name))
         }
     }
 }

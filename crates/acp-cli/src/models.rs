@@ -185,12 +185,12 @@ impl BundledAgentConfig {
         };
         Ok(wanted.map(|wanted| match wanted {
             ModelArgument::Offline => ModelArgument::Offline,
-            ModelArgument::Model(model) => ModelArgument::Model(self.resolve_named(model)),
+            ModelArgument::Model(model) => ModelArgument::Model(self.resolve_model_name(model)),
         }))
     }
 
     /// Returns the configured model with the same name, or if there is none, `model` itself.
-    fn resolve_named(&self, model: ProviderModel) -> ProviderModel {
+    fn resolve_model_name(&self, model: ProviderModel) -> ProviderModel {
         let same = |named: &&ProviderModel| named.to_string() == model.to_string();
         match self.named_models.iter().find(same) {
             Some(named) if model.base_url.is_none() => {

@@ -64,7 +64,7 @@ impl RelayedAgent {
 
     /// Returns the exit for an agent that has exited on its own, if its stderr is passed on.
     pub(crate) fn exit(&self, exit: &ProcessExit) -> CommandExit {
-        match self.is_remote && is_own(exit.code) {
+        match self.is_remote && is_connect_exit_code(exit.code) {
             // `acp connect` has said why.
             true => CommandExit {
                 code: CommandExit::AGENT_FAILED,
@@ -76,7 +76,7 @@ impl RelayedAgent {
 }
 
 /// Returns `true` if this is an exit code of `acp connect` after a message.
-fn is_own(code: Option<i32>) -> bool {
+fn is_connect_exit_code(code: Option<i32>) -> bool {
     let own = [CommandExit::AGENT_FAILED, CommandExit::USAGE];
     own.iter().any(|own| Some(i32::from(*own)) == code)
 }
@@ -89,16 +89,16 @@ pub(crate) fn connection_note(line: &str) -> Option<&str> {
 
 /// Returns the reason why `acp connect` has failed, as it printed it.
 pub(crate) fn connection_failure(process: &AgentProcess, exit: &ProcessExit) -> Option<String> {
-    failure_in(exit.code, &process.output_tail())
+    connect_failure_in(exit.code, &process.output_tail())
 }
 
-fn failure_in(code: Option<i32>, output: &str) -> Option<String> {
+fn connect_failure_in(code: Option<i32>, output: &str) -> Option<String> {
     let line = output
         .lines()
         .rev()
         .find(|line| line.starts_with("acp: "))?;
     let message = line.strip_prefix("acp: ")?.to_owned();
-    (is_own(code) && connection_note(line).is_none()).then_some(message)
+    (is_connect_exit_code(code) && connection_note(line).is_none()).then_some(message)
 }
 
 #[cfg(test)]
@@ -106,18 +106,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_message_says_why_a_connection_failed() {
+    fn connection_failure_is_read_from_the_last_message() {
         let output = "acp: reconnecting to ws://h/: reset\nacp: connection lost: reset";
         assert_eq!(
-            failure_in(Some(3), output).unwrap(),
+            connect_failure_in(Some(3), output).unwrap(),
             "connection lost: reset"
         );
-        assert_eq!(failure_in(Some(1), output), None);
+        assert_eq!(connect_failure_in(Some(1), output), None);
         assert_eq!(
-            failure_in(Some(3), "acp: reconnecting to ws://h/: reset"),
+            connect_failure_in(Some(3), "acp: reconnecting to ws://h/: reset"),
             None
         );
-        assert_eq!(failure_in(Some(3), ""), None);
+        assert_eq!(connect_failure_in(Some(3), ""), None);
         assert_eq!(
             connection_note("acp: reconnected to x"),
             Some("reconnected to x")

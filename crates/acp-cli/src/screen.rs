@@ -188,7 +188,7 @@ struct ScreenState {
 }
 
 impl ScreenState {
-    fn stop_spinning(&mut self) {
+    fn stop_spinner(&mut self) {
         if std::mem::take(&mut self.is_spinning) {
             let mut err = std::io::stderr().lock();
             let _ = write!(err, "\r\x1b[K").and_then(|()| err.flush());
@@ -252,7 +252,7 @@ impl TerminalScreen {
         if out.buffer.is_empty() {
             return;
         }
-        state.stop_spinning();
+        state.stop_spinner();
         state.at_line_start = out.at_line_start;
         state.last_shown_at = Instant::now();
         if !print(out.buffer.as_bytes()) {
@@ -263,7 +263,7 @@ impl TerminalScreen {
     /// Shows a note about the run itself on stderr.
     pub(crate) fn note(&self, note: &str) {
         let mut state = self.lock();
-        state.stop_spinning();
+        state.stop_spinner();
         if !state.at_line_start {
             print(b"\n");
             state.at_line_start = true;
@@ -279,7 +279,7 @@ impl TerminalScreen {
 
     pub(crate) fn finish(&self) {
         let mut state = self.lock();
-        state.stop_spinning();
+        state.stop_spinner();
         if !state.at_line_start {
             print(b"\n");
             state.at_line_start = true;
@@ -318,7 +318,7 @@ impl TerminalScreen {
     /// Shows a question. Nothing else is shown until the returned guard is dropped.
     pub(crate) fn question(&self, draw: impl FnOnce(&mut ScreenOutput)) -> ScreenQuestion {
         let mut state = self.lock();
-        state.stop_spinning();
+        state.stop_spinner();
         state.asking = true;
         let mut out = ScreenOutput {
             styles: Styles::default(),

@@ -115,7 +115,7 @@ fn served_agents(args: &ServeArgs) -> Result<Vec<ServedAgent>, CommandExit> {
     };
     let mut agents = Vec::with_capacity(names.len());
     for name in names {
-        if agents_have(&agents, name.as_deref()) {
+        if contains_agent(&agents, name.as_deref()) {
             continue;
         }
         let selector = AgentSelector {
@@ -163,7 +163,7 @@ fn served_agents(args: &ServeArgs) -> Result<Vec<ServedAgent>, CommandExit> {
     Ok(agents.into_iter().map(|(_, agent)| agent).collect())
 }
 
-fn agents_have(agents: &[(String, ServedAgent)], name: Option<&str>) -> bool {
+fn contains_agent(agents: &[(String, ServedAgent)], name: Option<&str>) -> bool {
     agents.iter().any(|(other, _)| Some(other.as_str()) == name)
 }
 

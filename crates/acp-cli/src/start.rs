@@ -104,7 +104,7 @@ impl StartTarget<'_> {
     }
 
     /// Like [`hint`](Self::hint), but only if `said` names the key, since the message may be about something else.
-    pub(crate) fn hint_if_named(&self, said: &str) -> String {
+    pub(crate) fn hint_if_key_is_mentioned(&self, said: &str) -> String {
         let hint = self.agent.missing_key_hint(&[], said);
         hint.map(|hint| format!("\n{hint}")).unwrap_or_default()
     }
@@ -245,7 +245,7 @@ impl StartFailure {
             }
             Self::Agent(error) => {
                 let error = error.to_string();
-                let hint = target.hint_if_named(&error);
+                let hint = target.hint_if_key_is_mentioned(&error);
                 CommandExit::failed(format!("agent error: {error}{hint}"))
             }
         }
@@ -276,7 +276,7 @@ async fn disconnect_exit(
     };
     let tail = process.stderr_excerpt();
     message.push_str(&tail);
-    message.push_str(&target.hint_if_named(&tail));
+    message.push_str(&target.hint_if_key_is_mentioned(&tail));
     CommandExit::agent_failed(message)
 }
 

@@ -142,13 +142,13 @@ impl UserDialog<'_> {
         }
         self.is_waiting = false;
         if early {
-            self.say(&format!("\n{EARLY_INPUT_NOTE}"));
+            self.print_question_text(&format!("\n{EARLY_INPUT_NOTE}"));
         }
         Some(())
     }
 
     /// Shows text that belongs to the question.
-    pub(crate) fn say(&self, text: &str) {
+    pub(crate) fn print_question_text(&self, text: &str) {
         eprintln!("{}", wrap_question(text));
     }
 

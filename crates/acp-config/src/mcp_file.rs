@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_server_is_named() {
+    fn error_identifies_the_invalid_server() {
         let error = parse_servers(r#"{"mcpServers": {"x": {"args": []}}}"#).unwrap_err();
         assert!(error.contains("\"x\""), "{error}");
         assert!(parse_servers(r#"[{"type": "carrier-pigeon", "name": "x"}]"#).is_err());

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn stdio_server_gets_given_and_passed_variables() {
+    fn stdio_server_gets_configured_and_inherited_variables() {
         let text = "name = 'a'\ncommand = 'npx'\nargs = ['-y', 'b']\nenv = { A = '1' }\npass = ['TOKEN', 'NONE']";
         let env = vec![
             EnvVariable::new("A", "1"),

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escaped_length_equals_that_of_serde_json() {
+    fn escaped_length_matches_serde_json() {
         let every: String = (0..=0x2FF_u32).filter_map(char::from_u32).collect();
         for text in ["", "plain", &"\0".repeat(1000), &every] {
             let json = serde_json::to_string(text).unwrap();

@@ -44,9 +44,10 @@ pub(crate) fn replace_file(dir: &Dir, name: &OsStr, text: &str) -> Result<(), Pa
     if let Some(file) = sys::create_unnamed(dir, private) {
         fill(&file)?;
         // Naming it may be impossible, for example if `/proc` is not mounted.
-        temporary = TemporaryFile::create_with(dir, |name| sys::link_unnamed(dir, &file, name))
-            .ok()
-            .map(|((), temporary)| temporary);
+        temporary =
+            TemporaryFile::create_with_unused_name(dir, |name| sys::link_unnamed(dir, &file, name))
+                .ok()
+                .map(|((), temporary)| temporary);
     }
     let temporary = match temporary {
         Some(temporary) => temporary,
@@ -108,11 +109,11 @@ impl<'a> TemporaryFile<'a> {
         if private {
             sys::set_private(&mut options);
         }
-        Self::create_with(dir, |name| dir.open_with(name, &options))
+        Self::create_with_unused_name(dir, |name| dir.open_with(name, &options))
     }
 
     /// Calls `make` with new names until it succeeds.
-    fn create_with<T>(
+    fn create_with_unused_name<T>(
         dir: &'a Dir,
         make: impl Fn(&OsStr) -> io::Result<T>,
     ) -> io::Result<(T, Self)> {
@@ -191,7 +192,9 @@ mod tests {
         };
         file.write_all(b"new").unwrap();
         assert_eq!(dir.entries().unwrap().count(), 0);
-        let named = TemporaryFile::create_with(&dir, |name| sys::link_unnamed(&dir, &file, name));
+        let named = TemporaryFile::create_with_unused_name(&dir, |name| {
+            sys::link_unnamed(&dir, &file, name)
+        });
         let ((), temporary) = named.unwrap();
         assert_eq!(dir.entries().unwrap().count(), 1);
         temporary.rename(OsStr::new("a")).unwrap();

@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn concurrent_updates_lose_nothing_and_the_file_is_private() {
+    fn concurrent_updates_are_not_lost_and_the_file_is_private() {
         let directory = tempfile::tempdir().unwrap();
         let value = StateFile::new(directory.path().join("below/numbers.json"), 1024);
         assert_eq!(value.read::<Vec<u32>>().unwrap(), None);

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, OpenOptions};
 
-use self::directory_role::{DirectoryRole, EntryAction, is_bare};
+use self::directory_role::{DirectoryRole, EntryAction, looks_like_git_directory};
 use self::report::UndoReport;
 use self::undone_files::{UndoneFiles, create_symlink};
 use crate::trusted_files::TRUSTED_PATHS;
@@ -297,7 +297,7 @@ impl GuardedRoot {
                 self.add_known_names(&mut found);
                 return (found, true);
             }
-            let bare = place == DirectoryRole::Ordinary && is_bare(&names);
+            let bare = place == DirectoryRole::Ordinary && looks_like_git_directory(&names);
             for name in names {
                 let path = directory.join(&name);
                 if self.writable.iter().any(|open| path.starts_with(open)) {
@@ -432,7 +432,7 @@ impl GuardedRoot {
     }
 
     /// Returns `true` if an entry has not changed since it was recorded.
-    fn is_same(&self, path: &Path, before: &SnapshotEntry) -> bool {
+    fn is_unchanged_since_snapshot(&self, path: &Path, before: &SnapshotEntry) -> bool {
         let Ok(meta) = self.dir.symlink_metadata(path) else {
             return false;
         };
@@ -477,7 +477,7 @@ impl GuardedRoot {
             self.move_to_undone(path, &aside, &mut undone, report);
         }
         for (path, entry) in &before.entries {
-            if self.is_same(path, entry) {
+            if self.is_unchanged_since_snapshot(path, entry) {
                 continue;
             }
             let why = match entry.kind {

@@ -49,7 +49,10 @@ impl<R: ServiceRole, T> std::fmt::Debug for BoundedTransport<R, T> {
 /// A permit for a message in flight, released when the last clone is dropped. The handler holds one clone, and the
 /// transport holds the other until the response is written.
 #[derive(Clone)]
-struct WorkPermit(#[allow(dead_code, reason = "kept only until it is dropped, and never read")] Arc<OwnedSemaphorePermit>);
+struct WorkPermit(
+    #[allow(dead_code, reason = "kept only until it is dropped, and never read")]
+    Arc<OwnedSemaphorePermit>,
+);
 
 impl<T: Transport<RoleServer>> BoundedTransport<RoleServer, T> {
     /// Creates a server's transport that handles at most `requests` requests at once.

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn tunnel_passes_every_byte_and_both_ends() {
+    async fn tunnel_passes_every_byte_and_closes_in_both_directions() {
         let TunnelEnds {
             mut stdin,
             stdout,
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn lost_client_differs_from_lost_agent() {
+    async fn losing_the_client_and_losing_the_agent_are_different_errors() {
         // The client ends.
         let mut ends_of_client = tunnel_ends();
         drop((ends_of_client.answers, ends_of_client.questions));

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_one_message_is_not_passed_on() {
+    fn only_single_messages_are_passed_on() {
         for line in [
             "no json",
             r#"[{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/"}}]"#,

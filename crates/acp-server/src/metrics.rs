@@ -37,7 +37,7 @@ pub(crate) struct AgentCounters {
 }
 
 /// An agent's name, counters and statistics.
-pub(crate) struct AgentFigures<'a> {
+pub(crate) struct AgentMetrics<'a> {
     pub(crate) name: &'a str,
     pub(crate) counters: &'a AgentCounters,
     pub(crate) stats: ServerStats,
@@ -48,7 +48,7 @@ type Metric = (
     &'static str,
     &'static str,
     &'static str,
-    fn(&AgentFigures<'_>) -> u64,
+    fn(&AgentMetrics<'_>) -> u64,
 );
 
 const METRICS: [Metric; 13] = [
@@ -130,7 +130,7 @@ const METRICS: [Metric; 13] = [
 ];
 
 /// Returns the metrics in Prometheus's text format.
-pub(crate) fn metrics_text(agents: &[AgentFigures<'_>]) -> String {
+pub(crate) fn metrics_text(agents: &[AgentMetrics<'_>]) -> String {
     let mut text = String::new();
     for (name, kind, help, value) in METRICS {
         // Writing to a string does not fail.
@@ -158,7 +158,7 @@ mod tests {
     fn each_metric_has_help_a_type_and_a_value_per_agent() {
         let counters = AgentCounters::default();
         counters.requests.increment();
-        let figures = ["one", "a \"b\"\\"].map(|name| AgentFigures {
+        let figures = ["one", "a \"b\"\\"].map(|name| AgentMetrics {
             name,
             counters: &counters,
             stats: ServerStats::default(),

@@ -23,7 +23,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::metrics::{AgentCounters, AgentFigures, metrics_text};
+use crate::metrics::{AgentCounters, AgentMetrics, metrics_text};
 use crate::served_agent::{AgentRunner, ServedAgent};
 
 /// The header of requests that belong to an existing connection.
@@ -226,9 +226,9 @@ impl AgentServer {
         if let Some(rejection) = rejection {
             return rejection.map(axum::body::Body::new);
         }
-        let figures: Vec<AgentFigures<'_>> = agents
+        let figures: Vec<AgentMetrics<'_>> = agents
             .iter()
-            .map(|agent| AgentFigures {
+            .map(|agent| AgentMetrics {
                 name: &agent.name,
                 counters: &agent.counters,
                 stats: agent.endpoint.stats(),

@@ -369,7 +369,7 @@ impl AgentRun {
             link: link.clone(),
         };
         events.send(connected).await.ok()?;
-        ended(link.wait_ended().await?)
+        ended(link.wait_until_agent_ended().await?)
     }
 }
 
@@ -490,7 +490,9 @@ async fn log_in_in_terminal(
     }
     match command.run_in_terminal().await {
         Ok(exit) if exit.success() => Ok(()),
-        Ok(exit) => Err(AgentFailure::Rejected(format!("the agent's login program failed ({exit})"))),
+        Ok(exit) => Err(AgentFailure::Rejected(format!(
+            "the agent's login program failed ({exit})"
+        ))),
         Err(e) => Err(AgentFailure::Rejected(format!(
             "cannot start the agent's login program: {e}"
         ))),

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn cursor_is_always_visible_and_a_secret_never() {
+    fn cursor_is_always_visible_and_masked_text_never_is() {
         let mut input = LineInput::new(20);
         input.insert("日本語日本", false);
         assert_eq!(input.visible_part(6, Style::new()).0.content, "日本");

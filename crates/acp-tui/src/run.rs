@@ -67,7 +67,7 @@ pub async fn run_chat(setup: ChatSetup) -> Result<(), ChatError> {
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     while !app.should_quit() {
         if due.is_some_and(|due| due <= Instant::now()) {
-            app.collect_news();
+            app.collect_notes_and_questions();
             draw(&mut app, &mut screen)?;
             drawn = Instant::now();
             due = None;

@@ -20,7 +20,7 @@ use crate::key_reader::KeyReader;
 use crate::theme::Colors;
 
 /// Whether the terminal's state has been changed and the panic hook must restore it.
-static TERMINAL_IS_TAKEN: AtomicBool = AtomicBool::new(false);
+static TERMINAL_NEEDS_RESTORE: AtomicBool = AtomicBool::new(false);
 
 static PANIC_HOOK: Once = Once::new();
 
@@ -200,7 +200,7 @@ const SAVE_ALTERNATE_SCROLL: &[u8] = b"\x1b[?1007s\x1b[?1007l";
 const RESTORE_ALTERNATE_SCROLL: &[u8] = b"\x1b[?1007h\x1b[?1007r";
 
 fn set_up_terminal(mouse: bool) -> io::Result<()> {
-    TERMINAL_IS_TAKEN.store(true, Ordering::SeqCst);
+    TERMINAL_NEEDS_RESTORE.store(true, Ordering::SeqCst);
     terminal::enable_raw_mode()?;
     let mut out = io::stdout();
     execute!(out, EnterAlternateScreen, EnableBracketedPaste)?;
@@ -218,7 +218,7 @@ fn set_up_terminal(mouse: bool) -> io::Result<()> {
 
 /// Restores the terminal's original state. Does nothing if it is already restored.
 fn restore_terminal() {
-    if !TERMINAL_IS_TAKEN.swap(false, Ordering::SeqCst) {
+    if !TERMINAL_NEEDS_RESTORE.swap(false, Ordering::SeqCst) {
         return;
     }
     let mut out = io::stdout();

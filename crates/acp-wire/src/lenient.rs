@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn absent_fields_get_the_default_and_only_some_are_written() {
+    fn absent_fields_get_defaults_and_optional_ones_stay_absent() {
         let nothing: FieldKinds = serde_json::from_str(r#"{"required":"r"}"#).unwrap();
         assert_eq!(nothing, FieldKinds::new("r", 0_u32, []));
         assert_eq!(

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_strings_are_none() {
+    fn invalid_strings_cannot_be_unescaped() {
         for inner in [r#"a"b"#, r"\x", r"\u12", r"\u+123", "\\"] {
             assert_eq!(unescape_all(inner), None, "{inner}");
         }

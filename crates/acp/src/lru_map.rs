@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_the_most_recently_used_entries() {
+    fn map_keeps_the_most_recently_used_entries() {
         let mut things = LruMap::<u8, 2>::default();
         for id in ["a", "b", "a", "c"] {
             *things.get_or_insert(id) += 1;

@@ -175,21 +175,21 @@ impl ToolCallPatch {
 
     /// Merges a later update of the same call into this one.
     pub fn merge(&mut self, later: Self) {
-        fn take_later<T>(known: &mut Option<T>, later: Option<T>) {
+        fn replace_if_some<T>(known: &mut Option<T>, later: Option<T>) {
             if later.is_some() {
                 *known = later;
             }
         }
-        take_later(&mut self.name, later.name);
-        take_later(&mut self.title, later.title);
-        take_later(&mut self.kind, later.kind);
-        take_later(&mut self.status, later.status);
-        take_later(&mut self.content, later.content);
-        take_later(&mut self.locations, later.locations);
-        take_later(&mut self.raw_input, later.raw_input);
-        take_later(&mut self.raw_output, later.raw_output);
-        take_later(&mut self.capabilities, later.capabilities);
-        take_later(&mut self.meta, later.meta);
+        replace_if_some(&mut self.name, later.name);
+        replace_if_some(&mut self.title, later.title);
+        replace_if_some(&mut self.kind, later.kind);
+        replace_if_some(&mut self.status, later.status);
+        replace_if_some(&mut self.content, later.content);
+        replace_if_some(&mut self.locations, later.locations);
+        replace_if_some(&mut self.raw_input, later.raw_input);
+        replace_if_some(&mut self.raw_output, later.raw_output);
+        replace_if_some(&mut self.capabilities, later.capabilities);
+        replace_if_some(&mut self.meta, later.meta);
     }
 }
 

@@ -47,7 +47,7 @@ impl MemoryBaseline {
 
     /// Checks that the memory in use now is within the bound.
     #[track_caller]
-    fn assert_kept_within(&self, what: &str, bound: usize) {
+    fn assert_current_usage_within(&self, what: &str, bound: usize) {
         let kept = ALLOCATOR.current_usage().saturating_sub(self.0);
         assert!(
             kept <= bound + TEST_OVERHEAD_BYTES,
@@ -244,7 +244,7 @@ async fn check_memory_of_threads() {
         }
         wait_until_idle().await;
         before.assert_peak_within(name, small_limits().max_client_memory(1));
-        before.assert_kept_within(name, small_limits().thread * 5 / 2);
+        before.assert_current_usage_within(name, small_limits().thread * 5 / 2);
         let dropped = session.thread().read(acp::Thread::truncation);
         // The output of one terminal has its own limit.
         assert!(!dropped.is_empty() || name == "a terminal", "{name}");
@@ -263,7 +263,7 @@ async fn check_memory_of_unopened_sessions() {
     }
     peer.send_text(&"x".repeat(100_000), "a long name").await;
     peer.check_alive().await;
-    before.assert_kept_within("sessions of nobody", 2 * small_limits().thread * 5 / 2);
+    before.assert_current_usage_within("sessions of nobody", 2 * small_limits().thread * 5 / 2);
     // Rejected updates are counted.
     assert!(session.agent().connection().noise().unread_notifications > 2_000);
 }
@@ -408,6 +408,6 @@ async fn check_memory_of_unanswered_requests() {
     }
     peer.expect_result("p").await;
     assert_eq!(left.available_permits(), 10_000);
-    before.assert_kept_within("answers that never come", 0);
+    before.assert_current_usage_within("answers that never come", 0);
     drop(conn);
 }

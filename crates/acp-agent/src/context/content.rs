@@ -26,7 +26,9 @@ pub(crate) fn convert_for_model(
     let mut room = MAX_TOTAL_BYTES;
     let model_text = content.into_iter().map(|block| match block {
         ContentBlock::ResourceLink(link) => ContentBlock::text(link_text(&link, workspace)),
-        ContentBlock::Resource(embedded) => embed(*embedded, workspace, &mut room),
+        ContentBlock::Resource(embedded) => {
+            convert_embedded_resource(*embedded, workspace, &mut room)
+        }
         other => other,
     });
     model_text.collect()
@@ -90,7 +92,11 @@ fn link_text(link: &ResourceLink, workspace: &Workspace) -> String {
     text
 }
 
-fn embed(embedded: EmbeddedResource, workspace: &Workspace, room: &mut usize) -> ContentBlock {
+fn convert_embedded_resource(
+    embedded: EmbeddedResource,
+    workspace: &Workspace,
+    room: &mut usize,
+) -> ContentBlock {
     match embedded.resource {
         EmbeddedResourceResource::Text(text) => {
             ContentBlock::text(attachment_text(&text, workspace, room))

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn compaction_is_needed_when_the_window_is_nearly_full_and_has_grown_since() {
+    fn compaction_is_needed_if_the_window_is_nearly_full_and_usage_has_grown() {
         let mut conversation = Conversation::default();
         assert!(!conversation.needs_compaction(1000));
         conversation.record_usage(token_usage(790));

@@ -9,7 +9,7 @@ use super::files::{self, FileHead};
 use super::session_section::describe_session;
 use crate::mode::Mode;
 use crate::permission::rules::RuleFiles;
-use crate::store::stored_session::ClientPrompt;
+use crate::store::stored_session::ClientInstructions;
 use crate::text::truncate_to_head;
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
@@ -72,7 +72,7 @@ impl Instructions {
         workspace: &Workspace,
         user: Option<&Path>,
         rules: &RuleFiles,
-        client: Option<&ClientPrompt>,
+        client: Option<&ClientInstructions>,
     ) -> Result<Self, ToolFailure> {
         let project = !rules.forbids_reading();
         let mut text = match client {
@@ -93,7 +93,7 @@ impl Instructions {
             }
             found
         });
-        let read = workspace.unless_cancelled(read).await?;
+        let read = workspace.run_unless_cancelled(read).await?;
         let mut found = read.unwrap_or_default();
         if !sees && project {
             found.extend(read_through_client(workspace).await?);

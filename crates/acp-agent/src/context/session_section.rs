@@ -71,7 +71,9 @@ pub(crate) async fn describe_session(
     match project.await {
         Ok(project) => text.push_str(&project),
         // If the rules or the directory cannot be read, the turn starts without the listing of the directory.
-        Err(ToolFailure::Failed(why)) => tracing::warn!(why, "omitting the listing of the working directory"),
+        Err(ToolFailure::Failed(why)) => {
+            tracing::warn!(why, "omitting the listing of the working directory")
+        }
         Err(stop) => return Err(stop),
     }
     Ok(text)
@@ -90,7 +92,7 @@ fn read_git_head(cwd: &Path, is_shown: impl Fn(&Path) -> bool) -> Option<String>
     let head = files::read_file_head(&roots, &path, MAX_NAME_LEN * 2).ok()??;
     let head = head.text.trim();
     match head.strip_prefix("ref: refs/heads/") {
-        Some(branch) => is_plain(branch).then(|| format!("branch `{branch}`")),
+        Some(branch) => is_safe_to_quote(branch).then(|| format!("branch `{branch}`")),
         None => {
             let is_hash = head.len() >= 40 && head.bytes().all(|b| b.is_ascii_hexdigit());
             is_hash.then(|| format!("detached HEAD at `{}`", head.get(..12).unwrap_or(head)))
@@ -106,7 +108,7 @@ fn list_directory(
     cancel: &CancelFlag,
 ) -> Result<String, String> {
     let (mut entries, is_truncated) = tree.list_directory(cwd, MAX_ENTRIES, cancel)?;
-    entries.retain(|entry| entry.name != ".git" && is_plain(&entry.name));
+    entries.retain(|entry| entry.name != ".git" && is_safe_to_quote(&entry.name));
     let all = entries.len();
     entries.retain(|entry| is_shown(&cwd.join(&entry.name)));
     let mut text = String::from("\nThe working directory contains:\n\n```\n");
@@ -132,7 +134,7 @@ fn list_directory(
 }
 
 /// Returns `true` if a file or branch name is short and cannot break out of its line or quotes.
-fn is_plain(name: &str) -> bool {
+fn is_safe_to_quote(name: &str) -> bool {
     let breaks = |c: char| c.is_control() || c == '`' || c == '\u{2028}' || c == '\u{2029}';
     name.len() <= MAX_NAME_LEN && !name.contains(breaks)
 }

@@ -8,7 +8,7 @@ use acp::v1::{ToolCall, ToolCallStatus, ToolKind};
 
 use super::server::SessionMcpServer;
 use super::servers::SessionMcpServers;
-use super::state::McpServerNews;
+use super::state::McpServerChange;
 use crate::model::interface::ToolSpec;
 use crate::reported_call::text_content;
 use crate::workspace::Workspace;
@@ -25,8 +25,8 @@ pub(crate) async fn tools_for_round<'a>(
     own: &'a [ToolSpec],
 ) -> acp::Result<Cow<'a, [ToolSpec]>> {
     for server in &servers.servers {
-        if let Some(news) = server.take_news() {
-            report_news(workspace, server, &news).await?;
+        if let Some(news) = server.take_unreported_change() {
+            report_server_change(workspace, server, &news).await?;
         }
     }
     Ok(servers.offered_tools(own))
@@ -43,7 +43,7 @@ pub(crate) async fn wait_for_servers(
     let tried = servers.servers.iter().map(|server| server.retry_and_wait());
     let tried = futures_util::future::join_all(tried);
     // The tools of slower servers are offered in a later round.
-    let tried = workspace.unless_cancelled(tokio::time::timeout_at(unsaid, tried));
+    let tried = workspace.run_unless_cancelled(tokio::time::timeout_at(unsaid, tried));
     let _ = stop_if_cancelled(tried.await)?;
     let waiting = servers
         .servers
@@ -52,7 +52,7 @@ pub(crate) async fn wait_for_servers(
     for server in waiting {
         let until = |at| {
             let started = tokio::time::timeout_at(at, server.wait_until_started());
-            workspace.unless_cancelled(async move { started.await.is_ok() })
+            workspace.run_unless_cancelled(async move { started.await.is_ok() })
         };
         if stop_if_cancelled(until(unsaid).await)? {
             continue;
@@ -66,8 +66,8 @@ pub(crate) async fn wait_for_servers(
             .status(ToolCallStatus::InProgress);
         let handle = workspace.turn.report_tool_call(call).await?;
         match stop_if_cancelled(until(deadline).await) {
-            Ok(true) => match server.take_news() {
-                Some(McpServerNews::Lost { why, .. }) => handle.fail(&*why).await?,
+            Ok(true) => match server.take_unreported_change() {
+                Some(McpServerChange::Lost { why, .. }) => handle.fail(&*why).await?,
                 _ => handle.complete().await?,
             },
             Ok(false) => {
@@ -96,18 +96,18 @@ fn stop_if_cancelled<T>(done: Result<T, ToolFailure>) -> acp::Result<T> {
 /// Reports to the user that a server was lost or has recovered. The report is a tool call, which has the status
 /// "failed" if the server was lost. Clients show it at the point in the conversation where it happened, separate from
 /// the model's message.
-async fn report_news(
+async fn report_server_change(
     workspace: &Workspace,
     server: &SessionMcpServer,
-    news: &McpServerNews,
+    news: &McpServerChange,
 ) -> acp::Result<()> {
     let call = ToolCall::new(
         workspace.memory.next_call_id(),
         format!("MCP server `{}`", server.name),
     );
     let status = match news {
-        McpServerNews::Lost { .. } => ToolCallStatus::Failed,
-        McpServerNews::Recovered { .. } => ToolCallStatus::Completed,
+        McpServerChange::Lost { .. } => ToolCallStatus::Failed,
+        McpServerChange::Recovered { .. } => ToolCallStatus::Completed,
     };
     let call = call
         .kind(ToolKind::Other)

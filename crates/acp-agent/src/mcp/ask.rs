@@ -28,7 +28,7 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long to wait for the reason after a connection was lost.
-const LOSS_TIMEOUT: Duration = Duration::from_secs(2);
+const LOSS_REASON_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The maximum length of a server's message that is shown (progress or an error), in bytes.
 const MAX_MESSAGE_BYTES: usize = 4 * 1024;
@@ -70,7 +70,7 @@ impl SessionMcpServer {
             answered => return Ok(answered?),
         };
         let again = self.wait_until_reconnected(ready, limits.reconnect);
-        match workspace.unless_cancelled(again).await? {
+        match workspace.run_unless_cancelled(again).await? {
             Some(ready) => {
                 let attempt = self.send_request_once(&ready, workspace, request, limit, call);
                 Ok(attempt.await?)
@@ -206,7 +206,7 @@ async fn loss_reason(ready: &McpListing) -> Option<Arc<str>> {
     if let Some(loss) = ready.shared.loss() {
         return Some(loss.why);
     }
-    let options = PeerRequestOptions::with_timeout(LOSS_TIMEOUT);
+    let options = PeerRequestOptions::with_timeout(LOSS_REASON_TIMEOUT);
     let ping = ClientRequest::PingRequest(PingRequest::default());
     let alive = async {
         let sent = ready.peer.send_request_with_option(ping, options).await;
@@ -221,7 +221,7 @@ async fn loss_reason(ready: &McpListing) -> Option<Arc<str>> {
     if alive.await {
         return None;
     }
-    let loss = timeout(LOSS_TIMEOUT, ready.shared.wait_until_lost()).await;
+    let loss = timeout(LOSS_REASON_TIMEOUT, ready.shared.wait_until_lost()).await;
     loss.ok().map(|loss| loss.why)
 }
 

@@ -304,7 +304,7 @@ impl ServerCall {
                 Ok::<_, rmcp::service::ServiceError>(lines)
             };
             let all = tokio::time::timeout(self.limits.call, all);
-            match execution.workspace.unless_cancelled(all).await? {
+            match execution.workspace.run_unless_cancelled(all).await? {
                 Ok(Ok(all)) => lines.extend(all),
                 Ok(Err(error)) => {
                     lines.push(format!("`{}`: cannot list resources: {error}", server.key))

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn failure_message_says_what_to_do_about_a_missing_key() {
+    fn failure_message_explains_what_to_do_about_a_missing_key() {
         let why = ConnectFailure::unauthorized("").why;
         assert!(
             why.contains("config.toml") && why.contains("(HTTP status 401)."),

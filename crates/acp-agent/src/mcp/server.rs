@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::limits::McpLimits;
 use super::listing::McpListing;
 use super::server_task::McpServerTask;
-use super::state::{McpServerChannel, McpServerNews, McpServerState};
+use super::state::{McpServerChange, McpServerChannel, McpServerState};
 
 /// An MCP server of a session. Dropping it shuts the server down.
 pub(crate) struct SessionMcpServer {
@@ -141,8 +141,8 @@ impl SessionMcpServer {
     }
 
     /// Takes the news about the server that the user has not seen yet.
-    pub(super) fn take_news(&self) -> Option<McpServerNews> {
-        self.channel.lock_news().take()
+    pub(super) fn take_unreported_change(&self) -> Option<McpServerChange> {
+        self.channel.lock_unreported_change().take()
     }
 
     /// Shuts the server down. When this returns, the server's process and everything it started have exited.

@@ -112,13 +112,13 @@ impl McpServerTask {
             let changed = tokio::select! {
                 () = wait_until_stopped(stopped.clone()) => break None,
                 loss = shared.wait_until_lost() => break Some(loss),
-                _ = &mut ended => break Some(self.handle_end(&shared, &process).await),
+                _ = &mut ended => break Some(self.handle_unexpected_end(&shared, &process).await),
                 () = shared.changed.notified() => timeout(LIST_TIMEOUT, list_server(&self.name, &peer, &shared)),
             };
             tokio::select! {
                 () = wait_until_stopped(stopped.clone()) => break None,
                 loss = shared.wait_until_lost() => break Some(loss),
-                _ = &mut ended => break Some(self.handle_end(&shared, &process).await),
+                _ = &mut ended => break Some(self.handle_unexpected_end(&shared, &process).await),
                 listed = changed => match listed {
                     Ok(Ok(ready)) => self.set_ready(ready),
                     Ok(Err(why)) => tracing::warn!(server = self.name, why, "cannot refresh its tools and prompts"),
@@ -168,7 +168,7 @@ impl McpServerTask {
     }
 
     /// Handles an unexpected end of a connection. Records the reason, which pending calls also report.
-    async fn handle_end(
+    async fn handle_unexpected_end(
         &self,
         shared: &McpConnectionState,
         process: &McpProcess,

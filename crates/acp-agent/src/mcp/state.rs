@@ -20,7 +20,7 @@ pub(super) enum McpServerState {
 
 /// A change in the state of a server that must be reported to the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum McpServerNews {
+pub(super) enum McpServerChange {
     Lost {
         why: Arc<str>,
         /// A sentence for the user about what happens next.
@@ -33,7 +33,7 @@ pub(super) enum McpServerNews {
     },
 }
 
-impl std::fmt::Display for McpServerNews {
+impl std::fmt::Display for McpServerChange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Lost { why, next: "" } => f.write_str(why),
@@ -50,7 +50,7 @@ impl std::fmt::Display for McpServerNews {
 /// The channel between a server and its task. It keeps only the latest news, which replaces earlier news.
 #[derive(Default)]
 pub(super) struct McpServerChannel {
-    news: Mutex<Option<McpServerNews>>,
+    news: Mutex<Option<McpServerChange>>,
     /// Whether the current loss is not reported to the user. The recovery is then not reported either.
     suppresses_reports: AtomicBool,
     /// Notifies the task that the server is needed but not connected.
@@ -58,13 +58,15 @@ pub(super) struct McpServerChannel {
 }
 
 impl McpServerChannel {
-    pub(super) fn lock_news(&self) -> std::sync::MutexGuard<'_, Option<McpServerNews>> {
+    pub(super) fn lock_unreported_change(
+        &self,
+    ) -> std::sync::MutexGuard<'_, Option<McpServerChange>> {
         self.news.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn set_lost(&self, why: Arc<str>, next: &'static str) {
         self.suppresses_reports.store(false, Ordering::Relaxed);
-        *self.lock_news() = Some(McpServerNews::Lost { why, next });
+        *self.lock_unreported_change() = Some(McpServerChange::Lost { why, next });
     }
 
     /// Records a loss that will be reported only if the next attempt to connect fails.
@@ -80,12 +82,12 @@ impl McpServerChannel {
         if self.suppresses_reports.swap(false, Ordering::Relaxed) {
             return;
         }
-        let mut news = self.lock_news();
+        let mut news = self.lock_unreported_change();
         let why = match news.take() {
-            Some(McpServerNews::Lost { why, .. }) => Some(why),
-            Some(McpServerNews::Recovered { why, .. }) => why,
+            Some(McpServerChange::Lost { why, .. }) => Some(why),
+            Some(McpServerChange::Recovered { why, .. }) => why,
             None => None,
         };
-        *news = Some(McpServerNews::Recovered { why, how });
+        *news = Some(McpServerChange::Recovered { why, how });
     }
 }

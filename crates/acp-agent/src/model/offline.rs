@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::interface::{Model, RoundRequest};
 use super::message::{ModelMessage, ToolRequest, ToolResult, ToolStatus};
-use super::step::{KnownSteps, Step, Steps};
+use super::step::{FixedSteps, Step, Steps};
 use crate::commands::{self, OfflineCommand, OfflineInput};
 use crate::text::{first_line, to_code_block, truncate_to_head};
 use crate::tools::list::entry_names;
@@ -49,7 +49,7 @@ impl Model for OfflineModel {
 
     fn respond<'a>(&'a self, request: RoundRequest<'a>) -> Steps<'a> {
         let turn = TurnProgress::from_conversation(request.conversation);
-        KnownSteps::fixed_steps(turn.next_steps().into_iter().map(Ok), false)
+        FixedSteps::fixed_steps(turn.next_steps().into_iter().map(Ok), false)
     }
 }
 
@@ -210,7 +210,7 @@ impl<'a> TurnProgress<'a> {
             (ToolStatus::Done, OfflineCommand::Read { .. }) => {
                 quote(&without_line_numbers(&result.text))
             }
-            (_, OfflineCommand::Run { command }) => run_summary(command, result),
+            (_, OfflineCommand::Run { command }) => summarize_command(command, result),
             (ToolStatus::Done, _) => result.text.clone(),
             (ToolStatus::Rejected, _) => format!("{} Nothing was changed.", result.text),
             (_, OfflineCommand::Write { .. } | OfflineCommand::Edit { .. }) => {
@@ -284,7 +284,7 @@ fn exit_code(result: &ToolResult) -> Option<u64> {
     result.data.get("exitCode").and_then(Value::as_u64)
 }
 
-fn run_summary(command: &str, result: &ToolResult) -> String {
+fn summarize_command(command: &str, result: &ToolResult) -> String {
     let command = first_line(command);
     match (result.status, exit_code(result)) {
         (ToolStatus::Rejected, _) => format!("{} The command was not run.", result.text),

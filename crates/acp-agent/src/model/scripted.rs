@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::error::{ModelError, ModelErrorKind};
 use super::interface::{Model, RoundRequest};
 use super::message::{ModelMessage, ToolRequest};
-use super::step::{KnownSteps, Step, Steps, TokenUsage};
+use super::step::{FixedSteps, Step, Steps, TokenUsage};
 use crate::context::compaction::summary_span;
 use crate::context::summary::is_summary_request;
 
@@ -217,7 +217,7 @@ impl Model for ScriptedModel {
         if self.window.is_some_and(|window| given > window) {
             let message = format!("{given} tokens exceed the script's context window");
             let error = ModelError::with_kind(ModelErrorKind::ContextFull, message);
-            return KnownSteps::fixed_steps([Err(error)], false);
+            return FixedSteps::fixed_steps([Err(error)], false);
         }
         if is_summary_request(&request) {
             return self.run_script(&self.summary, "summary", &request);
@@ -242,7 +242,7 @@ impl Model for ScriptedModel {
                 "the script has no turn for prompt {prompts} (turns in the script: {})",
                 self.turns.len()
             );
-            return KnownSteps::fixed_steps([Err(ModelError::new(message))], false);
+            return FixedSteps::fixed_steps([Err(ModelError::new(message))], false);
         };
         let name = format!("{prompts}_{round}");
         self.run_script(round_steps(turn, round), &name, &request)
@@ -306,7 +306,7 @@ impl ScriptedModel {
             };
             steps.insert(0, Ok(Step::Usage(usage)));
         }
-        KnownSteps::fixed_steps(steps, hang)
+        FixedSteps::fixed_steps(steps, hang)
     }
 }
 

@@ -82,12 +82,12 @@ pub(crate) async fn next_step(steps: &mut Steps<'_>) -> Option<Result<Step, Mode
 }
 
 /// A stream of predetermined steps. After them, the stream ends or, to simulate a hang, stays pending forever.
-pub(crate) struct KnownSteps {
+pub(crate) struct FixedSteps {
     steps: VecDeque<Result<Step, ModelError>>,
     hangs_at_end: bool,
 }
 
-impl KnownSteps {
+impl FixedSteps {
     pub(crate) fn fixed_steps<'a>(
         steps: impl IntoIterator<Item = Result<Step, ModelError>>,
         hang: bool,
@@ -99,7 +99,7 @@ impl KnownSteps {
     }
 }
 
-impl Stream for KnownSteps {
+impl Stream for FixedSteps {
     type Item = Result<Step, ModelError>;
 
     fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {

@@ -150,7 +150,7 @@ impl RuleFiles {
         let session = PermissionContext::from_workspace(workspace);
         let files = self.clone();
         let judged = tokio::task::spawn_blocking(move || files.decide_action(&session, &judged));
-        let judged = workspace.unless_cancelled(judged).await?;
+        let judged = workspace.run_unless_cancelled(judged).await?;
         let judged = judged
             .map_err(|e| ToolFailure::failed(format!("cannot apply the permission rules: {e}")))?;
         Ok(match judged {

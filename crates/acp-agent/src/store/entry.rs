@@ -73,8 +73,7 @@ impl StoreEntry {
         match update.clone().into_v2() {
             Some(update) => Self::from_serializable(StoreEntryKind::UpdateV2, &update),
             None => Err(StoreError::Failed(
-                "cannot store an update that neither protocol version can represent"
-                    .to_owned(),
+                "cannot store an update that neither protocol version can represent".to_owned(),
             )),
         }
     }

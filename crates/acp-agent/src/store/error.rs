@@ -2,7 +2,7 @@
 
 use acp::v1::SessionId;
 
-use crate::private_file::PrivateError;
+use crate::private_file::PrivateFileError;
 
 /// The error of an operation on a session store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -52,11 +52,11 @@ pub enum StoreError {
     Failed(String),
 }
 
-impl From<PrivateError> for StoreError {
-    fn from(error: PrivateError) -> Self {
+impl From<PrivateFileError> for StoreError {
+    fn from(error: PrivateFileError) -> Self {
         match error {
-            PrivateError::WrongOwner { path } => Self::WrongOwner { path },
-            PrivateError::Failed(why) => Self::Failed(why),
+            PrivateFileError::WrongOwner { path } => Self::WrongOwner { path },
+            PrivateFileError::Failed(why) => Self::Failed(why),
         }
     }
 }

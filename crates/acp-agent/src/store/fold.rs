@@ -22,7 +22,7 @@ const MAX_JOINED_BYTES: usize = 64 * 1024;
 
 /// Folds entries, which must be pushed in order.
 #[derive(Default)]
-pub(crate) struct Folder {
+pub(crate) struct EntryMerger {
     /// The folded entries. `None` marks an entry that was replaced by a later one.
     slots: Vec<Option<StoreEntryContent>>,
     /// The last message: its type, id and slot. A chunk is joined to it only until another entry follows that clients
@@ -35,7 +35,7 @@ pub(crate) struct Folder {
     bytes: usize,
 }
 
-impl Folder {
+impl EntryMerger {
     /// Adds the next entry of the history.
     ///
     /// # Errors
@@ -246,7 +246,7 @@ mod tests {
     }
 
     fn fold_updates(updates: &[Update]) -> Vec<Update> {
-        let mut folder = Folder::default();
+        let mut folder = EntryMerger::default();
         for update in updates {
             folder
                 .push(&StoreEntry::from_update(update).unwrap())
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn folding_preserves_what_is_shown() {
+    fn folding_does_not_change_the_thread() {
         let call = |id: &str| ToolCall::new(id, "Call").raw_input(serde_json::json!({"a": 1}));
         let change = |id: &str| ToolCallUpdate::new(id);
         let mut meta = acp::wire::Meta::new();
@@ -336,7 +336,7 @@ mod tests {
     fn text_is_not_folded_across_model_messages() {
         let message =
             StoreEntry::from_message(&ModelMessage::User(vec![ContentBlock::text("x")])).unwrap();
-        let mut folder = Folder::default();
+        let mut folder = EntryMerger::default();
         for entry in [
             StoreEntry::from_update(&text_update("1", "a")).unwrap(),
             message.clone(),

@@ -21,8 +21,8 @@ pub use entry::{StoreEntry, StoreEntryKind};
 pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use session_store::{SessionStore, StoreFuture};
-pub use sqlite::{SqliteOpening, SqliteStore};
+pub use sqlite::{PendingSqliteStore, SqliteStore};
 pub use stored_session::{
-    AlwaysAnswer, ClientPrompt, EntryFilter, EntryPage, SessionFilter, SessionPage,
+    AlwaysAnswer, ClientInstructions, EntryFilter, EntryPage, SessionFilter, SessionPage,
     SessionProperties, SessionRevision, StoredSession,
 };

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use acp::v1::SessionId;
 
-use self::worker::{SqliteWorker, SqliteWorkerStart};
+use self::worker::{PendingSqliteWorker, SqliteWorker};
 use super::entry::StoreEntry;
 use super::error::StoreError;
 use super::session_store::{SessionStore, StoreFuture};
@@ -36,23 +36,23 @@ impl SqliteStore {
     /// The directory belongs to another user ([`StoreError::WrongOwner`]), it was written by a newer version of
     /// this program ([`StoreError::Newer`]), or it cannot be read or written.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, StoreError> {
-        Self::start_opening(directory).wait()
+        Self::open_in_background(directory).wait()
     }
 
     /// Starts to [`open`](Self::open) the store without blocking, for a program that has other work to do in the
     /// meantime.
     #[must_use]
-    pub fn start_opening(directory: impl AsRef<Path>) -> SqliteOpening {
+    pub fn open_in_background(directory: impl AsRef<Path>) -> PendingSqliteStore {
         let directory = directory.as_ref().to_owned();
-        SqliteOpening(SqliteWorker::start(move || open::open(&directory)))
+        PendingSqliteStore(SqliteWorker::start(move || open::open(&directory)))
     }
 }
 
 /// A session store that is being opened in the background.
 #[derive(Debug)]
-pub struct SqliteOpening(SqliteWorkerStart);
+pub struct PendingSqliteStore(PendingSqliteWorker);
 
-impl SqliteOpening {
+impl PendingSqliteStore {
     /// Blocks until the store is open, then returns it.
     ///
     /// # Errors
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn full_disk_is_reported_and_loses_no_data() {
+    async fn full_disk_is_reported_without_data_loss() {
         let dir = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(dir.path()).unwrap();
         let id = SessionId::from("s");
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn failed_job_does_not_affect_the_others() {
+    async fn failed_job_does_not_affect_other_jobs() {
         let dir = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(dir.path()).unwrap();
         for id in ["a", "b"] {

@@ -47,20 +47,20 @@ pub struct SessionProperties {
     pub archived: bool,
     /// The client's latest instructions for the model.
     #[serde(default)]
-    pub client_prompt: Option<ClientPrompt>,
+    pub client_prompt: Option<ClientInstructions>,
 }
 
 /// A client's own instructions for the model (`systemPrompt`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct ClientPrompt {
+pub struct ClientInstructions {
     /// Whether the instructions replace those of the agent.
     pub replaces: bool,
     /// The text of the instructions for the model.
     pub text: String,
 }
 
-impl ClientPrompt {
+impl ClientInstructions {
     /// Creates the instructions from a system prompt by joining its text blocks.
     #[must_use]
     pub fn from_system_prompt(prompt: &SystemPrompt) -> Self {

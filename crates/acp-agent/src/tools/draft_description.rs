@@ -28,7 +28,7 @@ fn draft_spec(tool: &str) -> Option<&'static DraftSpec> {
 }
 
 /// Returns `true` if the arguments of a call describe it better than its tool's name.
-pub(crate) fn improves_with_arguments(tool: &str) -> bool {
+pub(crate) fn arguments_improve_description(tool: &str) -> bool {
     draft_spec(tool).is_some()
 }
 
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn every_tool_except_plan_has_a_draft() {
         let specs = tool_specs();
-        let shown = |spec: &&ToolSpec| improves_with_arguments(&spec.name);
+        let shown = |spec: &&ToolSpec| arguments_improve_description(&spec.name);
         let (known, others): (Vec<_>, Vec<_>) = specs.iter().partition(shown);
         let others: Vec<_> = others.iter().map(|spec| spec.name.as_ref()).collect();
         assert_eq!(others, ["plan"]);

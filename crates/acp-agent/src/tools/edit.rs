@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn error_names_the_matching_lines() {
+    fn error_lists_the_matching_lines() {
         let error = |file: &str, search: &str| find_match(file, search, false).unwrap_err();
         assert!(error("a\nb\na\n", "a").contains("2 times, starting on lines 1, 3."));
         assert!(error("aaa", "aa").contains("2 times"));

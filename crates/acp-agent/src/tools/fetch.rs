@@ -209,7 +209,7 @@ impl FetchTool {
         let media_type = document.media_type.clone();
         let reading = tokio::task::spawn_blocking(move || to_text(&document));
         let reading = tokio::time::timeout(CONVERSION_TIMEOUT, reading);
-        let read = match execution.workspace.unless_cancelled(reading).await? {
+        let read = match execution.workspace.run_unless_cancelled(reading).await? {
             Ok(Ok(read)) => read,
             Ok(Err(e)) => return Err(ToolFailure::failed(format!("Cannot read `{url}`: {e}"))),
             Err(_) => Err("timed out while converting the page to text.".to_owned()),
@@ -264,7 +264,7 @@ async fn with_timeout<T>(
     work: impl Future<Output = Result<T, String>>,
 ) -> Result<T, ToolFailure> {
     let done = tokio::time::timeout(timeout, work);
-    match execution.workspace.unless_cancelled(done).await? {
+    match execution.workspace.run_unless_cancelled(done).await? {
         Ok(Ok(done)) => Ok(done),
         Ok(Err(why)) => Err(ToolFailure::failed(format!("`{url}`: {why}"))),
         Err(_) => Err(ToolFailure::failed(format!(

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn differing_line_is_named_and_shown() {
+    fn first_differing_line_is_reported_and_quoted() {
         let file = "mod a;\n\nfn one() {\n\tlet a = 1;\n\tlet b = 2;\n}\n\nfn one() {\n}\n";
         let said = explain_not_found(file, "fn one() {\n    let a = 1;\n    let b = 2;\n}");
         assert!(said.contains("starts on line 3"), "{said}");
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn similar_lines_are_shown_otherwise() {
+    fn similar_line_is_reported_if_there_is_no_close_match() {
         assert!(explain_not_found("x\nlet ab = 1;\n", "ab = 1\nc").contains("part of line 2"));
         let said = explain_not_found(
             "one\nlet number = compute(1);\n",

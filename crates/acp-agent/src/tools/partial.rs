@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_finished_members_are_complete() {
+    fn incomplete_members_are_omitted() {
         for (written, whole) in [
             ("", json!({})),
             (r#"{"pa"#, json!({})),
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn partial_text_is_parsed_at_every_cut() {
+    fn partial_json_is_parsed_wherever_it_ends() {
         let whole = json!({"path": "a", "text": "two\nlines, \"quoted\" \u{1f980} \\ and \u{e9}"});
         let mut written = whole.to_string();
         // Some models escape all non-ASCII characters.

@@ -36,7 +36,7 @@ const MAX_LINE_BYTES: usize = 8 * 1024;
 const MAX_IMAGE_BYTES: u64 = 3 * 1024 * 1024;
 
 /// The number of bytes that are read to detect the type of a file.
-const DETECTED_BYTES: u64 = 8 * 1024;
+const TYPE_DETECTION_BYTES: u64 = 8 * 1024;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -50,7 +50,7 @@ pub(crate) struct ReadTool {
 }
 
 /// The type of a file, as detected from its start.
-enum FileContents {
+enum DetectedContent {
     Text,
     Image {
         media_type: &'static str,
@@ -118,13 +118,15 @@ impl ReadTool {
     ) -> Result<ToolOutput, ToolFailure> {
         let path = execution.workspace.absolute_path(&self.path);
         match detect_content(execution.workspace, &path).await? {
-            FileContents::Text => self.read_text(execution.workspace, &path).await,
-            FileContents::Image { media_type, bytes } => Ok(self.image_output(media_type, &bytes)),
-            FileContents::LargeImage { media_type, size } => Err(ToolFailure::failed(format!(
+            DetectedContent::Text => self.read_text(execution.workspace, &path).await,
+            DetectedContent::Image { media_type, bytes } => {
+                Ok(self.image_output(media_type, &bytes))
+            }
+            DetectedContent::LargeImage { media_type, size } => Err(ToolFailure::failed(format!(
                 "`{}` is an image ({media_type}) of {size} bytes, too large to show (limit: {MAX_IMAGE_BYTES} bytes).",
                 self.path
             ))),
-            FileContents::Binary { size } => Err(self.binary_error(Some(size))),
+            DetectedContent::Binary { size } => Err(self.binary_error(Some(size))),
         }
     }
 
@@ -231,31 +233,33 @@ fn split_line_number(line: &str) -> Option<(u64, &str)> {
 }
 
 /// Detects the type of a file from its first bytes. A file that only the client can access is assumed to be text.
-async fn detect_content(workspace: &Workspace, path: &str) -> Result<FileContents, ToolFailure> {
+async fn detect_content(workspace: &Workspace, path: &str) -> Result<DetectedContent, ToolFailure> {
     if workspace.access().is_err() {
-        return Ok(FileContents::Text);
+        return Ok(DetectedContent::Text);
     }
     let path = PathBuf::from(path);
     let looked = workspace.with_tree(move |tree, _| Ok(detect_in_tree(tree, &path)));
-    Ok(looked.await?.unwrap_or(FileContents::Text))
+    Ok(looked.await?.unwrap_or(DetectedContent::Text))
 }
 
-fn detect_in_tree(tree: &DirectoryTree, path: &Path) -> Option<FileContents> {
+fn detect_in_tree(tree: &DirectoryTree, path: &Path) -> Option<DetectedContent> {
     let mut file = tree.open(path).ok()?;
     let size = file.metadata().ok()?.len();
     let mut bytes = Vec::new();
     file.by_ref()
-        .take(DETECTED_BYTES)
+        .take(TYPE_DETECTION_BYTES)
         .read_to_end(&mut bytes)
         .ok()?;
     Some(match media_type(&bytes) {
-        Some(media_type) if size > MAX_IMAGE_BYTES => FileContents::LargeImage { media_type, size },
+        Some(media_type) if size > MAX_IMAGE_BYTES => {
+            DetectedContent::LargeImage { media_type, size }
+        }
         Some(media_type) => {
             file.take(MAX_IMAGE_BYTES).read_to_end(&mut bytes).ok()?;
-            FileContents::Image { media_type, bytes }
+            DetectedContent::Image { media_type, bytes }
         }
-        None if bytes.contains(&0) => FileContents::Binary { size },
-        None => FileContents::Text,
+        None if bytes.contains(&0) => DetectedContent::Binary { size },
+        None => DetectedContent::Text,
     })
 }
 

@@ -51,7 +51,7 @@ pub(crate) struct RunTool {
 }
 
 /// The outcome of running a command.
-enum CommandEnd {
+enum CommandTermination {
     Exited(TerminalExitStatus),
     /// The command was killed after this time.
     TimedOut(Duration),
@@ -98,12 +98,12 @@ impl ToolInvocation for RunTool {
     }
 
     fn run<'a>(&'a self, execution: &'a mut ToolExecution<'_>, permit: Permit) -> ToolFuture<'a> {
-        Box::pin(self.run_line(execution, permit))
+        Box::pin(self.run_command_line(execution, permit))
     }
 }
 
 impl RunTool {
-    async fn run_line(
+    async fn run_command_line(
         &self,
         execution: &mut ToolExecution<'_>,
         permit: Permit,
@@ -121,15 +121,18 @@ impl RunTool {
             match tokio::time::timeout(timeout, follow_process(execution, &process, &mut view))
                 .await
             {
-                Ok(ended) => ended.map(CommandEnd::Exited),
+                Ok(ended) => ended.map(CommandTermination::Exited),
                 Err(_) => {
                     process.kill().await;
-                    Ok(CommandEnd::TimedOut(timeout))
+                    Ok(CommandTermination::TimedOut(timeout))
                 }
             };
         let result = match ended {
             Ok(status) => {
-                let printed = execution.workspace.unless_cancelled(process.output()).await;
+                let printed = execution
+                    .workspace
+                    .run_unless_cancelled(process.output())
+                    .await;
                 printed.and_then(|printed| Ok((status, printed?)))
             }
             Err(fault) => Err(fault),
@@ -254,12 +257,12 @@ async fn follow_process(
 
 fn command_output(
     execution: &ToolExecution<'_>,
-    how: &CommandEnd,
+    how: &CommandTermination,
     printed: &CommandOutput,
 ) -> ToolOutput {
     let (kept, truncated) = shorten_output(printed);
     let (ended, status) = match how {
-        CommandEnd::Exited(status) => {
+        CommandTermination::Exited(status) => {
             let ended = match (status.exit_code, &status.signal) {
                 (Some(code), _) => format!("Exit code {code}."),
                 (None, Some(signal)) => format!("Terminated by signal {signal}."),
@@ -267,7 +270,7 @@ fn command_output(
             };
             (ended, status.clone())
         }
-        CommandEnd::TimedOut(timeout) => {
+        CommandTermination::TimedOut(timeout) => {
             let seconds = timeout.as_secs();
             let mut ended = format!(
                 "Timed out after {seconds} s. The command and all processes it started were killed."
@@ -278,7 +281,7 @@ fn command_output(
             (ended, TerminalExitStatus::new())
         }
     };
-    let timed_out = matches!(how, CommandEnd::TimedOut(_));
+    let timed_out = matches!(how, CommandTermination::TimedOut(_));
     let success = status.exit_code == Some(0);
     let mut content = execution.terminals.clone();
     if content.is_empty() && !kept.is_empty() {

@@ -77,7 +77,7 @@ mod tests {
             properties["second"]["properties"]
         );
         let seconds = &properties["first"]["properties"]["seconds"];
-        assert_eq!(seconds["description"], "The timeout, in seconds.");
+        assert_eq!(seconds["description"], "How long it may take, in seconds.");
         for keyword in ["$schema", "$ref", "$defs", "\"title\":\"", "\"format\":\""] {
             let text = schema.to_string();
             assert!(!text.contains(keyword), "{keyword} in {text}");

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::active::ActiveTurn;
 use crate::context::compaction::{Compaction, KeptTail, conversation_size, last_prompt_index};
-use crate::context::compaction_update::{show_compaction, shows_compaction};
+use crate::context::compaction_update::{show_compaction, supports_compaction_updates};
 use crate::context::conversation::{BYTES_PER_TOKEN, Conversation};
 use crate::context::summary;
 use crate::model::error::{ModelError, to_acp_error};
@@ -50,7 +50,7 @@ impl From<acp::Error> for CompactionFailure {
 impl ActiveTurn<'_> {
     /// Runs a round. Compacts the conversation first if the context window is nearly full, and compacts and retries if
     /// the round does not fit.
-    pub(crate) async fn run_round_compacting(
+    pub(crate) async fn run_round_with_compaction(
         &self,
         conversation: &mut Conversation,
     ) -> acp::Result<Option<StopReason>> {
@@ -126,7 +126,7 @@ impl ActiveTurn<'_> {
         let report = self
             .compact_with(conversation, plan_compaction(conversation), "")
             .await?;
-        if !shows_compaction(self.workspace.turn.session()) {
+        if !supports_compaction_updates(self.workspace.turn.session()) {
             self.send_notice(&report).await?;
         }
         Ok(())

@@ -13,7 +13,7 @@ use crate::mcp::servers::SessionMcpServers;
 use crate::model::interface::ToolSpec;
 use crate::reported_call::ReportedCall;
 use crate::tools::draft_description::{
-    describe_by_tool, describe_partial, improves_with_arguments,
+    arguments_improve_description, describe_by_tool, describe_partial,
 };
 use crate::tools::partial::{complete_members, parse_partial};
 use crate::tools::tool::CallDescription;
@@ -66,7 +66,7 @@ impl ActiveTurn<'_> {
         let Some(about) = describe_tool(&self.state.servers, self.tools, &tool) else {
             return Ok(());
         };
-        let held_back = improves_with_arguments(&tool);
+        let held_back = arguments_improve_description(&tool);
         let mut writing = DraftCall {
             handle: None,
             next_update: Instant::now() + MAX_HOLD_TIME,

@@ -111,7 +111,7 @@ fn to_markdown(html: &str) -> Result<String, String> {
         .skip_tags(OMITTED_ELEMENTS.to_vec())
         .build();
     let tree = converter.html_to_tree(html).map_err(|e| e.to_string())?;
-    if is_deep(&tree) {
+    if exceeds_max_depth(&tree) {
         return too_deep();
     }
     Ok(converter.tree_to_markdown(&tree))
@@ -150,7 +150,7 @@ fn max_open_elements(html: &str) -> usize {
     most
 }
 
-fn is_deep(tree: &Rc<Node>) -> bool {
+fn exceeds_max_depth(tree: &Rc<Node>) -> bool {
     let mut ahead = vec![(Rc::clone(tree), 0_usize)];
     while let Some((node, depth)) = ahead.pop() {
         if depth > MAX_DEPTH {

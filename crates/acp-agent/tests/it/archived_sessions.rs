@@ -5,7 +5,7 @@ use acp::{Error, Options, jsonrpc};
 use acp_agent::store::{MemoryStore, SessionStore, SqliteStore};
 use acp_agent::{CodingAgent, ScriptedModel};
 
-use crate::common::{AgentFixture, NO_OFFERS};
+use crate::common::{AgentFixture, NO_CAPABILITIES};
 
 const SCRIPT: &str = r#"{"turns": [[{"say": "one"}], [{"say": "two"}], [{"say": "three"}]]}"#;
 
@@ -20,7 +20,7 @@ async fn archived_session_is_hidden_but_kept() {
 
 async fn check_archiving(store: impl SessionStore, options: Options) {
     let agent = CodingAgent::with_model(ScriptedModel::parse(SCRIPT).unwrap()).keep_sessions(store);
-    let f = AgentFixture::start_with_options(options, agent, NO_OFFERS).await;
+    let f = AgentFixture::start_with_options(options, agent, NO_CAPABILITIES).await;
     let id = f.session.id().clone();
     let listed = async |archived: Option<SessionArchiveFilter>| {
         let mut request = ListSessionsRequest::new().cwd(f.cwd());

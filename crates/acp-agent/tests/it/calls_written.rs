@@ -5,7 +5,7 @@ use crate::common;
 use std::sync::Arc;
 
 use crate::common::provider::{AnswerPiece, ProviderReply, ProviderServer};
-use crate::common::{ALLOW, AgentFixture, NO_OFFERS, REJECT, call_text, wait_for_thread};
+use crate::common::{ALLOW, AgentFixture, NO_CAPABILITIES, REJECT, call_text, wait_for_thread};
 use acp::thread::{ItemKind, ThreadToolCall, ToolCallStatus};
 use acp::v1::{ProtocolVersion, SessionUpdate, StopReason, ToolKind};
 use acp::{Options, Thread};
@@ -77,7 +77,7 @@ async fn check_shown_early(options: Options, format: WireFormat) {
     let sessions = tempfile::tempdir().unwrap();
     let store = || SqliteStore::open(sessions.path()).unwrap();
     let keeps = provider_agent(&server).keep_sessions(store());
-    let f = AgentFixture::start_with_options(options.clone(), keeps, NO_OFFERS).await;
+    let f = AgentFixture::start_with_options(options.clone(), keeps, NO_CAPABILITIES).await;
     f.write_file("a.txt", "1\n2\n3\n4\n");
     f.queue_answers([ALLOW]);
     let turn = f.start_prompt("Write it");
@@ -120,7 +120,7 @@ async fn check_shown_early(options: Options, format: WireFormat) {
     let g = AgentFixture::start_with_options(
         options,
         provider_agent(&server).keep_sessions(store()),
-        NO_OFFERS,
+        NO_CAPABILITIES,
     )
     .await;
     let id = f.session.id().clone();
@@ -141,7 +141,7 @@ async fn interrupted_call_fails() {
         let server = ProviderServer::new(format, [ProviderReply::Cut(cut), fine]).await;
         let f = AgentFixture::new(
             provider_agent(&server).keep_sessions(MemoryStore::new()),
-            NO_OFFERS,
+            NO_CAPABILITIES,
         )
         .await;
         let error = f.prompt("Write it").await.unwrap_err();
@@ -175,7 +175,7 @@ async fn restarted_call_is_a_new_call() {
             ProviderReply::Says(vec![AnswerPiece::Text("Fine.")]),
         ];
         let server = ProviderServer::new(format, answers).await;
-        let f = AgentFixture::new(provider_agent(&server), NO_OFFERS).await;
+        let f = AgentFixture::new(provider_agent(&server), NO_CAPABILITIES).await;
         f.write_file("a.txt", "one\n");
         assert_eq!(f.prompt_for_text("Go").await, "Fine.", "{format}");
         let seen = f.session.thread().read(shown_calls);
@@ -203,7 +203,7 @@ async fn cancel_while_arguments_arrive_ends_the_call() {
             let f = AgentFixture::start_with_options(
                 options.clone(),
                 provider_agent(&server),
-                NO_OFFERS,
+                NO_CAPABILITIES,
             )
             .await;
             let ended = f
@@ -231,17 +231,17 @@ async fn cancel_while_arguments_arrive_ends_the_call() {
 }
 
 #[tokio::test]
-async fn call_being_written_when_the_agent_exits_fails() {
+async fn partial_call_is_shown_as_failed_after_the_agent_exits() {
     let stalls = ProviderReply::Stalls(vec![half_written_call()]);
     let server = ProviderServer::new(WireFormat::AnthropicMessages, [stalls]).await;
     let sessions = tempfile::tempdir().unwrap();
     let keeps =
         || provider_agent(&server).keep_sessions(SqliteStore::open(sessions.path()).unwrap());
-    let f = AgentFixture::new(keeps(), NO_OFFERS).await;
+    let f = AgentFixture::new(keeps(), NO_CAPABILITIES).await;
     let _turn = f.start_prompt("Write it");
     wait_for_thread(f.session.thread(), has_pending_call("Write `no.txt`")).await;
     // As after a kill, only the stored data is left.
-    let g = AgentFixture::new(keeps(), NO_OFFERS).await;
+    let g = AgentFixture::new(keeps(), NO_CAPABILITIES).await;
     let id = f.session.id().clone();
     let again = g.agent.load_session(id, f.cwd()).await.unwrap();
     let seen = again.thread().read(shown_calls);
@@ -250,7 +250,7 @@ async fn call_being_written_when_the_agent_exits_fails() {
 }
 
 #[tokio::test]
-async fn shown_call_in_architect_mode_ends_with_the_question() {
+async fn call_in_architect_mode_fails_if_the_mode_switch_is_rejected_or_cancelled() {
     for format in WireFormat::ALL {
         let write = || AnswerPiece::Call("one", "write", json!({"path": "no.txt", "text": "no"}));
         let answers = [
@@ -260,7 +260,7 @@ async fn shown_call_in_architect_mode_ends_with_the_question() {
         ];
         let server = ProviderServer::new(format, answers).await;
         let agent = provider_agent(&server).mode(acp_agent::Mode::Architect);
-        let f = AgentFixture::new(agent, NO_OFFERS).await;
+        let f = AgentFixture::new(agent, NO_CAPABILITIES).await;
         f.queue_answers([REJECT]);
         assert_eq!(
             f.prompt_for_text("Write it").await,
@@ -336,7 +336,7 @@ async fn updates_of_a_long_call_are_batched() {
     );
     let f = AgentFixture::new(
         CodingAgent::with_model(CallWritingModel(vec![write, plan], 7)),
-        NO_OFFERS,
+        NO_CAPABILITIES,
     )
     .await;
     f.queue_answers([ALLOW]);

@@ -2,8 +2,8 @@
 
 use crate::common;
 use crate::common::{
-    ALL_OFFERS, ALLOW, AgentFixture, NO_OFFERS, QuestionAnswer, call_text, has_call_showing,
-    is_running, load_count, parse_pid, wait_for_thread,
+    ALL_CAPABILITIES, ALLOW, AgentFixture, NO_CAPABILITIES, QuestionAnswer, call_text,
+    has_call_showing, is_running, load_count, parse_pid, wait_for_thread,
 };
 use acp::thread::ItemKind;
 use acp::thread::PlanEntryStatus;
@@ -18,7 +18,7 @@ fn child_pid(text: &str) -> Option<u32> {
 }
 
 /// Checks everything that must be true after any cancelled turn.
-async fn assert_clean(f: &AgentFixture) {
+async fn assert_clean_cancel(f: &AgentFixture) {
     assert!(f.tool_calls().iter().all(|call| call.is_finished()));
     f.session
         .thread()
@@ -28,8 +28,8 @@ async fn assert_clean(f: &AgentFixture) {
 }
 
 #[tokio::test]
-async fn cancel_during_a_client_terminal() {
-    let f = AgentFixture::start_offline(ALL_OFFERS).await;
+async fn cancel_kills_the_command_in_a_client_terminal() {
+    let f = AgentFixture::start_offline(ALL_CAPABILITIES).await;
     f.queue_answers([ALLOW]);
     let turn = f.start_prompt(HANGING_COMMAND);
     let printed = f
@@ -52,12 +52,12 @@ async fn cancel_during_a_client_terminal() {
         (load_count(&f.seen.created), load_count(&f.seen.released)),
         (1, 1)
     );
-    assert_clean(&f).await;
+    assert_clean_cancel(&f).await;
 }
 
 #[tokio::test]
-async fn cancel_during_a_local_process() {
-    let f = AgentFixture::start_offline(NO_OFFERS).await;
+async fn cancel_kills_a_local_process() {
+    let f = AgentFixture::start_offline(NO_CAPABILITIES).await;
     f.queue_answers([ALLOW]);
     let turn = f.start_prompt(HANGING_COMMAND);
     wait_for_thread(f.session.thread(), |thread| {
@@ -71,13 +71,13 @@ async fn cancel_during_a_local_process() {
     assert!(!pids.into_iter().any(is_running));
     assert_eq!(f.only_tool_call().status, ToolCallStatus::Failed);
     assert!(call_text(&f.only_tool_call()).contains("Cancelled"));
-    assert_clean(&f).await;
+    assert_clean_cancel(&f).await;
 }
 
 #[tokio::test]
-async fn cancel_during_a_permission_request() {
+async fn cancel_during_a_permission_request_fails_the_call() {
     for command in ["/write a.txt new", "/run touch a.txt"] {
-        let f = AgentFixture::start_offline(ALL_OFFERS).await;
+        let f = AgentFixture::start_offline(ALL_CAPABILITIES).await;
         f.queue_answers([QuestionAnswer::Hang]);
         let stopped = f
             .cancel_when(command, |_| !f.permission_requests().is_empty())
@@ -91,13 +91,13 @@ async fn cancel_during_a_permission_request() {
             call_text(&call)
         );
         assert!(!f.file_exists("a.txt"));
-        assert_clean(&f).await;
+        assert_clean_cancel(&f).await;
     }
 }
 
 #[tokio::test]
-async fn cancel_during_the_mode_switch_question() {
-    let f = AgentFixture::start_offline(ALL_OFFERS).await;
+async fn cancel_during_the_mode_switch_question_keeps_the_mode() {
+    let f = AgentFixture::start_offline(ALL_CAPABILITIES).await;
     f.session.set_mode("architect").await.unwrap();
     f.queue_answers([QuestionAnswer::Hang]);
     let stopped = f
@@ -108,17 +108,17 @@ async fn cancel_during_the_mode_switch_question() {
         (StopReason::Cancelled, "architect")
     );
     assert!(!f.file_exists("a.txt"));
-    assert_clean(&f).await;
+    assert_clean_cancel(&f).await;
 }
 
 #[tokio::test]
-async fn cancel_while_the_model_hangs_or_streams() {
+async fn cancel_ends_a_hanging_or_streaming_response() {
     let script = r#"{"turns": [
         [{"say": "working"}, {"hang": true}],
         [{"think": "hm"}, {"plan": [{"content": "a", "status": "in_progress"}]}, {"hang": true}],
         [{"say": "again"}]
     ]}"#;
-    let f = AgentFixture::start_scripted(script, NO_OFFERS).await;
+    let f = AgentFixture::start_scripted(script, NO_CAPABILITIES).await;
     let stopped = f
         .cancel_when("go", |thread| {
             thread
@@ -148,7 +148,7 @@ async fn calls_after_the_cancelled_one_are_skipped() {
         {"write": {"path": "a.txt", "text": "1"}},
         {"write": {"path": "b.txt", "text": "2"}}
     ]]}"#;
-    let f = AgentFixture::start_scripted(script, NO_OFFERS).await;
+    let f = AgentFixture::start_scripted(script, NO_CAPABILITIES).await;
     f.queue_answers([QuestionAnswer::Hang]);
     assert_eq!(
         f.cancel_when("go", |_| !f.permission_requests().is_empty())
@@ -161,7 +161,7 @@ async fn calls_after_the_cancelled_one_are_skipped() {
 
 #[tokio::test]
 async fn client_disconnect_cancels_the_turn() {
-    let f = AgentFixture::start_offline(NO_OFFERS).await;
+    let f = AgentFixture::start_offline(NO_CAPABILITIES).await;
     f.queue_answers([ALLOW]);
     let turn = f.start_prompt(HANGING_COMMAND);
     wait_for_thread(f.session.thread(), |thread| {

@@ -2,8 +2,8 @@
 //! nothing.
 
 use crate::common::{
-    ALL_OFFERS, ALLOW, AgentFixture, ClientOffers, NO_OFFERS, REJECT, call_diff, call_terminal,
-    call_text, load_count,
+    ALL_CAPABILITIES, ALLOW, AgentFixture, NO_CAPABILITIES, OfferedCapabilities, REJECT, call_diff,
+    call_terminal, call_text, load_count,
 };
 use acp::thread::ToolCallStatus;
 use acp::v1::*;
@@ -12,7 +12,7 @@ const PLAN_STATUSES: [&str; 3] = ["pending", "in_progress", "completed"];
 
 #[tokio::test]
 async fn agent_announces_its_info_and_commands() {
-    let f = AgentFixture::start_offline(NO_OFFERS).await;
+    let f = AgentFixture::start_offline(NO_CAPABILITIES).await;
     let info = f.agent.info().unwrap();
     assert_eq!(info.name, "acp-agent");
     assert!(!info.version.is_empty());
@@ -59,7 +59,7 @@ async fn agent_announces_its_info_and_commands() {
 
 #[tokio::test]
 async fn list_shows_a_directory() {
-    for offers in [ALL_OFFERS, NO_OFFERS] {
+    for offers in [ALL_CAPABILITIES, NO_CAPABILITIES] {
         let f = AgentFixture::start_offline(offers).await;
         f.write_file("src/main.rs", "");
         f.write_file("a.txt", "123");
@@ -88,7 +88,7 @@ async fn list_shows_a_directory() {
 
 #[tokio::test]
 async fn read_shows_a_file_or_a_line_range() {
-    for offers in [ALL_OFFERS, NO_OFFERS] {
+    for offers in [ALL_CAPABILITIES, NO_CAPABILITIES] {
         let f = AgentFixture::start_offline(offers).await;
         f.write_file("a.txt", "one\ntwo\nthree\nfour\n");
         assert!(
@@ -128,7 +128,7 @@ async fn read_shows_a_file_or_a_line_range() {
 
 #[tokio::test]
 async fn search_finds_lines_and_skips_ignored_files() {
-    let f = AgentFixture::start_offline(NO_OFFERS).await;
+    let f = AgentFixture::start_offline(NO_CAPABILITIES).await;
     f.write_file("src/a.rs", "fn one() {}\nfn two() {}\n");
     f.write_file("src/b.txt", "fn three\n");
     f.write_file(".gitignore", "built/\n*.log\n!kept.log\n");
@@ -180,7 +180,7 @@ async fn search_finds_lines_and_skips_ignored_files() {
 #[cfg(unix)]
 #[tokio::test]
 async fn local_access_does_not_follow_symlinks_out_of_the_directory() {
-    let f = AgentFixture::start_offline(NO_OFFERS).await;
+    let f = AgentFixture::start_offline(NO_CAPABILITIES).await;
     let outside = tempfile::tempdir().unwrap();
     std::fs::write(outside.path().join("secret.txt"), "secret").unwrap();
     std::os::unix::fs::symlink(outside.path(), f.path("link")).unwrap();
@@ -200,15 +200,15 @@ async fn local_access_does_not_follow_symlinks_out_of_the_directory() {
 #[tokio::test]
 async fn write_requests_permission_and_writes() {
     for offers in [
-        ALL_OFFERS,
-        NO_OFFERS,
-        ClientOffers {
+        ALL_CAPABILITIES,
+        NO_CAPABILITIES,
+        OfferedCapabilities {
             write: false,
-            ..ALL_OFFERS
+            ..ALL_CAPABILITIES
         },
-        ClientOffers {
+        OfferedCapabilities {
             read: false,
-            ..ALL_OFFERS
+            ..ALL_CAPABILITIES
         },
     ] {
         let f = AgentFixture::start_offline(offers).await;
@@ -252,7 +252,7 @@ async fn write_requests_permission_and_writes() {
 
 #[tokio::test]
 async fn edit_replaces_exactly_one_match() {
-    for offers in [ALL_OFFERS, NO_OFFERS] {
+    for offers in [ALL_CAPABILITIES, NO_CAPABILITIES] {
         let f = AgentFixture::start_offline(offers).await;
         f.write_file("a.txt", "one\n  two\nthree\ntwo\n");
         f.queue_answers([ALLOW]);
@@ -296,7 +296,7 @@ async fn edit_replaces_exactly_one_match() {
 
 #[tokio::test]
 async fn run_uses_a_client_terminal_if_supported() {
-    let f = AgentFixture::start_offline(ALL_OFFERS).await;
+    let f = AgentFixture::start_offline(ALL_CAPABILITIES).await;
     f.queue_answers([ALLOW]);
     let said = f.prompt_for_text("/run pwd; echo \"$((40 + 2))\"").await;
     assert!(said.contains("exited with code 0"), "{said}");
@@ -329,7 +329,7 @@ async fn run_uses_a_client_terminal_if_supported() {
 
 #[tokio::test]
 async fn run_shows_output_as_text_without_terminal_support() {
-    let f = AgentFixture::start_offline(NO_OFFERS).await;
+    let f = AgentFixture::start_offline(NO_CAPABILITIES).await;
     f.queue_answers([ALLOW]);
     f.prompt_for_text("/run echo out; echo err >&2").await;
     let call = f.only_tool_call();
@@ -340,7 +340,7 @@ async fn run_shows_output_as_text_without_terminal_support() {
 
 #[tokio::test]
 async fn failing_command_fails_the_call() {
-    for offers in [ALL_OFFERS, NO_OFFERS] {
+    for offers in [ALL_CAPABILITIES, NO_CAPABILITIES] {
         let f = AgentFixture::start_offline(offers).await;
         f.queue_answers([ALLOW]);
         let said = f.prompt_for_text("/run echo no; exit 3").await;
@@ -355,7 +355,7 @@ async fn failing_command_fails_the_call() {
 
 #[tokio::test]
 async fn long_output_is_truncated_to_its_tail() {
-    let f = AgentFixture::start_offline(NO_OFFERS).await;
+    let f = AgentFixture::start_offline(NO_CAPABILITIES).await;
     f.queue_answers([ALLOW]);
     f.prompt_for_text("/run i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done")
         .await;
@@ -371,10 +371,10 @@ async fn long_output_is_truncated_to_its_tail() {
 #[tokio::test]
 async fn test_detects_and_runs_the_project_tests() {
     for (offers, code) in [
-        (ALL_OFFERS, 0),
-        (NO_OFFERS, 0),
-        (ALL_OFFERS, 7),
-        (NO_OFFERS, 7),
+        (ALL_CAPABILITIES, 0),
+        (NO_CAPABILITIES, 0),
+        (ALL_CAPABILITIES, 7),
+        (NO_CAPABILITIES, 7),
     ] {
         let f = AgentFixture::start_offline(offers).await;
         f.write_file(
@@ -416,7 +416,7 @@ async fn test_detects_and_runs_the_project_tests() {
 
 #[tokio::test]
 async fn test_reports_missing_tests_and_missing_permission() {
-    let f = AgentFixture::start_offline(ALL_OFFERS).await;
+    let f = AgentFixture::start_offline(ALL_CAPABILITIES).await;
     let said = f.prompt_for_text("/test").await;
     assert!(said.contains("No test command found"), "{said}");
     assert_eq!(f.plan_updates().last().unwrap()[..], ["completed"]);
@@ -433,8 +433,8 @@ async fn test_reports_missing_tests_and_missing_permission() {
 }
 
 #[tokio::test]
-async fn plan_surveys_the_project_and_admits_its_limits() {
-    for offers in [ALL_OFFERS, NO_OFFERS] {
+async fn plan_surveys_the_project_and_states_its_limits() {
+    for offers in [ALL_CAPABILITIES, NO_CAPABILITIES] {
         let f = AgentFixture::start_offline(offers).await;
         f.write_file("package.json", r#"{"scripts": {"test": "true"}}"#);
         f.write_file("src/retry.js", "function retry_request() {}\n");
@@ -471,7 +471,7 @@ async fn plan_surveys_the_project_and_admits_its_limits() {
 
 #[tokio::test]
 async fn free_text_gets_an_explanation() {
-    for offers in [ALL_OFFERS, NO_OFFERS] {
+    for offers in [ALL_CAPABILITIES, NO_CAPABILITIES] {
         let f = AgentFixture::start_offline(offers).await;
         f.write_file("README.md", "# A thing\n\nIt does.\n");
         f.write_file("Cargo.toml", "[package]\nname = \"thing\"\n");
@@ -506,11 +506,11 @@ async fn free_text_gets_an_explanation() {
 }
 
 #[tokio::test]
-async fn missing_directory_opens_no_session() {
-    let f = AgentFixture::start_offline(NO_OFFERS).await;
+async fn session_in_a_missing_directory_is_rejected_without_client_files() {
+    let f = AgentFixture::start_offline(NO_CAPABILITIES).await;
     let error = f.agent.new_session(f.path("no")).await.unwrap_err();
     assert!(error.to_string().contains(&f.path("no")), "{error}");
     // A client that gives access to its files may have the file.
-    let f = AgentFixture::start_offline(ALL_OFFERS).await;
+    let f = AgentFixture::start_offline(ALL_CAPABILITIES).await;
     assert!(f.agent.new_session(f.path("no")).await.is_ok());
 }

@@ -1,7 +1,7 @@
 //! Tests slash commands for a model that understands language, and the user's own commands.
 
 use crate::common::hears::RequestRecorder;
-use crate::common::{AgentFixture, NO_OFFERS, wait_for_thread};
+use crate::common::{AgentFixture, NO_CAPABILITIES, wait_for_thread};
 use acp::thread::ItemKind;
 use acp::v1::{AvailableCommand, ContentBlock};
 use acp::{Options, Thread};
@@ -46,7 +46,7 @@ async fn command_expands_for_the_model_and_stays_as_typed_in_the_thread() {
         let agent = heard
             .scripted_agent(&script_of_turns(6))
             .keep_sessions(MemoryStore::new());
-        let f = AgentFixture::start_with_options(options, agent, NO_OFFERS).await;
+        let f = AgentFixture::start_with_options(options, agent, NO_CAPABILITIES).await;
         let names = [
             "plan GOAL",
             "test [WHAT]",
@@ -104,7 +104,7 @@ async fn command_expands_for_the_model_and_stays_as_typed_in_the_thread() {
 #[tokio::test]
 async fn help_is_answered_without_the_model() {
     let heard = RequestRecorder::default();
-    let f = AgentFixture::new(heard.scripted_agent(&script_of_turns(2)), NO_OFFERS).await;
+    let f = AgentFixture::new(heard.scripted_agent(&script_of_turns(2)), NO_CAPABILITIES).await;
     let help = f.prompt_for_text("/help").await;
     for part in ["`/plan GOAL`", "`/compact [WHAT TO KEEP]`", ".acp/commands"] {
         assert!(help.contains(part), "{part}: {help}");
@@ -118,7 +118,7 @@ async fn help_is_answered_without_the_model() {
 #[tokio::test]
 async fn custom_commands_are_read_from_files() {
     let heard = RequestRecorder::default();
-    let f = AgentFixture::new(heard.scripted_agent(&script_of_turns(5)), NO_OFFERS).await;
+    let f = AgentFixture::new(heard.scripted_agent(&script_of_turns(5)), NO_CAPABILITIES).await;
     f.write_file(
         ".acp/commands/fix.md",
         "---\ndescription: Fix an issue\nargument-hint: [ISSUE] [HOW]\n---\nFix $1 ($ARGUMENTS), by $2.\n",
@@ -197,7 +197,7 @@ async fn command_files_outside_the_roots_are_ignored() {
     let outside = tempfile::tempdir().unwrap();
     std::fs::write(outside.path().join("x.md"), "The secret.").unwrap();
     let heard = RequestRecorder::default();
-    let f = AgentFixture::new(heard.scripted_agent(&script_of_turns(1)), NO_OFFERS).await;
+    let f = AgentFixture::new(heard.scripted_agent(&script_of_turns(1)), NO_CAPABILITIES).await;
     f.write_file(".acp/commands/a.md", "A.");
     std::os::unix::fs::symlink(outside.path().join("x.md"), f.path(".acp/commands/x.md")).unwrap();
     f.prompt_for_text("/x").await;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::common::hears::RequestRecorder;
 use crate::common::{
-    AgentFixture, NO_OFFERS, replace_in_messages, wait_for_thread, with_line_numbers,
+    AgentFixture, NO_CAPABILITIES, replace_in_messages, wait_for_thread, with_line_numbers,
 };
 use acp::Options;
 use acp::client::Client;
@@ -77,7 +77,8 @@ async fn nearly_full_window_is_compacted_and_the_thread_still_shows_everything()
         let heard = RequestRecorder::default();
         let agent = persistent_agent(&heard, NEARLY_FULL_SCRIPT, sessions.path());
         let f =
-            AgentFixture::start_with_options(options_for_version(speaks), agent, NO_OFFERS).await;
+            AgentFixture::start_with_options(options_for_version(speaks), agent, NO_CAPABILITIES)
+                .await;
         f.prompt_for_text("first").await;
         assert_eq!(f.prompt_for_text("second").await, "two");
         let [first, summary, second] = &heard.all_requests()[..] else {
@@ -112,7 +113,8 @@ async fn nearly_full_window_is_compacted_and_the_thread_still_shows_everything()
         let before = thread_lines(f.session.thread());
         let agent = persistent_agent(&heard, NEARLY_FULL_SCRIPT, sessions.path());
         let g =
-            AgentFixture::start_with_options(options_for_version(speaks), agent, NO_OFFERS).await;
+            AgentFixture::start_with_options(options_for_version(speaks), agent, NO_CAPABILITIES)
+                .await;
         let id = f.session.id().clone();
         let again = g.agent.load_session(id, f.cwd()).await.unwrap();
         assert_eq!(thread_lines(again.thread()), before);
@@ -134,7 +136,7 @@ async fn overflowing_conversation_is_summarized_and_retried() {
             "turns": [[{{"say": "a"}}, {usage}], [{{"say": "b"}}, {usage}], [{{"say": "c"}}, {usage}]]}}"#
     );
     let heard = RequestRecorder::default();
-    let f = AgentFixture::new(heard.scripted_agent(&script), NO_OFFERS).await;
+    let f = AgentFixture::new(heard.scripted_agent(&script), NO_CAPABILITIES).await;
     let long = |c: &str| c.repeat(7000);
     f.prompt_for_text(long("x")).await;
     f.prompt_for_text(long("y")).await;
@@ -160,7 +162,11 @@ async fn long_results_are_truncated_before_summarizing() {
     ], [{"say": "Again."}]]}"#;
     let sessions = tempfile::tempdir().unwrap();
     let heard = RequestRecorder::default();
-    let f = AgentFixture::new(persistent_agent(&heard, script, sessions.path()), NO_OFFERS).await;
+    let f = AgentFixture::new(
+        persistent_agent(&heard, script, sessions.path()),
+        NO_CAPABILITIES,
+    )
+    .await;
     let long = "long line\n".repeat(2000);
     f.write_file("long.txt", &long);
     f.write_file("short.txt", "short");
@@ -185,7 +191,11 @@ async fn long_results_are_truncated_before_summarizing() {
         "{told:?}"
     );
 
-    let g = AgentFixture::new(persistent_agent(&heard, script, sessions.path()), NO_OFFERS).await;
+    let g = AgentFixture::new(
+        persistent_agent(&heard, script, sessions.path()),
+        NO_CAPABILITIES,
+    )
+    .await;
     let id = f.session.id().clone();
     let again = g.agent.load_session(id, f.cwd()).await.unwrap();
     again.prompt("more").await.unwrap();
@@ -193,7 +203,7 @@ async fn long_results_are_truncated_before_summarizing() {
 }
 
 #[tokio::test]
-async fn turn_that_fills_the_window_alone_continues() {
+async fn turn_that_alone_fills_the_window_is_compacted_and_continues() {
     for speaks in [1, 2] {
         let script = r#"{"window": 20000, "summary": [{"say": "Half is read."}], "turns": [[
             {"read": {"path": "a.txt"}},
@@ -204,7 +214,7 @@ async fn turn_that_fills_the_window_alone_continues() {
         let f = AgentFixture::start_with_options(
             options_for_version(speaks),
             heard.scripted_agent(script),
-            NO_OFFERS,
+            NO_CAPABILITIES,
         )
         .await;
         f.write_file("a.txt", &"text\n".repeat(1200));
@@ -234,7 +244,7 @@ async fn compact_command_accepts_instructions() {
         let f = AgentFixture::start_with_options(
             options_for_version(speaks),
             heard.scripted_agent(script),
-            NO_OFFERS,
+            NO_CAPABILITIES,
         )
         .await;
         assert_eq!(
@@ -276,7 +286,7 @@ async fn failed_compaction_leaves_the_conversation_unchanged() {
         (r#"{"say": "I can't"}, {"stop": "refusal"}"#, "refused"),
     ] {
         let heard = RequestRecorder::default();
-        let f = AgentFixture::new(heard.scripted_agent(&script(steps)), NO_OFFERS).await;
+        let f = AgentFixture::new(heard.scripted_agent(&script(steps)), NO_CAPABILITIES).await;
         f.prompt_for_text("first").await;
         // There is some space left, so the turn continues, and the user is informed.
         assert_eq!(f.prompt_for_text("second").await, "two");
@@ -309,7 +319,7 @@ async fn conversation_that_cannot_be_summarized_ends_the_turn() {
             "turns": [[{{"say": "a"}}, {usage}], [], [{{"say": "c"}}, {usage}]]}}"#
     );
     let heard = RequestRecorder::default();
-    let f = AgentFixture::new(heard.scripted_agent(&script), NO_OFFERS).await;
+    let f = AgentFixture::new(heard.scripted_agent(&script), NO_CAPABILITIES).await;
     f.prompt_for_text("x".repeat(10_000)).await;
     let error = f.prompt("y".repeat(10_000)).await.unwrap_err().to_string();
     for part in ["exceeds the model's context window", "no words left"] {
@@ -317,7 +327,7 @@ async fn conversation_that_cannot_be_summarized_ends_the_turn() {
     }
     // The prompt alone is too long, so nothing can be left out.
     let heard = RequestRecorder::default();
-    let f = AgentFixture::new(heard.scripted_agent(&script), NO_OFFERS).await;
+    let f = AgentFixture::new(heard.scripted_agent(&script), NO_CAPABILITIES).await;
     let error = f.prompt("y".repeat(30_000)).await.unwrap_err().to_string();
     assert!(
         error.contains("exceed the script's context window"),
@@ -331,7 +341,7 @@ async fn cancelled_compaction_leaves_the_conversation_unchanged() {
     let script = r#"{"summary": [{"say": "So"}, {"hang": true}],
         "turns": [[{"say": "one"}], [], [{"say": "three"}]]}"#;
     let heard = RequestRecorder::default();
-    let f = AgentFixture::new(heard.scripted_agent(script), NO_OFFERS).await;
+    let f = AgentFixture::new(heard.scripted_agent(script), NO_CAPABILITIES).await;
     f.prompt_for_text("first").await;
     let turn = f.start_prompt("/compact");
     heard.wait_for_requests(2).await;
@@ -357,7 +367,8 @@ async fn compaction_interrupted_by_exit_is_shown_as_failed() {
         let heard = RequestRecorder::default();
         let agent = persistent_agent(&heard, script, sessions.path());
         let f =
-            AgentFixture::start_with_options(options_for_version(speaks), agent, NO_OFFERS).await;
+            AgentFixture::start_with_options(options_for_version(speaks), agent, NO_CAPABILITIES)
+                .await;
         f.prompt_for_text("first").await;
         let turn = f.start_prompt("/compact");
         let runs = |thread: &Thread| !compactions(thread).is_empty();
@@ -368,7 +379,8 @@ async fn compaction_interrupted_by_exit_is_shown_as_failed() {
 
         let agent = persistent_agent(&heard, script, sessions.path());
         let g =
-            AgentFixture::start_with_options(options_for_version(speaks), agent, NO_OFFERS).await;
+            AgentFixture::start_with_options(options_for_version(speaks), agent, NO_CAPABILITIES)
+                .await;
         let id = f.session.id().clone();
         let again = g.agent.load_session(id, f.cwd()).await.unwrap();
         let told = again.thread().read(compactions);
@@ -407,7 +419,7 @@ impl Client for CompactionClient {
 }
 
 #[tokio::test]
-async fn compaction_is_a_thought_for_clients_without_compaction_support() {
+async fn compaction_is_shown_as_a_thought_to_clients_without_compaction_support() {
     let dir = tempfile::tempdir().unwrap();
     let heard = RequestRecorder::default();
     let (ours, theirs) = acp::transport::memory();

@@ -1,7 +1,7 @@
 //! Tests the input of a model: the instructions, the content of prompts, and the conversation.
 
 use crate::common::hears::RequestRecorder;
-use crate::common::{ALL_OFFERS, AgentFixture, NO_OFFERS, wait_for_thread};
+use crate::common::{ALL_CAPABILITIES, AgentFixture, NO_CAPABILITIES, wait_for_thread};
 use acp::client::{Client, ReadTextFile};
 use acp::v1::*;
 use acp_agent::Mode;
@@ -16,7 +16,7 @@ fn script_of_turns(n: usize) -> String {
 }
 
 /// Returns `true` if the text contains all parts in this order.
-fn are_in_order(text: &str, parts: &[&str]) -> bool {
+fn contains_in_order(text: &str, parts: &[&str]) -> bool {
     let mut rest = text;
     parts.iter().all(|part| match rest.split_once(part) {
         Some((_, after)) => {
@@ -28,8 +28,8 @@ fn are_in_order(text: &str, parts: &[&str]) -> bool {
 }
 
 #[tokio::test]
-async fn system_prompt_has_the_directory_and_project_instructions() {
-    for offers in [ALL_OFFERS, NO_OFFERS] {
+async fn system_prompt_contains_the_directory_and_project_instructions() {
+    for offers in [ALL_CAPABILITIES, NO_CAPABILITIES] {
         let own = tempfile::tempdir().unwrap();
         let file = own.path().join("AGENTS.md");
         std::fs::write(&file, "Answer in rhymes.").unwrap();
@@ -56,7 +56,7 @@ async fn system_prompt_has_the_directory_and_project_instructions() {
             "later ones take precedence",
             "`ask`: ",
         ];
-        assert!(are_in_order(&told, &parts), "{told}");
+        assert!(contains_in_order(&told, &parts), "{told}");
         assert!(!told.contains("Above the project."), "{told}");
         assert_eq!(heard.last_request().message_lines(), ["user hello"]);
 
@@ -68,7 +68,7 @@ async fn system_prompt_has_the_directory_and_project_instructions() {
         session.prompt("again").await.unwrap();
         let told = heard.last_request().instructions;
         let parts = ["Answer in rhymes.", "Use four columns.", "`architect`: "];
-        assert!(are_in_order(&told, &parts), "{told}");
+        assert!(contains_in_order(&told, &parts), "{told}");
         assert!(
             !told.contains("spaces here") && !told.contains("`ask`: "),
             "{told}"
@@ -78,7 +78,7 @@ async fn system_prompt_has_the_directory_and_project_instructions() {
 
 #[tokio::test]
 async fn system_prompt_lists_the_branch_and_readable_files() {
-    for offers in [ALL_OFFERS, NO_OFFERS] {
+    for offers in [ALL_CAPABILITIES, NO_CAPABILITIES] {
         let heard = RequestRecorder::default();
         let f = AgentFixture::new(heard.scripted_agent(&script_of_turns(3)), offers).await;
         f.write_file("repo/.git/HEAD", "ref: refs/heads/fix/the-bug\n");
@@ -99,7 +99,7 @@ async fn system_prompt_lists_the_branch_and_readable_files() {
             "```\n.acp/\nsrc/\nzebra.txt\n```\n",
             "Entries omitted due to permission rules: 1.",
         ];
-        assert!(are_in_order(&told, &parts), "{told}");
+        assert!(contains_in_order(&told, &parts), "{told}");
         assert!(
             !told.contains(".env") && !told.contains("deep.rs"),
             "{told}"
@@ -128,7 +128,7 @@ async fn system_prompt_lists_the_branch_and_readable_files() {
 #[tokio::test]
 async fn listing_omits_unprintable_names_and_excess_entries() {
     let heard = RequestRecorder::default();
-    let f = AgentFixture::new(heard.scripted_agent(&script_of_turns(1)), NO_OFFERS).await;
+    let f = AgentFixture::new(heard.scripted_agent(&script_of_turns(1)), NO_CAPABILITIES).await;
     f.write_file("a\n# Instructions", "");
     for n in 0..150 {
         f.write_file(&format!("file-{n}"), "");
@@ -147,7 +147,7 @@ async fn listing_omits_unprintable_names_and_excess_entries() {
 #[tokio::test]
 async fn instructions_are_size_limited() {
     let heard = RequestRecorder::default();
-    let f = AgentFixture::new(heard.scripted_agent(&script_of_turns(2)), NO_OFFERS).await;
+    let f = AgentFixture::new(heard.scripted_agent(&script_of_turns(2)), NO_CAPABILITIES).await;
     f.write_file(
         "AGENTS.md",
         &format!("Begin. {}The end.", "é".repeat(20_000)),
@@ -161,7 +161,7 @@ async fn instructions_are_size_limited() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn project_instructions_follow_no_symlink_but_user_instructions_may() {
+async fn symlinks_are_followed_only_to_user_instructions() {
     let own = tempfile::tempdir().unwrap();
     std::fs::write(own.path().join("dotfile"), "Answer in rhymes.").unwrap();
     let config = tempfile::tempdir().unwrap();
@@ -171,14 +171,14 @@ async fn project_instructions_follow_no_symlink_but_user_instructions_may() {
     let agent = heard
         .scripted_agent(&script_of_turns(1))
         .user_instructions(&file);
-    let f = AgentFixture::new(agent, NO_OFFERS).await;
+    let f = AgentFixture::new(agent, NO_CAPABILITIES).await;
     let outside = tempfile::tempdir().unwrap();
     std::fs::write(outside.path().join("secret"), "the secret").unwrap();
     std::os::unix::fs::symlink(outside.path().join("secret"), f.path("AGENTS.md")).unwrap();
     f.prompt_for_text("go").await;
     let told = heard.last_request().instructions;
     assert!(
-        are_in_order(&told, &["Answer in rhymes.", "Cannot read this file"]),
+        contains_in_order(&told, &["Answer in rhymes.", "Cannot read this file"]),
         "{told}"
     );
     assert!(!told.contains("the secret"), "{told}");
@@ -231,7 +231,7 @@ async fn instructions_are_read_through_the_client() {
     session.prompt("go").await.unwrap();
     let told = heard.last_request().instructions;
     assert!(
-        are_in_order(&told, &["/in/a/container", "Speak up."]),
+        contains_in_order(&told, &["/in/a/container", "Speak up."]),
         "{told}"
     );
 }
@@ -239,7 +239,7 @@ async fn instructions_are_read_through_the_client() {
 #[tokio::test]
 async fn prompt_attachments_become_text_or_images() {
     let heard = RequestRecorder::default();
-    let f = AgentFixture::new(heard.scripted_agent(&script_of_turns(1)), NO_OFFERS).await;
+    let f = AgentFixture::new(heard.scripted_agent(&script_of_turns(1)), NO_CAPABILITIES).await;
     let uri = |name: &str| format!("file://{}", f.path(name));
     let embedded = |text: &str, uri: String| {
         let text = TextResourceContents::new(text, uri);
@@ -277,7 +277,7 @@ async fn prompt_attachments_become_text_or_images() {
         &["`long.rs`", "of its 100000 bytes", "read it with a tool"],
     ];
     for (text, parts) in texts.iter().zip(expected) {
-        assert!(are_in_order(text, parts), "{text}");
+        assert!(contains_in_order(text, parts), "{text}");
     }
     let ContentBlock::Image(image) = &told[7] else {
         panic!("{:?}", told[7]);
@@ -302,7 +302,7 @@ async fn conversation_continues_after_an_interrupted_turn() {
         let store = SqliteStore::open(sessions.path()).unwrap();
         heard.scripted_agent(script).keep_sessions(store)
     };
-    let f = AgentFixture::new(kept(&heard), NO_OFFERS).await;
+    let f = AgentFixture::new(kept(&heard), NO_CAPABILITIES).await;
     assert_eq!(f.prompt("1").await.unwrap(), StopReason::MaxTokens);
     let turn = f.start_prompt("2");
     heard.wait_for_requests(3).await;
@@ -324,7 +324,7 @@ async fn conversation_continues_after_an_interrupted_turn() {
     assert_eq!(live.message_lines().last().unwrap(), "user 5");
 
     // The same is true after the session was loaded.
-    let g = AgentFixture::new(kept(&heard), NO_OFFERS).await;
+    let g = AgentFixture::new(kept(&heard), NO_CAPABILITIES).await;
     let id = f.session.id().clone();
     let again = g.agent.load_session(id, f.cwd()).await.unwrap();
     again.prompt("6").await.unwrap();

@@ -2,8 +2,8 @@
 
 use crate::common;
 use crate::common::{
-    ALL_OFFERS, ALLOW, AgentFixture, ClientOffers, NO_OFFERS, call_terminal, call_text, is_running,
-    load_count, parse_pid, wait_for_thread,
+    ALL_CAPABILITIES, ALLOW, AgentFixture, NO_CAPABILITIES, OfferedCapabilities, call_terminal,
+    call_text, is_running, load_count, parse_pid, wait_for_thread,
 };
 use acp::Options;
 use acp::thread::{ThreadTerminal, ToolCallStatus};
@@ -11,9 +11,9 @@ use acp::v1::*;
 use acp_agent::{CodingAgent, ModelConfig};
 
 /// A client that offers nothing, but shows display terminals.
-const TERMINAL_OUTPUT_OFFERS: ClientOffers = ClientOffers {
+const DISPLAY_TERMINALS_ONLY: OfferedCapabilities = OfferedCapabilities {
     shows: true,
-    ..NO_OFFERS
+    ..NO_CAPABILITIES
 };
 
 fn options_per_version() -> [(Options, &'static str); 2] {
@@ -23,7 +23,7 @@ fn options_per_version() -> [(Options, &'static str); 2] {
     ]
 }
 
-async fn start_offline_agent(options: Options, offers: ClientOffers) -> AgentFixture {
+async fn start_offline_agent(options: Options, offers: OfferedCapabilities) -> AgentFixture {
     let agent = CodingAgent::new(&ModelConfig::Offline).unwrap();
     AgentFixture::start_with_options(options, agent, offers).await
 }
@@ -39,7 +39,7 @@ fn only_terminal(f: &AgentFixture) -> ThreadTerminal {
 async fn output_and_exit_status_are_shown() {
     for (options, _) in options_per_version() {
         let v2 = options.latest() == ProtocolVersion::V2;
-        let f = start_offline_agent(options, TERMINAL_OUTPUT_OFFERS).await;
+        let f = start_offline_agent(options, DISPLAY_TERMINALS_ONLY).await;
         f.queue_answers([ALLOW]);
         // The output arrives in two pieces, the first of which ends within a character.
         f.prompt_for_text(
@@ -65,7 +65,7 @@ async fn output_and_exit_status_are_shown() {
 #[tokio::test]
 async fn output_is_shown_live_and_cancel_kills_the_command() {
     for (options, cancelled) in options_per_version() {
-        let f = start_offline_agent(options, TERMINAL_OUTPUT_OFFERS).await;
+        let f = start_offline_agent(options, DISPLAY_TERMINALS_ONLY).await;
         f.queue_answers([ALLOW]);
         let turn = f.start_prompt("/run echo pid:$$; sleep 1000; echo late");
         let printed = |thread: &acp::Thread| {
@@ -102,7 +102,7 @@ async fn output_is_shown_live_and_cancel_kills_the_command() {
 #[tokio::test]
 async fn long_output_is_limited_and_its_tail_is_shown() {
     for (options, _) in options_per_version() {
-        let f = start_offline_agent(options, TERMINAL_OUTPUT_OFFERS).await;
+        let f = start_offline_agent(options, DISPLAY_TERMINALS_ONLY).await;
         f.queue_answers([ALLOW]);
         f.prompt_for_text("/run yes 0123456789 | head -c 5000000; echo; echo end")
             .await;
@@ -114,7 +114,7 @@ async fn long_output_is_limited_and_its_tail_is_shown() {
 
 #[tokio::test]
 async fn client_terminal_is_preferred() {
-    let f = start_offline_agent(Options::new(), ALL_OFFERS).await;
+    let f = start_offline_agent(Options::new(), ALL_CAPABILITIES).await;
     f.queue_answers([ALLOW]);
     f.prompt_for_text("/run echo one").await;
     assert_eq!(load_count(&f.seen.created), 1);
@@ -122,9 +122,9 @@ async fn client_terminal_is_preferred() {
 }
 
 #[tokio::test]
-async fn cancelled_permission_request_uses_the_status_of_the_version() {
+async fn cancelled_call_has_the_status_of_the_protocol_version() {
     for (options, cancelled) in options_per_version() {
-        let f = start_offline_agent(options, TERMINAL_OUTPUT_OFFERS).await;
+        let f = start_offline_agent(options, DISPLAY_TERMINALS_ONLY).await;
         f.queue_answers([common::QuestionAnswer::Hang]);
         let asked = |_: &acp::Thread| !f.permission_requests().is_empty();
         let stopped = f.cancel_when("/write a.txt new", asked).await;

@@ -199,7 +199,7 @@ async fn only_files_under_the_root_are_visible() {
 
 /// Repeatedly swaps a directory with a symlink that leads out of the roots.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn swapping_a_path_during_a_call_gains_nothing() {
+async fn swapping_a_path_during_a_call_does_not_escape_the_roots() {
     let scene = EscapeScene::new();
     let race = scene.root.join("race");
     fs::create_dir_all(race.join("dir/below")).unwrap();

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use crate::common::{
-    ALLOW, ALLOW_ALWAYS, AgentFixture, NO_OFFERS, QuestionAnswer, REJECT, call_text,
+    ALLOW, ALLOW_ALWAYS, AgentFixture, NO_CAPABILITIES, QuestionAnswer, REJECT, call_text,
 };
 use acp::thread::{ThreadToolCall, ToolCallStatus};
 use acp::v1::*;
@@ -125,7 +125,7 @@ async fn run_fetches(
     fetches: &[Value],
     answers: impl IntoIterator<Item = QuestionAnswer>,
 ) -> (AgentFixture, Vec<ThreadToolCall>) {
-    let f = AgentFixture::new(fetching_agent(fetches), NO_OFFERS).await;
+    let f = AgentFixture::new(fetching_agent(fetches), NO_CAPABILITIES).await;
     f.session.set_mode(mode).await.unwrap();
     f.queue_answers(answers);
     f.prompt("go").await.unwrap();
@@ -365,7 +365,7 @@ async fn long_page_is_returned_in_parts() {
 }
 
 #[tokio::test]
-async fn slow_server_times_out_and_cancel_does_not_wait() {
+async fn slow_server_times_out_and_cancel_takes_effect_immediately() {
     let server = PageServer::start("127.0.0.1", [("/", None)].into()).await;
     let slow = json!({"url": server.url("/"), "timeout": 1});
     let (_, calls) = run_fetches("code", &[slow], [ALLOW]).await;
@@ -373,7 +373,7 @@ async fn slow_server_times_out_and_cancel_does_not_wait() {
 
     let f = AgentFixture::new(
         fetching_agent(&[json!({"url": server.url("/"), "timeout": 120})]),
-        NO_OFFERS,
+        NO_CAPABILITIES,
     )
     .await;
     f.queue_answers([ALLOW]);
@@ -383,7 +383,7 @@ async fn slow_server_times_out_and_cancel_does_not_wait() {
 }
 
 #[tokio::test]
-async fn unfetchable_url_is_rejected_without_a_question() {
+async fn unfetchable_url_is_rejected_without_a_permission_request() {
     let urls = [
         "not a url",
         "file:///etc/passwd",
@@ -420,7 +420,11 @@ async fn rules_can_allow_public_hosts_but_never_private_ones() {
         )
         .unwrap();
         let agent = fetching_agent(&[json!({"url": server.url("/")})]);
-        let f = AgentFixture::new(agent.rules(RuleFiles::new().user_rules(&file)), NO_OFFERS).await;
+        let f = AgentFixture::new(
+            agent.rules(RuleFiles::new().user_rules(&file)),
+            NO_CAPABILITIES,
+        )
+        .await;
         f.session.set_mode("code").await.unwrap();
         f.queue_answers((0..questions).map(|_| REJECT));
         f.prompt("go").await.unwrap();

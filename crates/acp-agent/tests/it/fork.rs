@@ -2,7 +2,7 @@
 
 use crate::common;
 use crate::common::hears::RequestRecorder;
-use crate::common::{ALLOW, ALLOW_ALWAYS, AgentFixture, NO_OFFERS, mode_of_thread};
+use crate::common::{ALLOW, ALLOW_ALWAYS, AgentFixture, NO_CAPABILITIES, mode_of_thread};
 use acp::Options;
 use acp::v1::ListSessionsRequest;
 use acp_agent::store::{MemoryStore, SessionStore, SqliteStore};
@@ -27,7 +27,7 @@ async fn check_fork(store: impl SessionStore, options: Options) {
     let f = AgentFixture::start_with_options(
         options,
         heard.scripted_agent(SCRIPT).keep_sessions(store),
-        NO_OFFERS,
+        NO_CAPABILITIES,
     )
     .await;
     f.queue_answers([ALLOW_ALWAYS]);
@@ -92,14 +92,18 @@ async fn fork_of_an_unknown_session_fails() {
         RequestRecorder::default()
             .scripted_agent(SCRIPT)
             .keep_sessions(MemoryStore::new()),
-        NO_OFFERS,
+        NO_CAPABILITIES,
     )
     .await;
     let error = f.agent.fork_session("nothing", f.cwd()).await.unwrap_err();
     let code = error.peer_error().unwrap().code;
     assert_eq!(code, acp::jsonrpc::Error::RESOURCE_NOT_FOUND, "{error}");
     // An agent that does not store sessions cannot fork them.
-    let f = AgentFixture::new(RequestRecorder::default().scripted_agent(SCRIPT), NO_OFFERS).await;
+    let f = AgentFixture::new(
+        RequestRecorder::default().scripted_agent(SCRIPT),
+        NO_CAPABILITIES,
+    )
+    .await;
     assert!(f.agent.capabilities().session_capabilities.fork.is_none());
     let id = f.session.id().clone();
     f.agent.fork_session(id, f.cwd()).await.unwrap_err();
@@ -116,7 +120,7 @@ async fn running_session_can_be_forked() {
         heard
             .scripted_agent(script)
             .keep_sessions(MemoryStore::new()),
-        NO_OFFERS,
+        NO_CAPABILITIES,
     )
     .await;
     f.queue_answers([ALLOW]);

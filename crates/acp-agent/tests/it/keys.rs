@@ -1,7 +1,7 @@
 //! Tests API keys: a user without a key is asked to log in, and a stored key is found.
 
 use crate::common::provider::{AnswerPiece, ProviderReply, ProviderServer};
-use crate::common::{AgentFixture, NO_OFFERS, connect, wait_for_thread};
+use crate::common::{AgentFixture, NO_CAPABILITIES, connect, wait_for_thread};
 use acp::Error;
 use acp::client::AgentConnection;
 use acp::v1::AuthMethod;
@@ -11,12 +11,12 @@ use acp_agent::{
 };
 use serde_json::json;
 
-struct KeyHome {
+struct KeyFileFixture {
     dir: tempfile::TempDir,
     file: KeyFile,
 }
 
-impl KeyHome {
+impl KeyFileFixture {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let file = KeyFile::new(dir.path().join("acp/keys.json"));
@@ -78,7 +78,7 @@ fn offered_models(session: &acp::client::ClientSession) -> Vec<String> {
 
 #[tokio::test]
 async fn session_without_a_key_requires_login_first() {
-    let home = KeyHome::new();
+    let home = KeyFileFixture::new();
     let model = ProviderModel::new(Provider::Gemini, "gemini-x");
     let agent = home
         .connect_agent(ModelChoices::new(home.key_sources()).default_model(model))
@@ -112,7 +112,7 @@ async fn session_without_a_key_requires_login_first() {
 #[tokio::test]
 async fn only_applicable_auth_methods_are_offered() {
     let server = ProviderServer::new(Provider::OpenAi, []).await;
-    let home = KeyHome::new();
+    let home = KeyFileFixture::new();
     let mut elsewhere = server.model();
     elsewhere.key = None;
     let keys = home
@@ -153,13 +153,13 @@ async fn key_is_sent_only_to_its_own_url() {
         ProviderReply::Says(vec![AnswerPiece::Text("Ah, you.")]),
     ];
     let server = ProviderServer::new(Provider::OpenAi, answers).await;
-    let home = KeyHome::new();
+    let home = KeyFileFixture::new();
     home.store_key(Provider::OpenAi);
     let mut model = server.model();
     model.key = None;
     let account = model.account();
     let choices = ModelChoices::new(home.key_sources()).default_model(model);
-    let f = AgentFixture::new(agent_with_choices(choices), NO_OFFERS).await;
+    let f = AgentFixture::new(agent_with_choices(choices), NO_CAPABILITIES).await;
     expect_auth_required(f.prompt("Hi").await);
     home.file.store(&account, &Secret::new("its-own")).unwrap();
     assert_eq!(f.prompt_for_text("And now?").await, "Ah, you.");
@@ -171,7 +171,7 @@ async fn key_is_sent_only_to_its_own_url() {
 #[tokio::test]
 async fn model_with_its_own_key_variable_requires_it() {
     let server = ProviderServer::new(Provider::OpenAi, []).await;
-    let home = KeyHome::new();
+    let home = KeyFileFixture::new();
     let mut model = server.model();
     model.key = None;
     model.key_variable = Some("HOME_KEY".to_owned());
@@ -190,10 +190,10 @@ async fn model_with_its_own_key_variable_requires_it() {
 
 #[tokio::test]
 async fn login_adds_models_to_the_open_session() {
-    let home = KeyHome::new();
+    let home = KeyFileFixture::new();
     let f = AgentFixture::new(
         agent_with_choices(ModelChoices::new(home.key_sources())),
-        NO_OFFERS,
+        NO_CAPABILITIES,
     )
     .await;
     let typed = |name: &'static str| {
@@ -229,13 +229,13 @@ async fn missing_key_ends_the_turn_and_a_new_key_continues_the_session() {
     for provider in Provider::ALL {
         let says = |text| ProviderReply::Says(vec![AnswerPiece::Text(text)]);
         let server = ProviderServer::new(provider, [says("One."), says("Four.")]).await;
-        let home = KeyHome::new();
+        let home = KeyFileFixture::new();
         let model = model_with_key(&server, "a-model");
         let account = model.account();
         let types = |key| home.file.store(&account, &Secret::new(key)).unwrap();
         types("first");
         let agent = agent_with_choices(ModelChoices::new(home.key_sources()).default_model(model));
-        let f = AgentFixture::new(agent.keep_sessions(MemoryStore::new()), NO_OFFERS).await;
+        let f = AgentFixture::new(agent.keep_sessions(MemoryStore::new()), NO_CAPABILITIES).await;
         assert_eq!(f.prompt_for_text("1").await, "One.");
         std::fs::remove_file(home.file.path()).unwrap();
         for prompt in ["two", "three"] {
@@ -257,7 +257,7 @@ async fn chosen_model_is_kept_when_its_key_disappears() {
     let says = |text| ProviderReply::Says(vec![AnswerPiece::Text(text)]);
     let open = ProviderServer::new(Provider::OpenAi, [says("Open.")]).await;
     let closed = ProviderServer::new(Provider::Anthropic, [says("One."), says("Two.")]).await;
-    let home = KeyHome::new();
+    let home = KeyFileFixture::new();
     let model = model_with_key(&closed, "closed");
     let account = model.account();
     let types = || home.file.store(&account, &Secret::new("a-key")).unwrap();
@@ -265,7 +265,7 @@ async fn chosen_model_is_kept_when_its_key_disappears() {
     let choices = ModelChoices::new(home.key_sources())
         .default_model(open.model())
         .with_model([model]);
-    let f = AgentFixture::new(agent_with_choices(choices), NO_OFFERS).await;
+    let f = AgentFixture::new(agent_with_choices(choices), NO_CAPABILITIES).await;
     let choose = async |model: &str| f.session.set_config_option("model", model).await;
     choose("anthropic/closed").await.unwrap();
     assert_eq!(f.prompt_for_text("1").await, "One.");
@@ -293,7 +293,7 @@ async fn chosen_model_is_kept_when_its_key_disappears() {
 #[tokio::test]
 async fn key_file_readable_by_others_is_rejected() {
     use std::os::unix::fs::PermissionsExt;
-    let home = KeyHome::new();
+    let home = KeyFileFixture::new();
     home.store_key(Provider::OpenAi);
     let file = home.file.path().to_owned();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
@@ -317,7 +317,7 @@ type KeyFileDamage = fn(&std::path::Path);
 
 /// Returns ways to damage the file, each with a part of the resulting error message.
 #[cfg(unix)]
-fn key_file_damages() -> [(KeyFileDamage, &'static str); 2] {
+fn key_file_damage_cases() -> [(KeyFileDamage, &'static str); 2] {
     use std::os::unix::fs::PermissionsExt;
     [
         (
@@ -334,11 +334,11 @@ fn key_file_damages() -> [(KeyFileDamage, &'static str); 2] {
 #[cfg(unix)]
 #[tokio::test]
 async fn unread_key_file_is_not_reported_as_a_rejected_key() {
-    for (refuse, expected) in key_file_damages() {
+    for (refuse, expected) in key_file_damage_cases() {
         let refusal = r#"{"error":{"message":"no key"}}"#.to_owned();
         let refusal = ProviderReply::Status(401, &[], refusal);
         let server = ProviderServer::new(Provider::OpenAi, [refusal]).await;
-        let home = KeyHome::new();
+        let home = KeyFileFixture::new();
         // The model may not need a key.
         let mut model = server.model();
         model.key = None;
@@ -346,7 +346,7 @@ async fn unread_key_file_is_not_reported_as_a_rejected_key() {
         home.file.store(&account, &Secret::new("a-key")).unwrap();
         refuse(home.file.path());
         let agent = agent_with_choices(ModelChoices::new(home.key_sources()).default_model(model));
-        let f = AgentFixture::new(agent, NO_OFFERS).await;
+        let f = AgentFixture::new(agent, NO_CAPABILITIES).await;
         let said = expect_auth_required(f.prompt("hello").await);
         let file = home.file.path().display().to_string();
         assert!(said.contains(expected) && said.contains(&file), "{said}");
@@ -358,8 +358,8 @@ async fn unread_key_file_is_not_reported_as_a_rejected_key() {
 #[cfg(unix)]
 #[tokio::test]
 async fn rejected_key_file_is_not_treated_as_missing() {
-    for (refuse, expected) in key_file_damages() {
-        let home = KeyHome::new();
+    for (refuse, expected) in key_file_damage_cases() {
+        let home = KeyFileFixture::new();
         home.store_key(Provider::Anthropic);
         refuse(home.file.path());
         let agent = home
@@ -375,7 +375,7 @@ async fn rejected_key_file_is_not_treated_as_missing() {
 
 #[tokio::test]
 async fn authentication_without_a_key_allows_keyless_sessions() {
-    let home = KeyHome::new();
+    let home = KeyFileFixture::new();
     let agent = home
         .connect_agent(ModelChoices::new(home.key_sources()))
         .await;
@@ -391,7 +391,7 @@ async fn authentication_without_a_key_allows_keyless_sessions() {
 #[tokio::test]
 async fn configured_server_replaces_the_provider_models() {
     let server = ProviderServer::new(Provider::OpenAi, []).await;
-    let home = KeyHome::new();
+    let home = KeyFileFixture::new();
     let keys = home
         .key_sources()
         .with_key(Provider::OpenAi, Secret::new("given"))

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::common::provider::{AnswerPiece, Listing, ProviderReply, ProviderServer, ProviderUsage};
-use crate::common::{AgentFixture, NO_OFFERS, connect, wait_for_thread};
+use crate::common::provider::{
+    AnswerPiece, ModelListReply, ProviderReply, ProviderServer, ProviderUsage,
+};
+use crate::common::{AgentFixture, NO_CAPABILITIES, connect, wait_for_thread};
 use acp::Thread;
 use acp::v1::SessionConfigKind;
 use acp_agent::store::SqliteStore;
@@ -64,8 +66,11 @@ async fn listed_models_appear_after_the_session_opens_and_can_be_chosen() {
     for format in WireFormat::ALL {
         let server = ProviderServer::new(format, [text_reply("b")]).await;
         let now = Arc::new(Notify::new());
-        server.set_listing(Listing::When(Arc::clone(&now), model_list_json(format)));
-        let f = AgentFixture::new(agent_with_model(server.model()), NO_OFFERS).await;
+        server.set_listing(ModelListReply::When(
+            Arc::clone(&now),
+            model_list_json(format),
+        ));
+        let f = AgentFixture::new(agent_with_model(server.model()), NO_CAPABILITIES).await;
         let provider = match format {
             WireFormat::OpenAiResponses => "openai-responses",
             _ => format.provider().as_str(),
@@ -113,8 +118,10 @@ async fn listed_models_appear_after_the_session_opens_and_can_be_chosen() {
 #[tokio::test]
 async fn context_window_is_taken_from_the_model_list() {
     let server = ProviderServer::new(WireFormat::OpenAiChat, [text_reply("b")]).await;
-    server.set_listing(Listing::Models(model_list_json(WireFormat::OpenAiChat)));
-    let f = AgentFixture::new(agent_with_model(server.model()), NO_OFFERS).await;
+    server.set_listing(ModelListReply::Models(model_list_json(
+        WireFormat::OpenAiChat,
+    )));
+    let f = AgentFixture::new(agent_with_model(server.model()), NO_CAPABILITIES).await;
     wait_for_thread(f.session.thread(), |thread| {
         offered_models(thread).len() == 3
     })
@@ -131,22 +138,23 @@ async fn context_window_is_taken_from_the_model_list() {
 
 #[tokio::test]
 async fn configured_models_are_offered_without_a_model_list() {
-    let garbage = || Listing::Models("<html>Welcome to the hotel's network</html>".to_owned());
-    let nothing = || Listing::Models(json!({"object": "list", "data": null}).to_string());
+    let garbage =
+        || ModelListReply::Models("<html>Welcome to the hotel's network</html>".to_owned());
+    let nothing = || ModelListReply::Models(json!({"object": "list", "data": null}).to_string());
     for listing in [
-        Listing::Absent,
-        Listing::Silent,
-        Listing::Endless,
+        ModelListReply::Absent,
+        ModelListReply::Silent,
+        ModelListReply::Endless,
         garbage(),
         nothing(),
     ] {
         let server =
             ProviderServer::new(WireFormat::OpenAiChat, [text_reply("a"), text_reply("b")]).await;
         server.set_listing(listing.clone());
-        let f = AgentFixture::new(agent_with_model(server.model()), NO_OFFERS).await;
+        let f = AgentFixture::new(agent_with_model(server.model()), NO_CAPABILITIES).await;
         server.wait_for_list_requests(1).await;
         assert_eq!(f.prompt_for_text("Who?").await, "a", "{listing:?}");
-        if let Listing::Endless = listing {
+        if let ModelListReply::Endless = listing {
             let taken = server.wait_for_closed_connections(1).await;
             assert!(taken < 32 * 1024 * 1024, "{taken}");
         }
@@ -165,7 +173,9 @@ async fn unlisted_chosen_model_is_kept() {
         [text_reply("1"), text_reply("2"), text_reply("3")],
     )
     .await;
-    server.set_listing(Listing::Models(model_list_json(WireFormat::OpenAiChat)));
+    server.set_listing(ModelListReply::Models(model_list_json(
+        WireFormat::OpenAiChat,
+    )));
     let started = async || {
         let store = SqliteStore::open(sessions.path()).unwrap();
         connect(agent_with_model(server.model()).keep_sessions(store)).await
@@ -179,7 +189,7 @@ async fn unlisted_chosen_model_is_kept() {
     drop(session);
     // The list is late, but the prompt is not sent to another model for that reason.
     let now = Arc::new(Notify::new());
-    server.set_listing(Listing::When(
+    server.set_listing(ModelListReply::When(
         Arc::clone(&now),
         model_list_json(WireFormat::OpenAiChat),
     ));
@@ -191,7 +201,7 @@ async fn unlisted_chosen_model_is_kept() {
     turn.await.unwrap().unwrap();
     drop(agent);
     // If the server no longer lists the model, the configured model is used.
-    server.set_listing(Listing::Absent);
+    server.set_listing(ModelListReply::Absent);
     let session = started().await.resume_session(id, cwd).await.unwrap();
     session.prompt("3").await.unwrap();
     assert_eq!(session.thread().read(offered_models), ["openai/a-model"]);

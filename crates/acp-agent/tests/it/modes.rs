@@ -2,8 +2,8 @@
 
 use crate::common;
 use crate::common::{
-    ALL_OFFERS, ALLOW, AgentFixture, NO_OFFERS, QuestionAnswer, REJECT, call_text, load_count,
-    wait_for_thread,
+    ALL_CAPABILITIES, ALLOW, AgentFixture, NO_CAPABILITIES, QuestionAnswer, REJECT, call_text,
+    load_count, wait_for_thread,
 };
 use acp::thread::ToolCallStatus;
 use acp::v1::*;
@@ -26,7 +26,7 @@ fn mode_updates(f: &AgentFixture) -> Vec<String> {
 
 #[tokio::test]
 async fn new_session_starts_in_ask_mode_and_offers_three_modes() {
-    let f = AgentFixture::start_offline(NO_OFFERS).await;
+    let f = AgentFixture::start_offline(NO_CAPABILITIES).await;
     let request = NewSessionRequest::new(f.path(""), Vec::new());
     let answer = f.agent.connection().request(&request).await.unwrap();
     let modes = answer.modes.unwrap();
@@ -45,8 +45,8 @@ async fn new_session_starts_in_ask_mode_and_offers_three_modes() {
 }
 
 #[tokio::test]
-async fn code_mode_edits_files_and_asks_for_commands() {
-    for offers in [ALL_OFFERS, NO_OFFERS] {
+async fn code_mode_edits_files_and_asks_before_running_commands() {
+    for offers in [ALL_CAPABILITIES, NO_CAPABILITIES] {
         let f = AgentFixture::start_offline(offers).await;
         f.session.set_mode("code").await.unwrap();
         f.prompt_for_text("/write a.txt one").await;
@@ -61,7 +61,7 @@ async fn code_mode_edits_files_and_asks_for_commands() {
 
 #[tokio::test]
 async fn leaving_architect_mode_requires_permission() {
-    let f = AgentFixture::start_offline(ALL_OFFERS).await;
+    let f = AgentFixture::start_offline(ALL_CAPABILITIES).await;
     f.session.set_mode("architect").await.unwrap();
     f.queue_answers([QuestionAnswer::Id("allow_once"), ALLOW]);
     f.prompt_for_text("/write a.txt one").await;
@@ -120,8 +120,8 @@ async fn leaving_architect_mode_requires_permission() {
 }
 
 #[tokio::test]
-async fn code_mode_after_architect_mode_asks_only_for_commands() {
-    let f = AgentFixture::start_offline(NO_OFFERS).await;
+async fn code_mode_after_architect_mode_asks_only_before_running_commands() {
+    let f = AgentFixture::start_offline(NO_CAPABILITIES).await;
     f.session.set_mode("architect").await.unwrap();
     f.write_file("Makefile", "test:\n");
     f.queue_answers([QuestionAnswer::Id("allow_always"), ALLOW]);
@@ -134,8 +134,8 @@ async fn code_mode_after_architect_mode_asks_only_for_commands() {
 }
 
 #[tokio::test]
-async fn architect_mode_changes_nothing_if_the_switch_is_rejected() {
-    let f = AgentFixture::start_offline(ALL_OFFERS).await;
+async fn rejected_switch_from_architect_mode_changes_nothing() {
+    let f = AgentFixture::start_offline(ALL_CAPABILITIES).await;
     f.session.set_mode("architect").await.unwrap();
     f.write_file("a.txt", "old");
     for command in [
@@ -172,7 +172,7 @@ async fn mode_set_during_a_turn_applies_from_the_next_tool_call() {
         {"write": {"path": "b.txt", "text": "2"}}
     ]]}"#;
     for (mode, questions) in [("code", 1), ("ask", 2), ("architect", 2)] {
-        let f = AgentFixture::start_scripted(script, ALL_OFFERS).await;
+        let f = AgentFixture::start_scripted(script, ALL_CAPABILITIES).await;
         let (say, said) = oneshot::channel();
         let first = QuestionAnswer::When(said, PermissionOptionKind::AllowOnce);
         let then = (questions > 1).then(|| match mode {
@@ -194,7 +194,7 @@ async fn mode_set_during_a_turn_applies_from_the_next_tool_call() {
 
 #[tokio::test]
 async fn set_mode_and_config_option_are_equivalent() {
-    let f = AgentFixture::start_offline(NO_OFFERS).await;
+    let f = AgentFixture::start_offline(NO_CAPABILITIES).await;
     let request = SetSessionModeRequest::new(f.session.id(), "code");
     f.agent.connection().request(&request).await.unwrap();
     wait_for_thread(f.session.thread(), |thread| {
@@ -213,7 +213,7 @@ async fn model_can_switch_the_mode() {
         [{"switch_mode": {"mode": "fast"}}],
         [{"switch_mode": {"mode": "ask"}}, {"switch_mode": {"mode": "code"}}]
     ]}"#;
-    let f = AgentFixture::start_scripted(script, NO_OFFERS).await;
+    let f = AgentFixture::start_scripted(script, NO_CAPABILITIES).await;
     f.queue_answers([QuestionAnswer::Id("allow_always")]);
     f.prompt_for_text("go").await;
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use crate::common;
 use crate::common::provider::{AnswerPiece, ProviderReply, ProviderServer};
-use crate::common::{AgentFixture, NO_OFFERS, connect, wait_for_thread};
+use crate::common::{AgentFixture, NO_CAPABILITIES, connect, wait_for_thread};
 use acp::v1::{
     NewSessionRequest, PermissionOptionKind, SessionConfigKind, SessionConfigOption,
     SessionConfigOptionCategory,
@@ -69,7 +69,7 @@ async fn chosen_model_is_used_and_changes_the_offered_options() {
             served_model(&two, "claude-haiku-4-5"),
             served_model(&one, "plain"),
         ]);
-    let f = AgentFixture::new(agent_with_choices(choices), NO_OFFERS).await;
+    let f = AgentFixture::new(agent_with_choices(choices), NO_CAPABILITIES).await;
     let request = NewSessionRequest::new(f.cwd(), Vec::new());
     let answer = f.agent.connection().request(&request).await.unwrap();
     let all = answer.config_options.unwrap();
@@ -147,7 +147,7 @@ async fn model_can_be_changed_between_rounds() {
     let choices = ModelChoices::new(KeySources::new())
         .default_model(served_model(&one, "plain"))
         .with_model([served_model(&two, "other")]);
-    let f = AgentFixture::new(agent_with_choices(choices), NO_OFFERS).await;
+    let f = AgentFixture::new(agent_with_choices(choices), NO_CAPABILITIES).await;
     let (allow, allowed) = oneshot::channel();
     let allowed = common::QuestionAnswer::When(allowed, PermissionOptionKind::AllowOnce);
     f.queue_answers([allowed]);
@@ -233,7 +233,7 @@ async fn models_of_two_servers_may_share_a_name() {
     ]);
     let f = AgentFixture::new(
         agent_with_choices(choices).keep_sessions(MemoryStore::new()),
-        NO_OFFERS,
+        NO_CAPABILITIES,
     )
     .await;
     let second = format!("openai/plain@{}", two.address);
@@ -265,7 +265,7 @@ async fn configured_defaults_apply_to_new_sessions() {
     choices.named_models.push(thinks);
     let f = AgentFixture::new(
         agent_with_choices(choices).mode(acp_agent::Mode::Code),
-        NO_OFFERS,
+        NO_CAPABILITIES,
     )
     .await;
     let begins = ["mode=code", "model=openai/gpt-5.4", "thought_level=default"];

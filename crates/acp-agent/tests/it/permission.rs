@@ -1,7 +1,7 @@
 //! Tests which actions are allowed, rejected and remembered, and what happens if a file changes in the meantime.
 
 use crate::common::{
-    ALL_OFFERS, ALLOW, ALLOW_ALWAYS, AgentFixture, NO_OFFERS, QuestionAnswer, REJECT,
+    ALL_CAPABILITIES, ALLOW, ALLOW_ALWAYS, AgentFixture, NO_CAPABILITIES, QuestionAnswer, REJECT,
     REJECT_ALWAYS, call_diff, call_text, load_count,
 };
 use acp::thread::ToolCallStatus;
@@ -13,7 +13,7 @@ const REJECTED_STATUSES: [&str; 2] = ["pending", "failed"];
 
 #[tokio::test]
 async fn rejection_changes_nothing_and_the_turn_continues() {
-    for offers in [ALL_OFFERS, NO_OFFERS] {
+    for offers in [ALL_CAPABILITIES, NO_CAPABILITIES] {
         let f = AgentFixture::start_offline(offers).await;
         f.write_file("a.txt", "old\n");
         for command in [
@@ -39,8 +39,8 @@ async fn rejection_changes_nothing_and_the_turn_continues() {
 }
 
 #[tokio::test]
-async fn unoffered_answer_allows_nothing() {
-    let f = AgentFixture::start_offline(ALL_OFFERS).await;
+async fn answer_with_an_unknown_option_id_allows_nothing() {
+    let f = AgentFixture::start_offline(ALL_CAPABILITIES).await;
     f.queue_answers([QuestionAnswer::Id("yes")]);
     f.prompt_for_text("/write a.txt new").await;
     assert_eq!(f.only_tool_call().status, ToolCallStatus::Failed);
@@ -49,7 +49,7 @@ async fn unoffered_answer_allows_nothing() {
 
 #[tokio::test]
 async fn always_answer_is_remembered_for_a_tool() {
-    let f = AgentFixture::start_offline(ALL_OFFERS).await;
+    let f = AgentFixture::start_offline(ALL_CAPABILITIES).await;
     f.queue_answers([ALLOW_ALWAYS]);
     f.prompt_for_text("/write a.txt 1").await;
     f.prompt_for_text("/write b.txt 2").await;
@@ -74,7 +74,7 @@ async fn always_answer_is_remembered_for_a_tool() {
 
 #[tokio::test]
 async fn always_answer_is_remembered_for_a_command_line() {
-    let f = AgentFixture::start_offline(ALL_OFFERS).await;
+    let f = AgentFixture::start_offline(ALL_CAPABILITIES).await;
     f.queue_answers([ALLOW_ALWAYS]);
     f.prompt_for_text("/run echo 1").await;
     f.prompt_for_text("/run echo 1").await;
@@ -86,7 +86,7 @@ async fn always_answer_is_remembered_for_a_command_line() {
 
 #[tokio::test]
 async fn file_changed_before_the_answer_is_not_overwritten() {
-    for offers in [ALL_OFFERS, NO_OFFERS] {
+    for offers in [ALL_CAPABILITIES, NO_CAPABILITIES] {
         for (command, why) in [
             ("/write a.txt new", "was modified since"),
             (
@@ -115,7 +115,7 @@ async fn file_changed_before_the_answer_is_not_overwritten() {
 
 #[tokio::test]
 async fn concurrent_change_elsewhere_in_an_edited_file_is_kept() {
-    let f = AgentFixture::start_offline(ALL_OFFERS).await;
+    let f = AgentFixture::start_offline(ALL_CAPABILITIES).await;
     f.write_file("a.txt", "one\ntwo\n");
     let path = f.path("a.txt");
     let change = Box::new(move || std::fs::write(path, "zero\none\ntwo\n").unwrap());
@@ -134,7 +134,7 @@ async fn concurrent_change_elsewhere_in_an_edited_file_is_kept() {
 
 #[tokio::test]
 async fn file_created_before_the_answer_is_not_overwritten() {
-    let f = AgentFixture::start_offline(NO_OFFERS).await;
+    let f = AgentFixture::start_offline(NO_CAPABILITIES).await;
     let path = f.path("a.txt");
     let appear = Box::new(move || std::fs::write(path, "mine").unwrap());
     f.queue_answers([QuestionAnswer::After(
@@ -152,9 +152,9 @@ async fn file_created_before_the_answer_is_not_overwritten() {
 #[tokio::test]
 async fn always_answer_lasts_for_the_session_regardless_of_the_client() {
     for (options, offers) in [
-        (acp::Options::new(), ALL_OFFERS),
-        (acp::Options::new(), NO_OFFERS),
-        (acp::Options::new().draft_version_2(), NO_OFFERS),
+        (acp::Options::new(), ALL_CAPABILITIES),
+        (acp::Options::new(), NO_CAPABILITIES),
+        (acp::Options::new().draft_version_2(), NO_CAPABILITIES),
     ] {
         let agent = CodingAgent::new(&ModelConfig::Offline).unwrap();
         let agent = agent.keep_sessions(MemoryStore::new());
@@ -187,13 +187,13 @@ async fn always_answer_lasts_for_the_session_regardless_of_the_client() {
 }
 
 #[tokio::test]
-async fn option_ids_are_named_by_kind() {
+async fn option_ids_equal_their_kinds() {
     for (mode, command) in [
         ("ask", "/write a.txt new"),
         ("ask", "/run true"),
         ("architect", "/write a.txt new"),
     ] {
-        let f = AgentFixture::start_offline(NO_OFFERS).await;
+        let f = AgentFixture::start_offline(NO_CAPABILITIES).await;
         f.session.set_mode(mode).await.unwrap();
         f.queue_answers([REJECT]);
         f.prompt_for_text(command).await;
@@ -215,14 +215,14 @@ async fn always_answer_applies_only_to_its_directories() {
         let agent = CodingAgent::new(&ModelConfig::Offline).unwrap();
         agent.keep_sessions(store)
     };
-    let f = AgentFixture::new(agent(), NO_OFFERS).await;
+    let f = AgentFixture::new(agent(), NO_CAPABILITIES).await;
     f.queue_answers([ALLOW_ALWAYS]);
     f.prompt_for_text("/write a.txt 1").await;
     let id = f.session.id().clone();
     f.session.close().await.unwrap();
 
     // In another directory, permission is requested again, and the answer applies there.
-    let g = AgentFixture::new(agent(), NO_OFFERS).await;
+    let g = AgentFixture::new(agent(), NO_CAPABILITIES).await;
     let elsewhere = g.agent.load_session(id.clone(), g.cwd()).await.unwrap();
     for asked in [1, 0] {
         g.seen.asked.lock().unwrap().clear();
@@ -253,9 +253,13 @@ async fn commands_run_locally_if_the_client_would_alter_them() {
         r#""clientInfo":{"name":"vscode-acp-client","version":"0.1.4"},"clientCapabilities":"#;
     let agent = || CodingAgent::new(&ModelConfig::Offline).unwrap();
     for (name, created) in [(Some(name), 0), (None, 1)] {
-        let f =
-            AgentFixture::start_with_client_name(name, acp::Options::new(), agent(), ALL_OFFERS)
-                .await;
+        let f = AgentFixture::start_with_client_name(
+            name,
+            acp::Options::new(),
+            agent(),
+            ALL_CAPABILITIES,
+        )
+        .await;
         f.queue_answers([ALLOW]);
         let said = f.prompt_for_text("/run cd / && pwd").await;
         assert!(said.contains("exited with code 0"), "{said}");

@@ -4,7 +4,7 @@
 use crate::common::provider::{
     AnswerPiece, FinishReason, PricedModel, ProviderReply, ProviderServer, ProviderUsage,
 };
-use crate::common::{AgentFixture, NO_OFFERS};
+use crate::common::{AgentFixture, NO_CAPABILITIES};
 use acp::thread::ToolCallStatus;
 use acp::v1::{ContentBlock, ImageContent, ResourceLink, SessionUpdate, StopReason};
 use acp_agent::store::MemoryStore;
@@ -19,7 +19,7 @@ fn agent_with_model(model: ProviderModel) -> CodingAgent {
 }
 
 async fn start_fixture(server: &ProviderServer) -> AgentFixture {
-    AgentFixture::new(agent_with_model(server.model()), NO_OFFERS).await
+    AgentFixture::new(agent_with_model(server.model()), NO_CAPABILITIES).await
 }
 
 /// Returns the messages and the thoughts that the client was shown in the last turn.
@@ -190,7 +190,7 @@ async fn usage_is_reported_and_cost_accumulates_over_the_session() {
         model.context_window = Some(50_000);
         let model = PricedModel::new(model);
         let agent = CodingAgent::with_model(model).keep_sessions(MemoryStore::new());
-        let f = AgentFixture::new(agent, NO_OFFERS).await;
+        let f = AgentFixture::new(agent, NO_CAPABILITIES).await;
         // 6000 uncached input tokens, 4000 from the cache, and 1000 output tokens.
         let cost = 0.018 + 0.0012 + 0.015;
         for sum in [cost, 2.0 * cost] {
@@ -326,7 +326,7 @@ async fn images_are_sent_only_to_models_that_accept_them() {
             .await;
             let mut model = server.model();
             model.images = Some(takes);
-            let f = AgentFixture::new(agent_with_model(model), NO_OFFERS).await;
+            let f = AgentFixture::new(agent_with_model(model), NO_CAPABILITIES).await;
             let offered = f.agent.capabilities().prompt_capabilities.image;
             assert_eq!(offered, takes, "{format}");
             if takes {
@@ -457,7 +457,7 @@ async fn rejected_parameter_is_omitted_from_later_requests() {
     model.name = "gpt-5.4".to_owned();
     // This is not an error for which requests are retried.
     model.retries.tries = 1;
-    let f = AgentFixture::new(agent_with_model(model), NO_OFFERS).await;
+    let f = AgentFixture::new(agent_with_model(model), NO_CAPABILITIES).await;
     assert_eq!(f.prompt_for_text("Well?").await, "Yes.");
     assert_eq!(message_and_thought(&f).1, "", "nobody is told of it");
     assert_eq!(f.prompt_for_text("And now?").await, "Yes.");
@@ -484,7 +484,7 @@ async fn local_model_needs_no_key() {
     let server = ProviderServer::new(WireFormat::OpenAiChat, [answer]).await;
     let mut model = server.model();
     model.key = None;
-    let f = AgentFixture::new(agent_with_model(model), NO_OFFERS).await;
+    let f = AgentFixture::new(agent_with_model(model), NO_CAPABILITIES).await;
     assert_eq!(f.prompt_for_text("Hi").await, "Hello.");
     let heard = server.requests();
     assert_eq!(heard[0].header("authorization"), None);

@@ -5,7 +5,7 @@ use crate::common;
 use std::time::Duration;
 
 use crate::common::provider::{AnswerPiece, ProviderReply, ProviderServer};
-use crate::common::{AgentFixture, NO_OFFERS, connect};
+use crate::common::{AgentFixture, NO_CAPABILITIES, connect};
 use acp::thread::ToolCallStatus;
 use acp::v1::{SessionUpdate, StopReason};
 use acp_agent::store::MemoryStore;
@@ -21,7 +21,7 @@ fn successful_reply() -> ProviderReply {
 async fn start_fixture(model: ProviderModel) -> AgentFixture {
     let agent = CodingAgent::new(&ModelConfig::Provider(Box::new(model))).unwrap();
     // The next turn reads the stored history in the same way.
-    AgentFixture::new(agent.keep_sessions(MemoryStore::new()), NO_OFFERS).await
+    AgentFixture::new(agent.keep_sessions(MemoryStore::new()), NO_CAPABILITIES).await
 }
 
 /// Sends a prompt that fails, and returns the error's code, kind and message.
@@ -551,7 +551,7 @@ async fn endless_error_body_is_truncated() {
 }
 
 #[tokio::test]
-async fn slow_provider_is_waited_for() {
+async fn agent_waits_for_a_slow_provider() {
     // All of them at the same time, because they only wait.
     tokio::join!(
         check_slow_provider(WireFormat::AnthropicMessages),
@@ -577,7 +577,7 @@ async fn check_slow_provider(format: WireFormat) {
 }
 
 #[tokio::test]
-async fn unreachable_provider_is_named_and_retried() {
+async fn unreachable_provider_is_retried_and_reported_with_its_url() {
     for format in WireFormat::ALL {
         // The test owns the address, and nothing listens there.
         let socket = TcpSocket::new_v4().unwrap();
@@ -605,7 +605,7 @@ async fn unreachable_provider_is_named_and_retried() {
 }
 
 #[tokio::test]
-async fn unresolvable_host_is_named() {
+async fn unresolvable_host_is_reported() {
     // No system sends a DNS query for a name that is too long.
     let nowhere = format!("http://{}/v1", "x".repeat(64));
     let mut model = ProviderServer::new(WireFormat::OpenAiChat, [])
@@ -617,7 +617,7 @@ async fn unresolvable_host_is_named() {
     let (_, kind, text) = prompt_for_error(&f).await;
     assert_eq!(kind, "unreachable");
     assert!(text.contains("host not found"), "{text}");
-    assert_usable(&f).await;
+    assert_session_usable(&f).await;
 }
 
 #[tokio::test]
@@ -630,7 +630,7 @@ async fn tls_error_is_explained() {
     let (_, kind, text) = prompt_for_error(&f).await;
     assert_eq!(kind, "unreachable", "{text}");
     assert!(text.contains("TLS error"), "{text}");
-    assert_usable(&f).await;
+    assert_session_usable(&f).await;
 }
 
 #[tokio::test]
@@ -648,7 +648,7 @@ async fn missing_key_requires_login() {
 }
 
 /// Checks that the session is usable: the model does not respond, but the agent itself does.
-async fn assert_usable(f: &AgentFixture) {
+async fn assert_session_usable(f: &AgentFixture) {
     let said = f.prompt_for_text("/help").await;
     assert!(said.contains("/compact"), "{said}");
 }

@@ -2,7 +2,7 @@
 //! not lost, and the model continues from there.
 
 use crate::common::provider::{AnswerPiece, FinishReason, ProviderReply, ProviderServer};
-use crate::common::{AgentFixture, NO_OFFERS};
+use crate::common::{AgentFixture, NO_CAPABILITIES};
 use acp::Options;
 use acp::v1::StopReason;
 use acp_agent::store::MemoryStore;
@@ -75,7 +75,8 @@ async fn check_continues_after(
         ProviderReply::Says(vec![AnswerPiece::Text("I know it still.")]),
     ];
     let server = ProviderServer::new(format, answers).await;
-    let f = AgentFixture::start_with_options(options, provider_agent(&server), NO_OFFERS).await;
+    let f =
+        AgentFixture::start_with_options(options, provider_agent(&server), NO_CAPABILITIES).await;
     f.write_file("notes.txt", "the number is 4711\n");
     let error = f.prompt("Read my notes").await.expect_err(&what);
     let error = error.peer_error().expect(&what).clone();
@@ -111,7 +112,7 @@ async fn skipped_calls_still_get_results() {
             ProviderReply::Says(vec![AnswerPiece::Text("Fine.")]),
         ];
         let server = ProviderServer::new(format, answers).await;
-        let f = AgentFixture::new(provider_agent(&server), NO_OFFERS).await;
+        let f = AgentFixture::new(provider_agent(&server), NO_CAPABILITIES).await;
         assert_eq!(f.prompt("Write").await.unwrap(), StopReason::MaxTokens);
         assert_eq!(f.prompt_for_text("And now?").await, "Fine.", "{format}");
         assert!(!f.file_exists("no.txt"));
@@ -144,7 +145,7 @@ async fn start_reading_task(
     let read = AnswerPiece::Call("one", "read", json!({"path": "notes.txt"}));
     let answers = [ProviderReply::Says(vec![read])].into_iter().chain(then);
     let server = ProviderServer::new(format, answers).await;
-    let f = AgentFixture::new(provider_agent(&server), NO_OFFERS).await;
+    let f = AgentFixture::new(provider_agent(&server), NO_CAPABILITIES).await;
     f.write_file("notes.txt", "the number is 4711\n");
     (f, server)
 }

@@ -4,7 +4,7 @@
 use crate::common::provider::{
     AnswerPiece, FinishReason, PricedModel, ProviderReply, ProviderServer, ProviderUsage,
 };
-use crate::common::{AgentFixture, NO_OFFERS};
+use crate::common::{AgentFixture, NO_CAPABILITIES};
 use acp::v1::{SessionUpdate, StopReason};
 use acp_agent::store::MemoryStore;
 use acp_agent::{CodingAgent, ModelConfig, ModelFactory, ModelMessage, RoundRequest, WireFormat};
@@ -23,7 +23,7 @@ async fn unanswered_prompts_are_sent_as_one_message() {
         let server = ProviderServer::new(format, answers).await;
         let model = ModelConfig::Provider(Box::new(server.model()));
         let agent = CodingAgent::new(&model).unwrap();
-        let f = AgentFixture::new(agent.keep_sessions(MemoryStore::new()), NO_OFFERS).await;
+        let f = AgentFixture::new(agent.keep_sessions(MemoryStore::new()), NO_CAPABILITIES).await;
         f.prompt("one").await.unwrap_err();
         let turn = f.start_prompt("two");
         server.wait_for_requests(2).await;
@@ -32,7 +32,7 @@ async fn unanswered_prompts_are_sent_as_one_message() {
         assert_eq!(f.prompt_for_text("four").await, "Four.", "{format}");
 
         let heard = server.requests();
-        let (roles, first) = user_texts_and_rest(format, &heard[2].body);
+        let (roles, first) = roles_and_first_message(format, &heard[2].body);
         assert_eq!(roles, ["user"], "{format}");
         match format {
             // Text is sent as a string and not as a list, because not every local model's template accepts a list.
@@ -44,7 +44,7 @@ async fn unanswered_prompts_are_sent_as_one_message() {
             }
             _ => assert_eq!(joined_text(&first["parts"]), "one\n\ntwo\n\nthree"),
         }
-        let (roles, _) = user_texts_and_rest(format, &heard[3].body);
+        let (roles, _) = roles_and_first_message(format, &heard[3].body);
         let model = match format {
             WireFormat::Gemini => "model",
             _ => "assistant",
@@ -73,7 +73,7 @@ async fn all_rounds_reuse_one_connection() {
 }
 
 /// Returns the roles of all messages except system messages, and the first of those messages.
-fn user_texts_and_rest(format: WireFormat, body: &Value) -> (Vec<String>, Value) {
+fn roles_and_first_message(format: WireFormat, body: &Value) -> (Vec<String>, Value) {
     let messages = match format {
         WireFormat::Gemini => &body["contents"],
         WireFormat::OpenAiResponses => &body["input"],
@@ -127,7 +127,8 @@ async fn cost_of_a_summary_is_reported() {
             let mut model = server.model();
             model.context_window = Some(50_000);
             let agent = CodingAgent::with_model(PricedModel::new(model));
-            let f = AgentFixture::new(agent.keep_sessions(MemoryStore::new()), NO_OFFERS).await;
+            let f =
+                AgentFixture::new(agent.keep_sessions(MemoryStore::new()), NO_CAPABILITIES).await;
             f.prompt_for_text("1").await;
             let first = 0.135 + 0.015;
             assert_eq!(

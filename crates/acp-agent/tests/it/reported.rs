@@ -4,7 +4,7 @@ use crate::common;
 use std::time::Duration;
 
 use crate::common::{
-    ALL_OFFERS, ALLOW, AgentFixture, NO_OFFERS, call_diff, call_text, has_call_showing,
+    ALL_CAPABILITIES, ALLOW, AgentFixture, NO_CAPABILITIES, call_diff, call_text, has_call_showing,
 };
 use acp::thread::ToolCallStatus;
 use acp::v1::*;
@@ -30,8 +30,8 @@ fn reported_updates(f: &AgentFixture) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn update_has_changed_fields_and_always_the_status() {
-    for offers in [ALL_OFFERS, NO_OFFERS] {
+async fn update_contains_the_changed_fields_and_the_status() {
+    for offers in [ALL_CAPABILITIES, NO_CAPABILITIES] {
         for mode in ["ask", "code"] {
             for command in [
                 "/write a.txt new",
@@ -74,7 +74,7 @@ async fn update_has_changed_fields_and_always_the_status() {
 
 #[tokio::test]
 async fn cancelled_command_keeps_its_output() {
-    let f = AgentFixture::start_offline(NO_OFFERS).await;
+    let f = AgentFixture::start_offline(NO_CAPABILITIES).await;
     f.queue_answers([ALLOW]);
     let ended = f
         .cancel_when("/run echo shown; sleep 60", |thread| {
@@ -99,7 +99,7 @@ async fn replayed_call_output_is_sent_once_in_an_update() {
         let agent = CodingAgent::new(&ModelConfig::Offline).unwrap();
         agent.keep_sessions(store)
     };
-    let f = AgentFixture::new(agent(), NO_OFFERS).await;
+    let f = AgentFixture::new(agent(), NO_CAPABILITIES).await;
     f.write_file("a.txt", "old\n");
     f.queue_answers([ALLOW]);
     f.prompt_for_text("/write a.txt new").await;
@@ -109,7 +109,7 @@ async fn replayed_call_output_is_sent_once_in_an_update() {
     let id = f.session.id().clone();
     f.session.close().await.unwrap();
 
-    let g = AgentFixture::new(agent(), NO_OFFERS).await;
+    let g = AgentFixture::new(agent(), NO_CAPABILITIES).await;
     g.seen.updates.lock().unwrap().clear();
     let again = g.agent.load_session(id, f.cwd()).await.unwrap();
     let all = reported_updates(&g);
@@ -172,7 +172,7 @@ impl Model for SlowWritingModel {
 /// Returns the titles of the call, in the order in which they were reported.
 async fn shown_titles(waits: Duration) -> Vec<String> {
     let agent = CodingAgent::with_model(SlowWritingModel(waits)).keep_sessions(MemoryStore::new());
-    let f = AgentFixture::new(agent, NO_OFFERS).await;
+    let f = AgentFixture::new(agent, NO_CAPABILITIES).await;
     f.queue_answers([common::REJECT]);
     assert_eq!(f.prompt("Go").await.unwrap(), StopReason::EndTurn);
     let all = reported_updates(&f);
@@ -182,7 +182,7 @@ async fn shown_titles(waits: Duration) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn first_title_is_descriptive_unless_arguments_take_a_second() {
+async fn first_title_is_descriptive_unless_arguments_arrive_slowly() {
     let within = Duration::from_millis(999);
     assert_eq!(shown_titles(within).await, ["Run `make`"]);
     let beyond = Duration::from_millis(1001);

@@ -1,7 +1,8 @@
 //! Tests rules of the user and of the project, which the agent applies itself in each mode.
 
 use crate::common::{
-    ALL_OFFERS, ALLOW, ALLOW_ALWAYS, AgentFixture, ClientOffers, NO_OFFERS, REJECT, call_text,
+    ALL_CAPABILITIES, ALLOW, ALLOW_ALWAYS, AgentFixture, NO_CAPABILITIES, OfferedCapabilities,
+    REJECT, call_text,
 };
 use acp::v1::*;
 use acp_agent::{CodingAgent, OfflineModel, RuleFiles, ScriptedModel};
@@ -9,7 +10,10 @@ use acp_host::SandboxRules;
 use serde_json::json;
 
 /// Opens a session for a user who has these rules.
-async fn start_with_rules(rules: &str, offers: ClientOffers) -> (AgentFixture, tempfile::TempDir) {
+async fn start_with_rules(
+    rules: &str,
+    offers: OfferedCapabilities,
+) -> (AgentFixture, tempfile::TempDir) {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("permissions.toml");
     std::fs::write(&file, rules).unwrap();
@@ -22,7 +26,7 @@ const ALLOW_ECHO_RULES: &str = "[[rule]]\ndecision = \"allow\"\ncommand = \"echo
 
 #[tokio::test]
 async fn code_mode_runs_commands_the_rules_allow() {
-    for offers in [ALL_OFFERS, NO_OFFERS] {
+    for offers in [ALL_CAPABILITIES, NO_CAPABILITIES] {
         let (f, _home) = start_with_rules(ALLOW_ECHO_RULES, offers).await;
         f.session.set_mode("code").await.unwrap();
         assert!(
@@ -40,7 +44,7 @@ async fn code_mode_runs_commands_the_rules_allow() {
 
 #[tokio::test]
 async fn ask_mode_asks_even_for_commands_the_rules_allow() {
-    let (f, _home) = start_with_rules(ALLOW_ECHO_RULES, NO_OFFERS).await;
+    let (f, _home) = start_with_rules(ALLOW_ECHO_RULES, NO_CAPABILITIES).await;
     f.queue_answers([ALLOW]);
     f.prompt_for_text("/run echo one").await;
     assert_eq!(f.permission_requests().len(), 1);
@@ -49,7 +53,7 @@ async fn ask_mode_asks_even_for_commands_the_rules_allow() {
 #[tokio::test]
 async fn project_denials_apply_in_every_mode() {
     for mode in ["ask", "code"] {
-        let (f, _home) = start_with_rules("", NO_OFFERS).await;
+        let (f, _home) = start_with_rules("", NO_CAPABILITIES).await;
         f.write_file(
             ".acp/permissions.toml",
             "[[rule]]\ndecision = \"deny\"\npath = \"secret/**\"\n",
@@ -108,7 +112,11 @@ async fn unreadable_files_are_not_listed() {
     let keys = "[[rule]]\ndecision = \"deny\"\nkind = \"read\"\npath = \"**/*.key\"\n";
     std::fs::write(&file, keys).unwrap();
     let agent = CodingAgent::with_model(ScriptedModel::parse(&script).unwrap());
-    let f = AgentFixture::new(agent.rules(RuleFiles::new().user_rules(file)), NO_OFFERS).await;
+    let f = AgentFixture::new(
+        agent.rules(RuleFiles::new().user_rules(file)),
+        NO_CAPABILITIES,
+    )
+    .await;
     f.write_file(
         ".acp/permissions.toml",
         "[[rule]]\ndecision = \"deny\"\npath = \"secret/**\"\n",
@@ -145,9 +153,9 @@ async fn unreadable_files_are_not_listed() {
 }
 
 #[tokio::test]
-async fn ask_rule_offers_no_always_answer() {
+async fn ask_rule_does_not_offer_an_always_answer() {
     let rules = "[[rule]]\ndecision = \"ask\"\npath = \"a.txt\"\nkind = \"edit\"\n";
-    let (f, _home) = start_with_rules(rules, NO_OFFERS).await;
+    let (f, _home) = start_with_rules(rules, NO_CAPABILITIES).await;
     f.session.set_mode("code").await.unwrap();
     for n in ["1", "2"] {
         f.queue_answers([ALLOW]);
@@ -171,7 +179,7 @@ async fn ask_rule_offers_no_always_answer() {
 
 #[tokio::test]
 async fn code_mode_asks_before_changing_trusted_files() {
-    for offers in [ALL_OFFERS, NO_OFFERS] {
+    for offers in [ALL_CAPABILITIES, NO_CAPABILITIES] {
         let (f, _home) = start_with_rules("", offers).await;
         f.session.set_mode("code").await.unwrap();
         f.write_file(".git/config", "[core]\n");
@@ -196,7 +204,7 @@ async fn code_mode_asks_before_changing_trusted_files() {
 /// Checks that an "always" answer for the project's files does not apply to files outside the project.
 #[tokio::test]
 async fn always_answer_for_edits_covers_only_ordinary_files() {
-    let (f, _home) = start_with_rules("", NO_OFFERS).await;
+    let (f, _home) = start_with_rules("", NO_CAPABILITIES).await;
     f.queue_answers([ALLOW_ALWAYS]);
     f.prompt_for_text("/write a.txt 1").await;
     assert_eq!(
@@ -210,7 +218,7 @@ async fn always_answer_for_edits_covers_only_ordinary_files() {
 
 #[tokio::test]
 async fn unreadable_rules_allow_nothing() {
-    let (f, _home) = start_with_rules("[[rule]]\ndecision = \"perhaps\"\n", NO_OFFERS).await;
+    let (f, _home) = start_with_rules("[[rule]]\ndecision = \"perhaps\"\n", NO_CAPABILITIES).await;
     f.session.set_mode("code").await.unwrap();
     f.write_file("a.txt", "old");
     for command in ["/write a.txt new", "/read a.txt", "/search old"] {
@@ -239,7 +247,11 @@ async fn code_mode_runs_sandboxed_commands_unless_a_rule_denies_them() {
         "[[rule]]\ndecision = \"deny\"\ncommand = \"touch*\"\n",
     )
     .unwrap();
-    let f = AgentFixture::new(agent.rules(RuleFiles::new().user_rules(file)), NO_OFFERS).await;
+    let f = AgentFixture::new(
+        agent.rules(RuleFiles::new().user_rules(file)),
+        NO_CAPABILITIES,
+    )
+    .await;
     f.session.set_mode("code").await.unwrap();
     f.prompt_for_text("/run echo one > two").await;
     assert_eq!(f.read_file("two"), "one\n");

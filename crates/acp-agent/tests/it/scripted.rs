@@ -1,7 +1,8 @@
 //! Tests the scripted model, and the loop that runs any model.
 
 use crate::common::{
-    ALL_OFFERS, ALLOW, AgentFixture, NO_OFFERS, REJECT, call_diff, call_text, load_count,
+    ALL_CAPABILITIES, ALLOW, AgentFixture, NO_CAPABILITIES, REJECT, call_diff, call_text,
+    load_count,
 };
 use acp::thread::ItemKind;
 use acp::thread::ToolCallStatus;
@@ -23,7 +24,7 @@ async fn script_can_use_every_step() {
         {"run": {"command": "cat a.txt b.txt"}},
         {"say": "Done."}
     ]]}"#;
-    for offers in [ALL_OFFERS, NO_OFFERS] {
+    for offers in [ALL_CAPABILITIES, NO_CAPABILITIES] {
         let f = AgentFixture::start_scripted(script, offers).await;
         f.write_file("a.txt", "one\n");
         f.queue_answers([ALLOW, ALLOW, ALLOW]);
@@ -72,7 +73,7 @@ async fn model_continues_after_every_kind_of_result() {
         {"write": {"path": "a.txt", "text": "1"}},
         {"say": "Still here."}
     ]]}"#;
-    let f = AgentFixture::start_scripted(script, ALL_OFFERS).await;
+    let f = AgentFixture::start_scripted(script, ALL_CAPABILITIES).await;
     f.queue_answers([REJECT]);
     assert_eq!(f.prompt_for_text("go").await, "Still here.");
     let calls = f.tool_calls();
@@ -100,7 +101,7 @@ async fn stop_reasons_and_errors_reach_the_client() {
         [{"error": "the model is on fire"}],
         [{"say": "fine"}]
     ]}"#;
-    let f = AgentFixture::start_scripted(script, NO_OFFERS).await;
+    let f = AgentFixture::start_scripted(script, NO_CAPABILITIES).await;
     assert_eq!(f.prompt("1").await.unwrap(), StopReason::MaxTokens);
     assert_eq!(f.prompt("2").await.unwrap(), StopReason::Refusal);
     f.queue_answers([ALLOW]);
@@ -127,16 +128,22 @@ async fn stop_reasons_and_errors_reach_the_client() {
 async fn endless_model_is_stopped_at_the_request_limit() {
     let steps = [r#"{"list": {}}, {"say": "more"}"#; 10].join(", ");
     let model = ScriptedModel::parse(&format!(r#"{{"turns": [[{steps}]]}}"#)).unwrap();
-    let f = AgentFixture::new(CodingAgent::with_model(model).max_requests(3), NO_OFFERS).await;
+    let f = AgentFixture::new(
+        CodingAgent::with_model(model).max_requests(3),
+        NO_CAPABILITIES,
+    )
+    .await;
     assert_eq!(f.prompt("go").await.unwrap(), StopReason::MaxTurnRequests);
     assert_eq!(f.tool_calls().len(), 3);
 }
 
 #[tokio::test]
 async fn each_session_plays_the_script_from_the_start() {
-    let f =
-        AgentFixture::start_scripted(r#"{"turns": [[{"say": "1"}], [{"say": "2"}]]}"#, NO_OFFERS)
-            .await;
+    let f = AgentFixture::start_scripted(
+        r#"{"turns": [[{"say": "1"}], [{"say": "2"}]]}"#,
+        NO_CAPABILITIES,
+    )
+    .await;
     assert_eq!(f.prompt_for_text("go").await, "1");
     let other = f.agent.new_session(f.path("")).await.unwrap();
     other.prompt("go").await.unwrap();
@@ -175,7 +182,7 @@ async fn line_endings_of_edited_files_are_preserved() {
         {"write": {"path": "b.txt", "text": "1\n2\n"}},
         {"say": "Done."}
     ]]}"#;
-    for offers in [ALL_OFFERS, NO_OFFERS] {
+    for offers in [ALL_CAPABILITIES, NO_CAPABILITIES] {
         let f = AgentFixture::start_scripted(script, offers).await;
         f.write_file("a.txt", "one\r\ntwo\r\n");
         f.write_file("b.txt", "\u{FEFF}one\r\n");

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use crate::common::{
-    ALL_OFFERS, ALLOW, ALLOW_ALWAYS, AgentFixture, ClientOffers, NO_OFFERS, call_text,
-    has_call_showing, mode_of_thread, wait_for_thread,
+    ALL_CAPABILITIES, ALLOW, ALLOW_ALWAYS, AgentFixture, NO_CAPABILITIES, OfferedCapabilities,
+    call_text, has_call_showing, mode_of_thread, wait_for_thread,
 };
 use acp::thread::{ItemKind, ThreadToolCallContent, ToolCallStatus};
 use acp::v1::{ContentBlock, ListSessionsRequest, StopReason};
@@ -89,12 +89,12 @@ const WORK_SCRIPT: &str = r#"{"turns": [
 
 #[tokio::test]
 async fn loaded_session_is_shown_as_before_and_continues() {
-    let shown = ClientOffers {
+    let shown = OfferedCapabilities {
         shows: true,
-        ..NO_OFFERS
+        ..NO_CAPABILITIES
     };
     // The client's offers, and whether version 2 is used, in which a display terminal is a terminal again.
-    for (offers, speaks) in [(NO_OFFERS, 1), (shown, 1), (NO_OFFERS, 2)] {
+    for (offers, speaks) in [(NO_CAPABILITIES, 1), (shown, 1), (NO_CAPABILITIES, 2)] {
         let sessions = tempfile::tempdir().unwrap();
         let f = AgentFixture::start_with_options(
             options_for_version(speaks),
@@ -115,7 +115,8 @@ async fn loaded_session_is_shown_as_before_and_continues() {
 
         let agent = scripted_agent(WORK_SCRIPT, sessions.path());
         let g =
-            AgentFixture::start_with_options(options_for_version(speaks), agent, NO_OFFERS).await;
+            AgentFixture::start_with_options(options_for_version(speaks), agent, NO_CAPABILITIES)
+                .await;
         let id = f.session.id().clone();
         let mut again = g.agent.load_session(id.clone(), f.cwd()).await.unwrap();
         let after = thread_lines(again.thread());
@@ -155,14 +156,15 @@ async fn loaded_session_is_shown_as_before_and_continues() {
 async fn terminal_of_a_disconnected_client_is_replayed_as_text() {
     let sessions = tempfile::tempdir().unwrap();
     let script = r#"{"turns": [[{"run": {"command": "echo printed"}}]]}"#;
-    let f = AgentFixture::new(scripted_agent(script, sessions.path()), ALL_OFFERS).await;
+    let f = AgentFixture::new(scripted_agent(script, sessions.path()), ALL_CAPABILITIES).await;
     f.queue_answers([ALLOW]);
     f.prompt("go").await.unwrap();
     assert!(common::call_terminal(&f.only_tool_call()).is_some());
     for speaks in [1, 2] {
         let agent = scripted_agent(script, sessions.path());
         let g =
-            AgentFixture::start_with_options(options_for_version(speaks), agent, NO_OFFERS).await;
+            AgentFixture::start_with_options(options_for_version(speaks), agent, NO_CAPABILITIES)
+                .await;
         let id = f.session.id().clone();
         let again = g.agent.load_session(id, f.cwd()).await.unwrap();
         let call = again.thread().read(|thread| match &thread.items()[1].kind {
@@ -212,7 +214,7 @@ async fn interrupted_turn_is_replayed_and_known_to_the_model() {
         let f = AgentFixture::start_with_options(
             options_for_version(speaks),
             scripted_agent(script, sessions.path()),
-            NO_OFFERS,
+            NO_CAPABILITIES,
         )
         .await;
         f.prompt("first").await.unwrap();
@@ -233,7 +235,8 @@ async fn interrupted_turn_is_replayed_and_known_to_the_model() {
         let agent = CodingAgent::with_model(RepeatingModel(Arc::clone(&heard)))
             .keep_sessions(SqliteStore::open(sessions.path()).unwrap());
         let g =
-            AgentFixture::start_with_options(options_for_version(speaks), agent, NO_OFFERS).await;
+            AgentFixture::start_with_options(options_for_version(speaks), agent, NO_CAPABILITIES)
+                .await;
         let id = f.session.id().clone();
         let again = g.agent.load_session(id.clone(), f.cwd()).await.unwrap();
         let after = thread_lines(again.thread());
@@ -297,7 +300,7 @@ fn message_text(message: &ModelMessage) -> String {
 async fn interrupted_answer_is_part_of_the_history() {
     let sessions = tempfile::tempdir().unwrap();
     let script = r#"{"turns": [[{"think": "Hm"}, {"say": ["Half", " an ans"]}, {"hang": true}]]}"#;
-    let f = AgentFixture::new(scripted_agent(script, sessions.path()), NO_OFFERS).await;
+    let f = AgentFixture::new(scripted_agent(script, sessions.path()), NO_CAPABILITIES).await;
     let turn = f.start_prompt("first");
     wait_for_thread(f.session.thread(), |thread| {
         let mut items = thread.items().iter();
@@ -310,7 +313,7 @@ async fn interrupted_answer_is_part_of_the_history() {
     for prompts in 1..3 {
         let agent = CodingAgent::with_model(RepeatingModel(Arc::clone(&heard)))
             .keep_sessions(SqliteStore::open(sessions.path()).unwrap());
-        let g = AgentFixture::new(agent, NO_OFFERS).await;
+        let g = AgentFixture::new(agent, NO_CAPABILITIES).await;
         let id = f.session.id().clone();
         let again = g.agent.load_session(id, f.cwd()).await.unwrap();
         again.prompt("more").await.unwrap();
@@ -330,7 +333,8 @@ async fn sessions_are_listed_and_deleted() {
         let agent = CodingAgent::with_model(OfflineModel::new())
             .keep_sessions(SqliteStore::open(sessions.path()).unwrap());
         let f =
-            AgentFixture::start_with_options(options_for_version(speaks), agent, NO_OFFERS).await;
+            AgentFixture::start_with_options(options_for_version(speaks), agent, NO_CAPABILITIES)
+                .await;
         f.prompt("\n  /help me  \nplease").await.unwrap();
         let request = ListSessionsRequest::new().cwd(f.cwd());
         let listed = f.agent.list_sessions(&request).await.unwrap();
@@ -367,7 +371,7 @@ async fn full_store_ends_the_turn_without_data_loss() {
     let script = format!(r#"{{"turns": [[{{"say": [{many}]}}], [{{"say": "on"}}]]}}"#);
     let agent = CodingAgent::with_model(ScriptedModel::parse(&script).unwrap())
         .keep_sessions(MemoryStore::with_limit(10_000));
-    let f = AgentFixture::new(agent, NO_OFFERS).await;
+    let f = AgentFixture::new(agent, NO_CAPABILITIES).await;
     let error = f.prompt("go").await.unwrap_err().to_string();
     assert!(error.contains("session store full:"), "{error}");
     let before = thread_lines(f.session.thread());
@@ -381,7 +385,7 @@ async fn full_store_ends_the_turn_without_data_loss() {
 
 #[tokio::test]
 async fn agent_without_a_store_cannot_load_sessions() {
-    let f = AgentFixture::start_offline(NO_OFFERS).await;
+    let f = AgentFixture::start_offline(NO_CAPABILITIES).await;
     let capabilities = f.agent.capabilities();
     assert!(!capabilities.load_session);
     let sessions = &capabilities.session_capabilities;

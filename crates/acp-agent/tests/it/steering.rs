@@ -5,7 +5,7 @@ use acp::v1::{PermissionOptionKind, SteeringOutcome, StopReason};
 use tokio::sync::oneshot;
 
 use crate::common::hears::RequestRecorder;
-use crate::common::{AgentFixture, NO_OFFERS, QuestionAnswer, wait_for_thread};
+use crate::common::{AgentFixture, NO_CAPABILITIES, QuestionAnswer, wait_for_thread};
 
 const SCRIPT: &str = r#"{"turns": [
     [{"write": {"path": "right.txt", "text": "right"}}, {"say": "I went right."}],
@@ -17,8 +17,12 @@ const SCRIPT: &str = r#"{"turns": [
 async fn steering_message_reaches_the_model_in_the_running_turn() {
     for options in [Options::new(), Options::new().draft_version_2()] {
         let heard = RequestRecorder::default();
-        let f = AgentFixture::start_with_options(options, heard.scripted_agent(SCRIPT), NO_OFFERS)
-            .await;
+        let f = AgentFixture::start_with_options(
+            options,
+            heard.scripted_agent(SCRIPT),
+            NO_CAPABILITIES,
+        )
+        .await;
         let early = f.session.steer("too early").await.unwrap();
         assert_eq!(early.outcome, SteeringOutcome::PromptRequired);
 
@@ -66,7 +70,7 @@ async fn steering_messages_of_a_cancelled_turn_are_kept() {
         [{"say": "Left, then."}]
     ]}"#;
     let heard = RequestRecorder::default();
-    let f = AgentFixture::new(heard.scripted_agent(script), NO_OFFERS).await;
+    let f = AgentFixture::new(heard.scripted_agent(script), NO_CAPABILITIES).await;
     f.queue_answers([QuestionAnswer::Hang]);
     let steered = async {
         heard.wait_for_requests(1).await;

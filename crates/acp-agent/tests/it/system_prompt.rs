@@ -6,7 +6,7 @@ use acp::v1::{ContentBlock, SystemPrompt, SystemPromptMode};
 use acp_agent::store::MemoryStore;
 
 use crate::common::hears::RequestRecorder;
-use crate::common::{AgentFixture, NO_OFFERS};
+use crate::common::{AgentFixture, NO_CAPABILITIES};
 
 const SCRIPT: &str =
     r#"{"turns": [[{"say": "1"}], [{"say": "2"}], [{"say": "3"}], [{"say": "4"}]]}"#;
@@ -23,7 +23,7 @@ async fn system_prompt_appends_to_or_replaces_the_default() {
         let agent = heard
             .scripted_agent(SCRIPT)
             .keep_sessions(MemoryStore::new());
-        let f = AgentFixture::start_with_options(options, agent, NO_OFFERS).await;
+        let f = AgentFixture::start_with_options(options, agent, NO_CAPABILITIES).await;
         f.write_file("repo/.git/HEAD", "");
         f.write_file("repo/AGENTS.md", "Use tabs.");
         let cwd = f.path("repo");

@@ -6,7 +6,7 @@ use acp::{Error, Options};
 use acp_agent::store::{MemoryStore, SessionStore, SqliteStore};
 use acp_agent::{CodingAgent, ScriptedModel};
 
-use crate::common::{AgentFixture, NO_OFFERS};
+use crate::common::{AgentFixture, NO_CAPABILITIES};
 
 const SCRIPT: &str = r#"{"turns": [[{"say": "one"}], [{"say": "two"}]]}"#;
 
@@ -21,7 +21,7 @@ async fn title_chosen_by_the_user_is_kept() {
 
 async fn check_title(store: impl SessionStore, options: Options) {
     let agent = CodingAgent::with_model(ScriptedModel::parse(SCRIPT).unwrap()).keep_sessions(store);
-    let f = AgentFixture::start_with_options(options, agent, NO_OFFERS).await;
+    let f = AgentFixture::start_with_options(options, agent, NO_CAPABILITIES).await;
     let id = f.session.id().clone();
     let listed = async || {
         let request = ListSessionsRequest::new().cwd(f.cwd());

@@ -4,14 +4,15 @@
 use crate::common;
 use crate::common::hears::RequestRecorder;
 use crate::common::{
-    ALL_OFFERS, ALLOW, AgentFixture, ClientOffers, NO_OFFERS, call_diff, call_text,
+    ALL_CAPABILITIES, ALLOW, AgentFixture, NO_CAPABILITIES, OfferedCapabilities, call_diff,
+    call_text,
 };
 use acp::thread::{ThreadToolCall, ThreadToolCallContent, ToolCallStatus};
 use acp::v1::*;
 use serde_json::{Value, json};
 
 /// Runs these calls in a session in code mode.
-async fn run_calls(offers: ClientOffers, calls: &[Value]) -> AgentFixture {
+async fn run_calls(offers: OfferedCapabilities, calls: &[Value]) -> AgentFixture {
     let calls: Vec<Value> = calls
         .iter()
         .map(|call| {
@@ -45,7 +46,7 @@ fn success_text(call: &ThreadToolCall) -> String {
 
 #[tokio::test]
 async fn long_file_is_read_in_parts() {
-    for offers in [ALL_OFFERS, NO_OFFERS] {
+    for offers in [ALL_CAPABILITIES, NO_CAPABILITIES] {
         let f = run_calls(
             offers,
             &[
@@ -94,7 +95,7 @@ async fn model_gets_line_numbers_and_user_gets_plain_text() {
         {"read": {"path": "a.txt", "line": 2, "limit": 2}},
         {"say": "done"}
     ]]}"#;
-    for offers in [ALL_OFFERS, NO_OFFERS] {
+    for offers in [ALL_CAPABILITIES, NO_CAPABILITIES] {
         let heard = RequestRecorder::default();
         let f = AgentFixture::new(heard.scripted_agent(SCRIPT), offers).await;
         f.write_file("a.txt", "one\n\ttwo\nthree");
@@ -110,7 +111,7 @@ async fn model_gets_line_numbers_and_user_gets_plain_text() {
 
 #[tokio::test]
 async fn images_are_shown_and_binary_files_are_reported() {
-    for offers in [ALL_OFFERS, NO_OFFERS] {
+    for offers in [ALL_CAPABILITIES, NO_CAPABILITIES] {
         let f = run_calls(
             offers,
             &[
@@ -137,7 +138,7 @@ async fn images_are_shown_and_binary_files_are_reported() {
 
 #[tokio::test]
 async fn failed_edit_reports_the_nearest_match() {
-    for offers in [ALL_OFFERS, NO_OFFERS] {
+    for offers in [ALL_CAPABILITIES, NO_CAPABILITIES] {
         let f = run_calls(
             offers,
             &[json!({"edit": {"path": "a.rs", "search": "fn one() {\n    let a = 1;\n}", "replacement": "x"}})],
@@ -154,7 +155,7 @@ async fn failed_edit_reports_the_nearest_match() {
 
 #[tokio::test]
 async fn edit_can_replace_all_matches() {
-    for offers in [ALL_OFFERS, NO_OFFERS] {
+    for offers in [ALL_CAPABILITIES, NO_CAPABILITIES] {
         let f = run_calls(
             offers,
             &[
@@ -180,7 +181,7 @@ async fn edit_can_replace_all_matches() {
 /// Models write `\n`, regardless of the file's line endings.
 #[tokio::test]
 async fn multiline_edit_matches_other_line_endings() {
-    for offers in [ALL_OFFERS, NO_OFFERS] {
+    for offers in [ALL_CAPABILITIES, NO_CAPABILITIES] {
         let f = run_calls(
             offers,
             &[json!({"edit": {"path": "a.txt", "search": "one\ntwo", "replacement": "1\n2\n3"}})],
@@ -195,7 +196,7 @@ async fn multiline_edit_matches_other_line_endings() {
 #[tokio::test]
 async fn glob_lists_newest_first_and_respects_gitignore() {
     let f = run_calls(
-        NO_OFFERS,
+        NO_CAPABILITIES,
         &[
             json!({"glob": {"pattern": "*.rs"}}),
             json!({"glob": {"pattern": "src/**/*.{rs,md}"}}),
@@ -240,7 +241,7 @@ async fn glob_lists_newest_first_and_respects_gitignore() {
 #[tokio::test]
 async fn search_shows_context_and_explains_invalid_patterns() {
     let f = run_calls(
-        NO_OFFERS,
+        NO_CAPABILITIES,
         &[
             json!({"search": {"pattern": "needle", "context": 1}}),
             json!({"search": {"pattern": "foo(", "path": "a.txt"}}),
@@ -279,7 +280,7 @@ async fn search_shows_context_and_explains_invalid_patterns() {
 #[cfg(unix)]
 #[tokio::test]
 async fn command_that_times_out_is_killed_with_its_children() {
-    for offers in [ALL_OFFERS, NO_OFFERS] {
+    for offers in [ALL_CAPABILITIES, NO_CAPABILITIES] {
         let f = run_calls(
             offers,
             &[json!({"run": {"command": "echo begun; sleep 1000 & echo pid:$!; wait", "timeout": 1}})],
@@ -304,7 +305,7 @@ async fn command_that_times_out_is_killed_with_its_children() {
 #[cfg(unix)]
 #[tokio::test]
 async fn exit_status_of_a_command_is_reported() {
-    for offers in [ALL_OFFERS, NO_OFFERS] {
+    for offers in [ALL_CAPABILITIES, NO_CAPABILITIES] {
         let f = run_calls(
             offers,
             &[
@@ -330,7 +331,7 @@ async fn exit_status_of_a_command_is_reported() {
 #[cfg(unix)]
 #[tokio::test]
 async fn long_output_keeps_its_head_and_tail() {
-    for offers in [ALL_OFFERS, NO_OFFERS] {
+    for offers in [ALL_CAPABILITIES, NO_CAPABILITIES] {
         let f = run_calls(
             offers,
             &[json!({"run": {"command": "echo first; yes 0123456789 | head -c 150000; echo; echo last"}})],
@@ -354,7 +355,7 @@ async fn long_output_keeps_its_head_and_tail() {
 #[tokio::test]
 async fn multiline_command_is_shown_in_full() {
     let command = "echo one\necho two";
-    let f = run_calls(ALL_OFFERS, &[json!({"run": {"command": command}})]).await;
+    let f = run_calls(ALL_CAPABILITIES, &[json!({"run": {"command": command}})]).await;
     f.queue_answers([ALLOW]);
     only_call(&f).await;
     let asked = &f.permission_requests()[0];

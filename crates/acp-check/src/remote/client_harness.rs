@@ -518,7 +518,7 @@ impl RemoteClientHarness {
 
     /// Waits until the client has ended the connection in any way: by a DELETE, by closing the WebSocket, or by
     /// exiting.
-    pub(crate) async fn wait_for_end(&mut self, after: &str) -> Result<(), CheckStop> {
+    pub(crate) async fn wait_until_ended(&mut self, after: &str) -> Result<(), CheckStop> {
         let patience = self.options.timeout;
         let what = format!("the end of the connection after {after}");
         self.wait_within(patience, &what, |_, event| match event {
@@ -541,7 +541,7 @@ fn initialize_result() -> Value {
 }
 
 /// Returns a request with an unknown method, to which every client responds with an error.
-pub(crate) fn alive_request(id: &str) -> Value {
+pub(crate) fn liveness_request(id: &str) -> Value {
     json!({
         "jsonrpc": "2.0",
         "id": id,

@@ -14,7 +14,7 @@ const URL_PLACEHOLDER: &str = "{url}";
 
 /// A future that starts a client. It resolves to the client's process, or to `None` if the client runs inside this
 /// process.
-pub type StartingClient<'a> =
+pub type ClientStartFuture<'a> =
     Pin<Box<dyn Future<Output = Result<Option<Arc<AgentProcess>>, String>> + Send + 'a>>;
 
 /// A client of the remote transport, which is started once for each check.
@@ -24,7 +24,7 @@ pub trait RemoteClientTarget: Send + Sync + 'static {
     ///
     /// # Errors
     /// The reason why the client cannot be started.
-    fn start<'a>(&'a self, url: &'a str, place: &'a CheckDirectory) -> StartingClient<'a>;
+    fn start<'a>(&'a self, url: &'a str, place: &'a CheckDirectory) -> ClientStartFuture<'a>;
 }
 
 /// A client that is started by a command.
@@ -65,7 +65,7 @@ impl RemoteClientProgram {
 }
 
 impl RemoteClientTarget for RemoteClientProgram {
-    fn start<'a>(&'a self, url: &'a str, place: &'a CheckDirectory) -> StartingClient<'a> {
+    fn start<'a>(&'a self, url: &'a str, place: &'a CheckDirectory) -> ClientStartFuture<'a> {
         Box::pin(async move {
             let mut command = self.command.clone().cwd(place.project());
             for arg in &mut command.args {
@@ -91,7 +91,7 @@ impl<F> RemoteClientTarget for F
 where
     F: Fn(String) + Send + Sync + 'static,
 {
-    fn start<'a>(&'a self, url: &'a str, _: &'a CheckDirectory) -> StartingClient<'a> {
+    fn start<'a>(&'a self, url: &'a str, _: &'a CheckDirectory) -> ClientStartFuture<'a> {
         Box::pin(async move {
             self(url.to_owned());
             Ok(None)

@@ -442,7 +442,7 @@ impl ServerHarness {
     }
 
     /// Waits until a stream has ended.
-    pub(crate) async fn wait_for_end(&mut self, stream: StreamId) -> Result<(), CheckStop> {
+    pub(crate) async fn wait_until_ended(&mut self, stream: StreamId) -> Result<(), CheckStop> {
         let patience = self.options.timeout;
         let name = self.name(stream);
         let waiting = async {
@@ -502,7 +502,7 @@ impl ServerHarness {
     }
 
     /// Requires that a message arrived on the right stream. `what` describes the message.
-    pub(crate) fn require_stream(
+    pub(crate) fn require_expected_stream(
         &self,
         what: &str,
         arrived: StreamId,

@@ -23,12 +23,12 @@ impl ServerHarness {
         &mut self,
         connection: &TestedConnection,
     ) -> Result<String, CheckStop> {
-        let (_, session) = self.new_session_on(connection).await?;
+        let (_, session) = self.new_session_on_connection(connection).await?;
         Ok(session)
     }
 
     /// Opens a session. Returns the stream on which the response arrived, and the id.
-    pub(crate) async fn new_session_on(
+    pub(crate) async fn new_session_on_connection(
         &mut self,
         connection: &TestedConnection,
     ) -> Result<(StreamId, String), CheckStop> {
@@ -111,7 +111,7 @@ impl ServerHarness {
     }
 
     /// Sends several requests at once, and returns the statuses of the responses.
-    pub(crate) async fn send_at_once(
+    pub(crate) async fn send_concurrently(
         &mut self,
         requests: Vec<RawHttpRequest>,
     ) -> Result<Vec<u16>, CheckStop> {

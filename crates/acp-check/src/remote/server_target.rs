@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_of_both_transports_are_the_same_place() {
+    fn urls_of_both_transports_refer_to_the_same_endpoint() {
         let server = RemoteServer::new("wss://[::1]:7180/acp?token=t").unwrap();
         assert_eq!(server.scheme(), "https");
         assert_eq!(server.authority(), "[::1]:7180");

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_read_however_they_are_written() {
+    fn events_are_parsed_in_every_valid_notation() {
         let text = "\u{feff}: hello\r\ndata: a\r\nid: 1\r\n\r\ndata:b\rdata: c\r\rretry: 1\n\ndata\n\ndata: d\n";
         for size in 1..text.len() {
             let mut reader = StreamEventReader::default();

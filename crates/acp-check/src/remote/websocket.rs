@@ -10,14 +10,14 @@ use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
 use super::server_target::{ALPN_HTTP_1, RemoteServer, ServerSocket};
 
 /// The maximum length of a message or of a head, in bytes.
-const MAX_LEN: usize = 64 * 1024 * 1024;
+const MAX_WEBSOCKET_LEN: usize = 64 * 1024 * 1024;
 
 /// The key of the handshake and the server's response to it, from the example in RFC 6455, 1.3.
-const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
-pub(crate) const ACCEPT: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
+const HANDSHAKE_KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
+pub(crate) const HANDSHAKE_ACCEPT: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
 
 /// The mask of all frames. It need not be random, because no proxy needs protection from the suite.
-const MASK: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
+const FRAME_MASK: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
 
 pub(crate) const TEXT: OpCode = OpCode::Data(Data::Text);
 pub(crate) const BINARY: OpCode = OpCode::Data(Data::Binary);
@@ -64,7 +64,7 @@ impl UpgradeResponse {
 pub(crate) async fn request_upgrade(server: &RemoteServer) -> Result<UpgradeResponse, String> {
     let (mut socket, _) = server.dial(&[ALPN_HTTP_1]).await?;
     let mut head = format!(
-        "GET {} HTTP/1.1\r\nHost: {}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {KEY}\r\n",
+        "GET {} HTTP/1.1\r\nHost: {}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {HANDSHAKE_KEY}\r\n",
         server.path_and_query(),
         server.authority(),
     );
@@ -83,7 +83,9 @@ pub(crate) async fn request_upgrade(server: &RemoteServer) -> Result<UpgradeResp
         let read = socket.read_buf(&mut buf).await;
         match read.map_err(|e| format!("cannot read the response: {e}"))? {
             0 => return Err("the server closed the connection before its response".to_owned()),
-            _ if buf.len() > MAX_LEN => return Err("the response headers are too long".to_owned()),
+            _ if buf.len() > MAX_WEBSOCKET_LEN => {
+                return Err("the response headers are too long".to_owned());
+            }
             _ => {}
         }
     };
@@ -127,14 +129,14 @@ impl WebSocket {
         let header = FrameHeader {
             is_final,
             opcode,
-            mask: self.masks.then_some(MASK),
+            mask: self.masks.then_some(FRAME_MASK),
             ..FrameHeader::default()
         };
         let mut bytes = Vec::new();
         let formatted = header.format(payload.len() as u64, &mut bytes);
         formatted.map_err(|e| e.to_string())?;
         if self.masks {
-            let masked = payload.iter().zip(MASK.iter().cycle());
+            let masked = payload.iter().zip(FRAME_MASK.iter().cycle());
             bytes.extend(masked.map(|(byte, mask)| byte ^ mask));
         } else {
             bytes.extend_from_slice(payload);
@@ -156,7 +158,7 @@ impl WebSocket {
             if let Some((header, length)) = parsed {
                 let start = usize::try_from(cursor.position()).unwrap_or(usize::MAX);
                 let length = usize::try_from(length).unwrap_or(usize::MAX);
-                if length > MAX_LEN {
+                if length > MAX_WEBSOCKET_LEN {
                     return Err(format!("a frame is too long: {length} bytes"));
                 }
                 if self.buf.len() >= start + length {

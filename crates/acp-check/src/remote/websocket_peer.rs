@@ -70,7 +70,10 @@ impl ServerHarness {
     pub(crate) async fn initialize_websocket(&mut self) -> Result<WebSocketPeer, CheckStop> {
         let mut peer = self.open_websocket().await?;
         let params = Self::initialize_params();
-        match self.request_on(&mut peer, "initialize", params).await? {
+        match self
+            .request_on_websocket(&mut peer, "initialize", params)
+            .await?
+        {
             ReceivedResponse::Result(result) if result["protocolVersion"] == 1 => Ok(peer),
             ReceivedResponse::Result(_) => skip("the agent does not speak version 1"),
             ReceivedResponse::Error { code, message, .. } => {
@@ -99,7 +102,7 @@ impl ServerHarness {
     }
 
     /// Sends a request, waits for its response, and returns the response.
-    pub(crate) async fn request_on(
+    pub(crate) async fn request_on_websocket(
         &mut self,
         peer: &mut WebSocketPeer,
         method: &str,
@@ -112,7 +115,7 @@ impl ServerHarness {
             "session/prompt" => self.options.turn_timeout,
             _ => self.options.timeout,
         };
-        self.wait_on(peer, patience, &what, |message| response_to(message, &id))
+        self.wait_on_websocket(peer, patience, &what, |message| response_to(message, &id))
             .await
     }
 
@@ -122,14 +125,19 @@ impl ServerHarness {
         peer: &mut WebSocketPeer,
     ) -> Result<String, CheckStop> {
         let params = self.session_params();
-        let mut response = self.request_on(peer, "session/new", params.clone()).await?;
+        let mut response = self
+            .request_on_websocket(peer, "session/new", params.clone())
+            .await?;
         if response.code() == Some(-32000) {
             let Some(method) = self.options.auth_method.clone() else {
                 return skip("the agent requires a login; choose an auth method with --login");
             };
             let login = json!({"methodId": method});
-            self.request_on(peer, "authenticate", login).await?;
-            response = self.request_on(peer, "session/new", params).await?;
+            self.request_on_websocket(peer, "authenticate", login)
+                .await?;
+            response = self
+                .request_on_websocket(peer, "session/new", params)
+                .await?;
         }
         match response {
             ReceivedResponse::Result(result) => match result["sessionId"].as_str() {
@@ -143,7 +151,7 @@ impl ServerHarness {
     }
 
     /// Reads messages until `found` returns a value. Requests from the agent are answered with an error.
-    pub(crate) async fn wait_on<T>(
+    pub(crate) async fn wait_on_websocket<T>(
         &mut self,
         peer: &mut WebSocketPeer,
         patience: Duration,
@@ -220,12 +228,14 @@ impl ServerHarness {
     }
 
     /// Requires that the server still responds. In the reason for a failure, `after` says what happened before.
-    pub(crate) async fn require_responsive_on(
+    pub(crate) async fn require_responsive_websocket(
         &mut self,
         peer: &mut WebSocketPeer,
         after: &str,
     ) -> Result<(), CheckStop> {
-        let response = self.request_on(peer, UNKNOWN_METHOD, json!({})).await;
+        let response = self
+            .request_on_websocket(peer, UNKNOWN_METHOD, json!({}))
+            .await;
         match response {
             Ok(_) => Ok(()),
             Err(CheckStop::Fail(why)) => fail(format!("after {after}: {why}")),

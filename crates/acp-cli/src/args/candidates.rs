@@ -17,8 +17,8 @@ pub(crate) fn agent_names() -> ArgValueCandidates {
             let cwd = TypedWords::from_process_args().working_directory();
             AgentList::discover(&config, &cwd)
         });
-        let usable = list.map(AgentList::usable).unwrap_or_default();
-        let candidates = usable.into_iter().map(|agent| {
+        let usable_agents = list.map(AgentList::usable_agents).unwrap_or_default();
+        let candidates = usable_agents.into_iter().map(|agent| {
             let summary = terminal_text::clean_line(&agent.summary());
             CompletionCandidate::new(agent.name).help(Some(summary.into()))
         });
@@ -166,7 +166,11 @@ mod tests {
         let words = typed_words(&words);
         assert_eq!(words.option_value("--agent"), Some("goose"));
         assert_eq!(words.option_value("--cwd"), Some("/a b"));
-        assert_eq!(words.option_value("--mode"), None, "`--mode` is an option of the agent");
+        assert_eq!(
+            words.option_value("--mode"),
+            None,
+            "`--mode` is an option of the agent"
+        );
         assert_eq!(
             typed_words(&["run", "--agent"]).option_value("--agent"),
             None

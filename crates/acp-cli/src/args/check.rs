@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use acp_check::AgentTask;
-use acp_config::UrlRequest;
+use acp_config::TypedUrl;
 use clap::{Subcommand, ValueEnum};
 
 use super::agent_choice::EnvArgs;
@@ -262,7 +262,7 @@ pub(crate) struct CheckServerArgs {
     ///
     /// Schemes are http, https, ws and wss. http and ws mean the same here, and so do https and wss.
     #[arg(value_name = "URL", required_unless_present = "list")]
-    pub(crate) url: Option<UrlRequest>,
+    pub(crate) url: Option<TypedUrl>,
 }
 
 #[derive(Debug, clap::Args)]

@@ -1,6 +1,6 @@
 //! Arguments of `acp connect`.
 
-use acp_config::UrlRequest;
+use acp_config::TypedUrl;
 
 use super::remote::RemoteArgs;
 
@@ -13,7 +13,7 @@ pub(crate) struct ConnectArgs {
     /// tcp://HOST:PORT and unix:PATH. Other users can see the command line, so pass the token with --token-file
     /// or ACP_TOKEN rather than as part of the URL.
     #[arg(value_name = "URL")]
-    pub(crate) url: UrlRequest,
+    pub(crate) url: TypedUrl,
 
     #[command(flatten)]
     pub(crate) remote: RemoteArgs,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use acp_config::{RemoteAgent, RemoteOptions, TokenHeader, UrlRequest};
+use acp_config::{RemoteAgent, RemoteOptions, TokenHeader, TypedUrl};
 use clap::{ValueEnum, ValueHint};
 
 use crate::exit::CommandExit;
@@ -67,7 +67,7 @@ pub(crate) struct UrlArgs {
     /// tcp://HOST:PORT and unix:PATH. Other users can see the command line, so pass the token with --token-file
     /// or ACP_TOKEN rather than as part of the URL.
     #[arg(long, value_name = "URL", conflicts_with_all = ["agent", "env"])]
-    pub(crate) url: Option<UrlRequest>,
+    pub(crate) url: Option<TypedUrl>,
 
     #[command(flatten)]
     pub(crate) remote: RemoteArgs,

@@ -7,7 +7,7 @@ use acp_check::report::CheckReport;
 use acp_check::{
     Check, CheckOptions, CheckOutcome, RemoteClientProgram, RemoteServer, Side, baseline,
 };
-use acp_config::{RemoteAgent, TokenHeader, UrlRequest};
+use acp_config::{RemoteAgent, TokenHeader, TypedUrl};
 use acp_host::AgentCommand;
 use acp_remote::Token;
 use acp_remote::client::{TokenStyle, Trust};
@@ -83,7 +83,7 @@ pub(super) async fn check_client(args: CheckRemoteClientArgs) -> Result<CommandE
 }
 
 /// Returns the server at a URL, with its token and certificate. Prints warnings.
-fn server(url: &UrlRequest, args: &CheckServerArgs) -> Result<RemoteServer, CommandExit> {
+fn server(url: &TypedUrl, args: &CheckServerArgs) -> Result<RemoteServer, CommandExit> {
     let agent = RemoteAgent::from_url(url, &args.remote.options())?;
     for note in &agent.notes {
         eprintln!("acp: {note}");

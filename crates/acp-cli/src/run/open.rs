@@ -17,7 +17,11 @@ const OFFER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Sets a config option, waiting for the agent to offer it. Some agents learn available values, such as the models of a
 /// server, only after the session is open.
-async fn set_when_offered(session: &ClientSession, key: &str, value: &str) -> acp::Result<()> {
+async fn set_option_when_offered(
+    session: &ClientSession,
+    key: &str,
+    value: &str,
+) -> acp::Result<()> {
     let deadline = Instant::now() + OFFER_TIMEOUT;
     let mut seen = 0;
     loop {
@@ -96,7 +100,7 @@ impl RunSetup {
             }
         }
         for (key, value) in &self.args.session_args.options {
-            set_when_offered(session, key, value).await?;
+            set_option_when_offered(session, key, value).await?;
         }
         Ok(())
     }

@@ -40,9 +40,9 @@ impl Prompter for TerminalPrompter {
                 Some(option) if option.kind.rejects() || question::is_complete(request) => {
                     return Some(option.option_id.clone());
                 }
-                Some(_) => {
-                    dialog.say("  A request that cannot be shown in full can only be rejected.")
-                }
+                Some(_) => dialog.print_question_text(
+                    "  A request that cannot be shown in full can only be rejected.",
+                ),
                 None => {}
             }
         }

@@ -89,7 +89,7 @@ impl RunSetup {
     /// Adds a hint to the message of a failure that an implied sandbox may have caused.
     pub(super) fn with_hint(&self, mut exit: CommandExit) -> CommandExit {
         /// Parts of the error messages of agents that were not allowed to write.
-        const REJECTED_OPTIONS: [&str; 6] = [
+        const WRITE_DENIED_TEXTS: [&str; 6] = [
             "permission denied",
             "eacces",
             "eperm",
@@ -106,7 +106,7 @@ impl RunSetup {
         if let (Some(message), Some(hint)) = (&mut exit.message, hint) {
             let said = message.to_ascii_lowercase();
             if exit.code == CommandExit::AGENT_FAILED
-                || REJECTED_OPTIONS.iter().any(|words| said.contains(words))
+                || WRITE_DENIED_TEXTS.iter().any(|words| said.contains(words))
             {
                 message.push('\n');
                 message.push_str(&hint);

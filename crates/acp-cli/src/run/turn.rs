@@ -155,7 +155,7 @@ impl AgentTurn<'_> {
                 revision = thread.changed(seen) => {
                     seen = revision;
                     self.show(&thread);
-                    if self.renderer.is_broken() {
+                    if self.renderer.is_output_closed() {
                         // The reader has closed stdout, as `head` does.
                         let _ = session.cancel().await;
                         return CommandExit::STDOUT_CLOSED;

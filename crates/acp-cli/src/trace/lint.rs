@@ -75,7 +75,7 @@ impl<'a> LintOutput<'a> {
     fn push_all(&mut self, problems: Vec<LintFinding>) {
         for problem in problems
             .iter()
-            .filter(|problem| is_wanted(self.args, problem))
+            .filter(|problem| passes_filter(self.args, problem))
         {
             match problem.level {
                 RequirementLevel::Must => self.must += 1,
@@ -193,7 +193,7 @@ pub(super) fn format_count(count: u64, what: &str) -> String {
     }
 }
 
-fn is_wanted(args: &LintArgs, problem: &LintFinding) -> bool {
+fn passes_filter(args: &LintArgs, problem: &LintFinding) -> bool {
     let message = problem.message.as_ref();
     let session = message.and_then(|message| message.session.as_deref());
     let method = message.map(|message| message.method.as_str());

@@ -121,7 +121,7 @@ async fn relay_messages(
             return failed(format!("cannot start a thread: {e}"));
         }
     }
-    let exit = wait_first_end(agent, &process, &mut ends, &notes, signals).await;
+    let exit = wait_for_first_end(agent, &process, &mut ends, &notes, signals).await;
     to_agent.close();
     stop_agent(&process, &notes, signals).await;
     if !to_client.has_ended() {
@@ -151,7 +151,7 @@ fn spawn_relay(
 }
 
 /// Waits until one side ends the connection, and returns the exit that reports it.
-async fn wait_first_end(
+async fn wait_for_first_end(
     agent: &RelayedAgent,
     process: &AgentProcess,
     ends: &mut mpsc::Receiver<EndedRelay>,

@@ -130,7 +130,7 @@ impl<'a> TraceOutput<'a> {
         let Some(entry) = self
             .show
             .build_entry(record)
-            .filter(|entry| self.is_wanted(entry))
+            .filter(|entry| self.passes_filter(entry))
         else {
             return;
         };
@@ -146,7 +146,7 @@ impl<'a> TraceOutput<'a> {
         self.pending_entry = Some(next);
     }
 
-    fn is_wanted(&self, entry: &TraceEntry) -> bool {
+    fn passes_filter(&self, entry: &TraceEntry) -> bool {
         let names = [Some(entry.method.as_str()), entry.update.as_deref()];
         let filter = &self.args.filter;
         filter.matches(

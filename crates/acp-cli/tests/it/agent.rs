@@ -96,7 +96,7 @@ fn stdout_has_only_protocol_messages() {
     let project = TestProject::new();
     project.allow_commands();
     // In mode code, without a client's terminals, the agent runs the command itself.
-    let script = project.script_line(
+    let script = project.write_turn_script(
         r#"{"run": {"command": "echo to stdout; echo to stderr >&2"}}, {"say": "done"}"#,
     );
     let prompt = |session: &str| {
@@ -256,7 +256,7 @@ fn killed_agent_leaves_no_mcp_servers() {
 }
 
 #[test]
-fn invalid_mcp_server_is_named_at_startup() {
+fn invalid_mcp_server_is_reported_at_startup() {
     let project = TestProject::new();
     project.write_config("config.toml", "[[mcp_servers]]\nname = \"files\"\n");
     let output = project
@@ -277,7 +277,7 @@ fn model_gets_user_and_project_instructions() {
     let project = TestProject::new();
     project.write_config("AGENTS.md", "Mine: answer in rhymes.");
     project.write_file("AGENTS.md", "Ours: use tabs.");
-    let script = project.script_line(
+    let script = project.write_turn_script(
         r#"{"expect": "Mine: answer in rhymes."}, {"expect": "Ours: use tabs."}, {"say": "Told."}"#,
     );
     let ended = project.run(&["go", "--", common::ACP, "agent", "--script", &script]);

@@ -33,7 +33,7 @@ fn recorded_work() -> (String, Vec<Vec<(String, String)>>) {
 }
 
 impl TestProject {
-    fn agent_with(&self, script: &str, version: u16) -> Command {
+    fn scripted_agent_command(&self, script: &str, version: u16) -> Command {
         self.write_file(".script.json", script);
         let script = self.file(".script.json");
         let version = version.to_string();
@@ -51,13 +51,15 @@ fn everything_shown_before_a_kill_is_replayed() {
         for updates in [1, 3, 7, 20, 36, 40, 44, 50, 55, 60, 90, 100, 120, 9999] {
             let project = TestProject::new();
             project.allow_commands();
-            let mut editor = ScriptedEditor::start(project.agent_with(&script, version), version);
+            let mut editor =
+                ScriptedEditor::start(project.scripted_agent_command(&script, version), version);
             let session = editor.new_session(project.path());
             editor.start_prompt(&session, "Work\nhard");
             killed += usize::from(editor.read_updates(updates));
             let before = editor.kill();
 
-            let mut editor = ScriptedEditor::start(project.agent_with(&script, version), version);
+            let mut editor =
+                ScriptedEditor::start(project.scripted_agent_command(&script, version), version);
             let opened = editor.load_session(&session, project.path()).unwrap();
             let options = opened["configOptions"].to_string();
             assert!(options.contains(r#""currentValue":"code""#), "{options}");
@@ -73,7 +75,8 @@ fn everything_shown_before_a_kill_is_replayed() {
             // It goes on with what comes next, and is shown as one the next time.
             assert_eq!(editor.prompt(&session, "Go on").unwrap(), "end_turn");
             editor.close();
-            let mut editor = ScriptedEditor::start(project.agent_with(&script, version), version);
+            let mut editor =
+                ScriptedEditor::start(project.scripted_agent_command(&script, version), version);
             editor.load_session(&session, project.path()).unwrap();
             editor.shown.assert_includes(&after, &plans);
             let said = |text: &str| editor.shown.texts.values().any(|(_, said)| said == text);
@@ -91,7 +94,7 @@ fn two_processes_share_a_store() {
     // Both are started at once, on a store that is not there yet.
     let start = || {
         let (project, script) = (&project, &script);
-        move || ScriptedEditor::start(project.agent_with(script, 1), 1)
+        move || ScriptedEditor::start(project.scripted_agent_command(script, 1), 1)
     };
     let (mut one, mut two) = std::thread::scope(|scope| {
         let (one, two) = (scope.spawn(start()), scope.spawn(start()));
@@ -125,10 +128,10 @@ fn two_processes_share_a_store() {
 }
 
 #[test]
-fn stale_process_is_told_to_load_the_session() {
+fn stale_process_gets_an_error_until_it_loads_the_session() {
     let project = TestProject::new();
     let script = r#"{"turns": [[{"say": "1"}], [{"say": "2"}], [{"say": "3"}]]}"#;
-    let start = || ScriptedEditor::start(project.agent_with(script, 1), 1);
+    let start = || ScriptedEditor::start(project.scripted_agent_command(script, 1), 1);
     let (mut one, mut two) = (start(), start());
     let session = one.new_session(project.path());
     one.prompt(&session, "first").unwrap();
@@ -233,7 +236,7 @@ fn agent_without_storage_warns_and_works() {
 }
 
 #[test]
-fn deleted_session_is_gone() {
+fn deleted_session_is_not_listed_and_cannot_be_loaded() {
     let project = TestProject::new();
     let mut editor = ScriptedEditor::start(project.acp_command(&["agent"]), 1);
     let session = editor.new_session(project.path());

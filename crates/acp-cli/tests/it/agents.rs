@@ -240,7 +240,7 @@ fn project_agent_is_not_run_before_it_is_allowed() {
     // Nobody can be asked here; what would be is shown.
     let shown = acp(&["agents", "allow"])
         .expect_code(2)
-        .expect_stderr("use --yes to allow this");
+        .expect_stderr("use --yes to allow these agents");
     assert!(shown.stderr.contains("helper: /"), "{shown:?}");
     assert_eq!(started_program(&project, "helper"), None);
 

@@ -87,12 +87,12 @@ impl BridgedClient {
     }
 }
 
-fn update_of(message: &Value) -> &Value {
+fn update_in(message: &Value) -> &Value {
     &message["params"]["update"]
 }
 
 fn is_idle(message: &Value) -> bool {
-    update_of(message)["state"] == "idle"
+    update_in(message)["state"] == "idle"
 }
 
 #[test]
@@ -102,14 +102,14 @@ fn version_2_client_runs_a_turn_of_a_version_1_agent() {
     let mut client = BridgedClient::start_with_session(&project, &[ACP, "agent"]);
     client.send_prompt(2, "/edit notes.txt\nsecond\n===\nSECOND");
     let asked = client.read_until(|m| m["method"] == "session/request_permission");
-    let states: Vec<&Value> = asked.iter().map(|m| &update_of(m)["state"]).collect();
+    let states: Vec<&Value> = asked.iter().map(|m| &update_in(m)["state"]).collect();
     let answered = asked
         .iter()
         .position(|m| m["id"] == 2 && m["method"].is_null());
     let running = states.iter().position(|s| *s == "running");
     assert!(answered.is_some() && answered < running, "{asked:#?}");
     assert_eq!(
-        update_of(&asked[asked.len() - 2])["state"],
+        update_in(&asked[asked.len() - 2])["state"],
         "requires_action"
     );
     let request = &asked[asked.len() - 1];
@@ -129,13 +129,13 @@ fn version_2_client_runs_a_turn_of_a_version_1_agent() {
     let outcome = json!({"outcome": "selected", "optionId": allow["optionId"]});
     client.send(&json!({"jsonrpc": "2.0", "id": request["id"], "result": {"outcome": outcome}}));
     let ended = client.read_until(is_idle);
-    assert_eq!(update_of(&ended[0])["state"], "running");
+    assert_eq!(update_in(&ended[0])["state"], "running");
     // It comes ahead of the question, and is not told twice.
     let mut diffs = asked
         .iter()
         .chain(&ended)
         .flat_map(|m| {
-            update_of(m)["content"]
+            update_in(m)["content"]
                 .as_array()
                 .cloned()
                 .unwrap_or_default()
@@ -149,9 +149,9 @@ fn version_2_client_runs_a_turn_of_a_version_1_agent() {
     assert!(patch.contains("-second\n+SECOND\n"), "{patch}");
     let done = ended
         .iter()
-        .any(|m| update_of(m)["toolCallId"] == call && update_of(m)["status"] == "completed");
+        .any(|m| update_in(m)["toolCallId"] == call && update_in(m)["status"] == "completed");
     assert!(done, "{ended:#?}");
-    assert_eq!(update_of(&ended[ended.len() - 1])["stopReason"], "end_turn");
+    assert_eq!(update_in(&ended[ended.len() - 1])["stopReason"], "end_turn");
     assert_eq!(project.read_file("notes.txt"), "first\nSECOND\nthird\n");
 
     // The mode is a config option, and a turn that is under way can be cancelled.
@@ -163,14 +163,14 @@ fn version_2_client_runs_a_turn_of_a_version_1_agent() {
     client.send_prompt(4, "/run echo begun; sleep 1000");
     client.send_prompt(5, "/help");
     // In base64: "begun\n".
-    client.read_until(|m| update_of(m)["data"] == "YmVndW4K");
+    client.read_until(|m| update_in(m)["data"] == "YmVndW4K");
     let cancel = json!({"sessionId": client.session});
     client.send(&json!({"jsonrpc": "2.0", "method": "session/cancel", "params": cancel}));
     let ended = client.read_until(is_idle);
     let held = ended.iter().find(|m| m["id"] == 5).unwrap();
     assert_eq!(held["error"]["code"], -32800);
     assert_eq!(
-        update_of(&ended[ended.len() - 1])["stopReason"],
+        update_in(&ended[ended.len() - 1])["stopReason"],
         "cancelled"
     );
     client.finish().expect_code(0);
@@ -182,7 +182,7 @@ fn output_over_two_bridges_equals_direct_output() {
     // Files and terminals of the client's are not used over version 2, so no command is run here.
     let shell = r#"{"think": "hm"}, {"say": "Let me see.\n"}, {"plan": [{"content": "Look", "status": "in_progress"}]},
         {"read": {"path": "notes.txt"}}, {"search": {"pattern": "second"}}, {"say": "Done.\n"}"#;
-    let script = project.script_line(shell);
+    let script = project.write_turn_script(shell);
     let agent = [ACP, "agent", "--script", &script];
     let plain = [
         &["--allow", "all", "--mode", "code", "go", "--"][..],

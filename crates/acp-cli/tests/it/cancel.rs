@@ -20,8 +20,8 @@ fn run_and_interrupt(
     turn: &str,
     shown: &str,
 ) -> CommandResult {
-    let script = project.script_line(turn);
-    let [env, config] = project.allowing_commands();
+    let script = project.write_turn_script(turn);
+    let [env, config] = project.environment_allowing_commands();
     let mut all = args.to_vec();
     all.extend(["go", "--", &env, &config, ACP, "agent", "--script", &script]);
     let mut child = project
@@ -59,7 +59,7 @@ fn is_running(project: &TestProject, file: &str) -> bool {
 }
 
 #[test]
-fn cancel_while_streaming() {
+fn cancel_ends_a_streaming_run() {
     let project = TestProject::new();
     run_and_interrupt(
         &project,
@@ -106,7 +106,7 @@ fn killed_run_leaves_no_agent_and_no_commands() {
     let project = TestProject::new();
     // The command is shown as well: what it prints must not be part of it.
     let turn = r#"{"run": {"command": "sleep 1000 & echo $! > child; setsid sh -c 'echo $$ > daemon; exec sleep 1000' & echo $PPID > agent; echo $$ > parent; until test -s daemon; do sleep 0.01; done; echo star''ted; wait"}}"#;
-    let script = project.script_line(turn);
+    let script = project.write_turn_script(turn);
     for allow in ["all", "reads"] {
         // In a terminal of the run's, and in a process of the agent's.
         let mut child = project
@@ -119,7 +119,7 @@ fn killed_run_leaves_no_agent_and_no_commands() {
                 "go",
                 "--",
             ])
-            .args(project.allowing_commands())
+            .args(project.environment_allowing_commands())
             .args([ACP, "agent", "--script", &script])
             .stdout(Stdio::piped())
             .spawn()

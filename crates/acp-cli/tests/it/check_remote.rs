@@ -73,7 +73,7 @@ fn a_client_passes_all_checks() {
 }
 
 #[test]
-fn what_cannot_be_checked_is_an_error() {
+fn unreachable_or_invalid_target_is_an_error() {
     let project = TestProject::new();
     let check = |args: &[&str]| {
         let mut command = project.acp_command(&["check"]);

@@ -17,17 +17,18 @@ use crate::common::{ACP, CommandResult, TestProject};
 use crate::serve::Server;
 
 /// A command of the bundled agent that ends when the project has the file `go`.
-const WAITING: &str = "/run touch begun; while [ ! -e go ]; do sleep 0.05; done; echo finished";
+const WAIT_FOR_GO_PROMPT: &str =
+    "/run touch begun; while [ ! -e go ]; do sleep 0.05; done; echo finished";
 
 /// A running `acp connect`, or a command in its place, whose client sends raw messages.
-struct Connected {
+struct ConnectProcess {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<TimedReader>,
     stderr: BufReader<TimedReader>,
 }
 
-impl Connected {
+impl ConnectProcess {
     fn start(command: &mut Command) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
@@ -53,10 +54,11 @@ impl Connected {
         self.send(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}));
         let mut line = String::new();
         self.stdout.read_line(&mut line).unwrap();
-        serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line:?}: {:?}", self.rest()))
+        serde_json::from_str(&line)
+            .unwrap_or_else(|_| panic!("{line:?}: {:?}", self.read_remaining_stderr()))
     }
 
-    fn rest(&mut self) -> String {
+    fn read_remaining_stderr(&mut self) -> String {
         let mut rest = String::new();
         self.stderr.read_to_string(&mut rest).unwrap();
         rest
@@ -81,7 +83,7 @@ impl Connected {
         drop(self.stdin.take());
         let mut stdout = String::new();
         self.stdout.read_to_string(&mut stdout).unwrap();
-        let stderr = self.rest();
+        let stderr = self.read_remaining_stderr();
         CommandResult {
             code: self.child.wait().unwrap().code(),
             stdout,
@@ -90,7 +92,7 @@ impl Connected {
     }
 }
 
-impl Drop for Connected {
+impl Drop for ConnectProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -125,7 +127,7 @@ impl CuttableRelay {
         Self { address, open }
     }
 
-    fn cut(&self) {
+    fn cut_connections(&self) {
         for socket in self.open.lock().unwrap().drain(..) {
             let _ = socket.shutdown(Shutdown::Both);
         }
@@ -146,7 +148,7 @@ pub(crate) fn closed_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
-pub(crate) fn http(url: &str) -> String {
+pub(crate) fn to_http_url(url: &str) -> String {
     url.replacen("ws", "http", 1)
 }
 
@@ -185,11 +187,14 @@ fn an_ordinary_agent_does_not_get_the_token() {
 }
 
 #[test]
-fn a_turn_by_url_over_each_transport() {
+fn turn_runs_by_url_over_each_transport() {
     let project = TestProject::new();
     let server = Server::start(&project, &[]);
     let file = token_file(&project, server.token().expose());
-    for url in [server.plain_url().to_owned(), http(server.plain_url())] {
+    for url in [
+        server.plain_url().to_owned(),
+        to_http_url(server.plain_url()),
+    ] {
         let args = ["--url", &url, "--token-file", &file, "/read notes.txt"];
         let ended = project
             .run(&args)
@@ -205,7 +210,7 @@ fn a_turn_by_url_over_each_transport() {
 }
 
 #[test]
-fn sessions_are_named_by_url() {
+fn session_names_work_with_a_url() {
     let project = TestProject::new();
     let server = Server::start(&project, &[]);
     let run = |url: &str| project.run(&["--url", url, "--session", "mine", "/help"]);
@@ -239,7 +244,7 @@ fn sessions_are_named_by_url() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_token_in_a_url_is_shown_nowhere() {
+fn token_in_a_url_is_never_shown() {
     let project = TestProject::new();
     let server = Server::start(&project, &[]);
     let list = "/run for file in /proc/[0-9]*/cmdline; do tr '\\0' ' ' < $file; echo; done > all";
@@ -274,11 +279,14 @@ fn a_token_in_a_url_is_shown_nowhere() {
 }
 
 #[test]
-fn a_wrong_token_is_said_in_one_line() {
+fn wrong_token_is_reported_in_one_line() {
     let project = TestProject::new();
     let server = Server::start(&project, &[]);
     let file = token_file(&project, "another");
-    for url in [server.plain_url().to_owned(), http(server.plain_url())] {
+    for url in [
+        server.plain_url().to_owned(),
+        to_http_url(server.plain_url()),
+    ] {
         let said = format!(
             "acp: cannot connect to {url}: the server rejected the token; pass a valid one with --token-file or the variable ACP_TOKEN\n"
         );
@@ -287,17 +295,17 @@ fn a_wrong_token_is_said_in_one_line() {
             CommandResult::from_output(project.acp_command(&args).output().unwrap()).expect_code(3);
         assert_eq!(ended.stderr, said);
         let mut connect = project.acp_command(&["connect", &url, "--token-file", &file]);
-        let mut connected = Connected::start(&mut connect);
+        let mut connected = ConnectProcess::start(&mut connect);
         // Over HTTP, the first message opens the connection.
         let message = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}});
         let _ = writeln!(connected.stdin.as_mut().unwrap(), "{message}");
-        assert_eq!(connected.rest(), said);
+        assert_eq!(connected.read_remaining_stderr(), said);
         connected.end().expect_code(3);
     }
 }
 
 #[test]
-fn a_token_that_others_can_read_is_used_with_a_warning() {
+fn token_file_readable_by_others_is_used_with_a_warning() {
     let project = TestProject::new();
     let server = Server::start(&project, &[]);
     let file = token_file(&project, server.token().expose());
@@ -310,15 +318,15 @@ fn a_token_that_others_can_read_is_used_with_a_warning() {
 }
 
 #[test]
-fn without_a_server_each_command_says_so_in_one_line() {
+fn each_command_reports_an_unreachable_server_in_one_line() {
     let project = TestProject::new();
     let url = format!("ws://127.0.0.1:{}/acp", closed_port());
     let said = format!("acp: cannot connect to {url}: connection refused\n");
-    let over_http = http(&url);
+    let over_http = to_http_url(&url);
     project
         .run(&["hi", "--url", &over_http])
         .expect_code(3)
-        .expect_stderr(&http(&said));
+        .expect_stderr(&to_http_url(&said));
     for args in [
         ["run", "hi", "--url", &url].as_slice(),
         &["run", "hi", "--url", &url, "--allow", "reads"],
@@ -338,8 +346,8 @@ fn without_a_server_each_command_says_so_in_one_line() {
         &["trace", "file.trace", "--url", &url],
         &["bridge", "--to", "2", "--url", &url],
     ] {
-        let mut running = Connected::start(&mut project.acp_command(args));
-        assert_eq!(running.rest(), said, "{args:?}");
+        let mut running = ConnectProcess::start(&mut project.acp_command(args));
+        assert_eq!(running.read_remaining_stderr(), said, "{args:?}");
         running.end().expect_code(3);
     }
     let args = [
@@ -356,7 +364,7 @@ fn without_a_server_each_command_says_so_in_one_line() {
 }
 
 #[test]
-fn a_pinned_certificate_is_trusted_and_no_other() {
+fn only_the_pinned_certificate_is_trusted() {
     let project = TestProject::new();
     let server = Server::start(&project, &["--tls-self-signed"]);
     let (url, pin) = server.url().split_once('#').unwrap();
@@ -368,11 +376,11 @@ fn a_pinned_certificate_is_trusted_and_no_other() {
     run(&["--url", server.url()])
         .expect_code(0)
         .expect_stdout(&["second"]);
-    run(&["--url", &http(url), "--pin", pin]).expect_code(0);
+    run(&["--url", &to_http_url(url), "--pin", pin]).expect_code(0);
     let other = format!("sha256:{}", "0".repeat(64));
     run(&["--url", url, "--pin", &other])
         .expect_code(3)
-        .expect_stderr("its certificate has another fingerprint");
+        .expect_stderr("its certificate has a different fingerprint");
     run(&["--url", server.url(), "--pin", &other])
         .expect_code(2)
         .expect_stderr("--pin: the URL has a different fingerprint");
@@ -386,7 +394,7 @@ fn a_pinned_certificate_is_trusted_and_no_other() {
 }
 
 #[test]
-fn a_turn_survives_a_connection_that_is_cut() {
+fn turn_survives_a_cut_connection() {
     let project = TestProject::new();
     let server = Server::start(&project, &[]);
     let relay = CuttableRelay::start(server.address());
@@ -397,12 +405,12 @@ fn a_turn_survives_a_connection_that_is_cut() {
             relay.address,
             server.token().expose()
         );
-        let args = ["--allow", "all", "--url", &url, WAITING];
-        let mut running = Connected::start(&mut project.agent_command(&args));
+        let args = ["--allow", "all", "--url", &url, WAIT_FOR_GO_PROMPT];
+        let mut running = ConnectProcess::start(&mut project.agent_command(&args));
         while !project.file("begun").exists() {
             thread::yield_now();
         }
-        relay.cut();
+        relay.cut_connections();
         running.wait_for("reconnecting to ");
         running.wait_for("reconnected to ");
         std::fs::remove_file(project.file("begun")).unwrap();
@@ -412,21 +420,21 @@ fn a_turn_survives_a_connection_that_is_cut() {
 }
 
 #[test]
-fn a_server_that_closes_ends_acp_connect() {
+fn acp_connect_ends_when_the_server_closes_the_connection() {
     let project = TestProject::new();
     let mut server = Server::start(&project, &["--log", "info"]);
-    let mut connected = Connected::start(&mut project.acp_command(&["connect", server.url()]));
+    let mut connected = ConnectProcess::start(&mut project.acp_command(&["connect", server.url()]));
     assert_eq!(connected.initialize()["result"]["protocolVersion"], 1);
     server.signal(Signal::TERM);
     server.wait_for("shutting down");
-    let said = connected.rest();
+    let said = connected.read_remaining_stderr();
     let expected = "acp: the server closed the connection: the server is shutting down\n";
     assert_eq!(said, expected);
     connected.end().expect_code(3);
 }
 
 #[test]
-fn an_agent_that_fails_is_what_acp_run_reports() {
+fn acp_run_reports_how_a_remote_agent_exited() {
     let project = TestProject::new();
     let server = Server::start(&project, &["--", "sh", "-c", "read line; exit 7"]);
     let ended = project.run(&["hi", "--url", server.url()]).expect_code(3);
@@ -438,17 +446,17 @@ fn an_agent_that_fails_is_what_acp_run_reports() {
 }
 
 #[test]
-fn a_client_that_closes_stdin_ends_the_connection() {
+fn connection_ends_when_the_client_closes_stdin() {
     let project = TestProject::new();
     let mut server = Server::start(&project, &["--log", "info"]);
-    for url in [server.url().to_owned(), http(server.url())] {
-        let mut connected = Connected::start(&mut project.acp_command(&["connect", &url]));
+    for url in [server.url().to_owned(), to_http_url(server.url())] {
+        let mut connected = ConnectProcess::start(&mut project.acp_command(&["connect", &url]));
         connected.initialize();
         let ended = connected.end().expect_code(0);
         assert_eq!(ended.stderr, "");
         server.wait_for("connection closed");
         // What was sent before the end still counts, and so does the answer.
-        let mut connected = Connected::start(&mut project.acp_command(&["connect", &url]));
+        let mut connected = ConnectProcess::start(&mut project.acp_command(&["connect", &url]));
         connected.send(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}));
         connected
             .end()
@@ -459,24 +467,24 @@ fn a_client_that_closes_stdin_ends_the_connection() {
 }
 
 #[test]
-fn a_signal_ends_acp_connect_and_the_server_is_told() {
+fn signal_ends_acp_connect_and_closes_the_connection() {
     let project = TestProject::new();
     let mut server = Server::start(&project, &["--log", "info"]);
     for (url, signal) in [
         (server.url().to_owned(), Signal::TERM),
-        (http(server.url()), Signal::INT),
+        (to_http_url(server.url()), Signal::INT),
     ] {
-        let mut connected = Connected::start(&mut project.acp_command(&["connect", &url]));
+        let mut connected = ConnectProcess::start(&mut project.acp_command(&["connect", &url]));
         connected.initialize();
         connected.signal(signal);
-        assert_eq!(connected.rest(), "");
+        assert_eq!(connected.read_remaining_stderr(), "");
         server.wait_for("connection closed");
         connected.end().expect_code(130);
     }
 }
 
 #[test]
-fn agents_without_a_server_are_reached_by_socket() {
+fn agent_can_be_reached_by_a_socket_without_a_server() {
     let project = TestProject::new();
     let home = project.home_variables();
     let serve = move |socket: OwnedFd| {
@@ -510,7 +518,7 @@ fn agents_without_a_server_are_reached_by_socket() {
 }
 
 #[test]
-fn a_remote_agent_has_a_name() {
+fn remote_agent_can_be_configured_by_name() {
     let project = TestProject::new();
     let server = Server::start(&project, &[]);
     let url = server.plain_url();
@@ -553,7 +561,7 @@ fn a_remote_agent_has_a_name() {
 }
 
 #[test]
-fn settings_that_do_not_fit_are_rejected() {
+fn invalid_remote_settings_are_rejected() {
     let project = TestProject::new();
     for (settings, said) in [
         ("url = 'ws://h/'\ncommand = 'x'", "`command` and `url`"),
@@ -666,7 +674,7 @@ fn a_project_cannot_send_the_users_secrets() {
 }
 
 #[test]
-fn a_remote_agent_is_checked_traced_and_bridged() {
+fn remote_agent_can_be_checked_traced_and_bridged() {
     let project = TestProject::new();
     let anywhere = std::env::temp_dir();
     let server = Server::start(&project, &["--cwd", anywhere.to_str().unwrap()]);

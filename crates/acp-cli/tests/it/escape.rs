@@ -7,7 +7,7 @@ mod scene;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::common::reach::{PATHS_FILE, REACHED_FILE};
+use crate::common::reach::{PATHS_FILE, REACH_RESULTS_FILE};
 use crate::common::{ACP, BINARY_VARIABLE, CommandResult, agent, itself};
 use crate::ordinary_user;
 use scene::{EscapeScene, RefusalReason, SECRET_TEXT};
@@ -19,11 +19,7 @@ fn tests_pass_as_an_ordinary_user() {
 }
 
 /// Makes the agent try these paths in the root, and returns what it read and whether it could write.
-fn reach_paths(
-    scene: &EscapeScene,
-    paths: &[String],
-    flags: &[&str],
-) -> Vec<(Option<String>, bool)> {
+fn try_paths(scene: &EscapeScene, paths: &[String], flags: &[&str]) -> Vec<(Option<String>, bool)> {
     let file = |name| scene.root.join(name);
     std::fs::write(file(PATHS_FILE), serde_json::to_string(paths).unwrap()).unwrap();
     let acp = std::env::var_os(BINARY_VARIABLE).unwrap_or_else(|| ACP.into());
@@ -50,7 +46,7 @@ fn reach_paths(
     } else {
         scene.root.clone()
     };
-    let reached = std::fs::read_to_string(directory.join(REACHED_FILE)).unwrap();
+    let reached = std::fs::read_to_string(directory.join(REACH_RESULTS_FILE)).unwrap();
     serde_json::from_str(&reached).unwrap()
 }
 
@@ -65,7 +61,7 @@ fn no_request_escapes_the_roots() {
         .filter(|attempt| attempt.why != RefusalReason::Name)
         .filter_map(|attempt| Some(attempt.path.to_str()?.to_owned()))
         .collect();
-    let reached = reach_paths(&scene, &paths, &[]);
+    let reached = try_paths(&scene, &paths, &[]);
     assert_eq!(reached.len(), paths.len());
     for (path, reached) in paths.iter().zip(&reached) {
         assert_eq!(*reached, (None, false), "{path:?}");
@@ -74,7 +70,7 @@ fn no_request_escapes_the_roots() {
     println!("{} requests, none got out", paths.len() * 3);
     // It does reach what it may.
     let file = scene.root.join("file").to_str().unwrap().to_owned();
-    let reached = reach_paths(&scene, &[file], &[]);
+    let reached = try_paths(&scene, &[file], &[]);
     assert_eq!(reached, [(Some("inside".to_owned()), true)]);
 }
 
@@ -85,7 +81,7 @@ fn root_is_pinned_before_the_agent_starts() {
     let moved = scene.outside.join("moved");
     let path = |name: &str| scene.root.join(name).to_str().unwrap().to_owned();
     let paths = [path("file"), path("secret"), path("inner/secret")];
-    let reached = reach_paths(
+    let reached = try_paths(
         &scene,
         &paths,
         &["--moves-root-to", moved.to_str().unwrap()],

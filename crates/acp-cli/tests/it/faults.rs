@@ -114,7 +114,7 @@ impl FaultFixture {
         let script = self.script.to_str().unwrap();
         let start = Instant::now();
         loop {
-            let left = processes_with(&[&self.token, script]);
+            let left = processes_matching(&[&self.token, script]);
             if left.is_empty() {
                 return;
             }
@@ -126,7 +126,7 @@ impl FaultFixture {
 }
 
 /// Returns the command lines that contain one of these texts. Processes that have exited have none.
-fn processes_with(parts: &[&str]) -> Vec<String> {
+fn processes_matching(parts: &[&str]) -> Vec<String> {
     let own = std::process::id().to_string();
     let mut found = Vec::new();
     for process in std::fs::read_dir("/proc").unwrap().flatten() {
@@ -405,7 +405,7 @@ fn shown_text(thread: &Thread, call: &ThreadToolCall) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn killed_processes_lose_no_shown_data_and_leave_nothing_running() {
+async fn kill_loses_no_shown_data_and_leaves_nothing_running() {
     let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
     let clock = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)

@@ -117,7 +117,7 @@ async fn server_is_called_in_the_requested_wire_format() {
 }
 
 #[tokio::test]
-async fn rejected_action_is_not_done_and_the_model_is_told() {
+async fn rejected_action_is_not_performed_and_the_model_is_informed() {
     let mut answers = task::task_replies();
     // It gives up where it is not allowed to change anything.
     answers.truncate(2);

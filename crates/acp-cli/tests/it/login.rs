@@ -14,7 +14,7 @@ fn printed_login_command_works() {
     for version in PROTOCOL_ARGS {
         for (ways, method) in [("plain", None), ("plain,other", Some("plain"))] {
             let project = TestProject::new();
-            let agent = project.agent_line(&format!("{version} --ways {ways}"));
+            let agent = project.test_agent_command(&format!("{version} --ways {ways}"));
             let run = format!("acp run {version} hello -- {agent}");
             let refused = project
                 .run_shell(&run)
@@ -39,7 +39,7 @@ fn printed_login_command_works() {
 
 fn login_methods_are_listed_and_one_must_be_chosen() {
     let project = TestProject::new();
-    let agent = project.agent_line("--ways plain,other,program");
+    let agent = project.test_agent_command("--ways plain,other,program");
     let ended = project
         .run_shell(&format!("acp login -- {agent}"))
         .expect_code(2)
@@ -64,7 +64,7 @@ fn login_methods_are_listed_and_one_must_be_chosen() {
 
 fn unsupported_login_method_is_a_usage_error() {
     let project = TestProject::new();
-    let agent = project.agent_line("");
+    let agent = project.test_agent_command("");
     for (command, says) in [
         ("login", "the agent offers no auth methods"),
         ("logout", "auth.logout"),
@@ -85,7 +85,7 @@ fn unsupported_login_method_is_a_usage_error() {
 
 fn login_program_requires_a_terminal() {
     let project = TestProject::new();
-    let agent = project.agent_line("--ways program");
+    let agent = project.test_agent_command("--ways program");
     project
         .run_shell(&format!("acp login -- {agent}"))
         .expect_code(2)
@@ -98,7 +98,7 @@ fn login_program_requires_a_terminal() {
 fn login_without_a_terminal_asks_nothing() {
     let project = TestProject::new();
     for way in ["form", "page"] {
-        let agent = project.agent_line(&format!("--ways {way}"));
+        let agent = project.test_agent_command(&format!("--ways {way}"));
         project
             .run_shell(&format!("acp login -- {agent}"))
             .expect_code(1)
@@ -113,7 +113,7 @@ fn logout_is_sent_to_the_agent() {
     for version in PROTOCOL_ARGS {
         let project = TestProject::new();
         project.write_file("signed-in", "{}");
-        let agent = project.agent_line(&format!("{version} --ways plain"));
+        let agent = project.test_agent_command(&format!("{version} --ways plain"));
         let logout = format!("acp logout {version} -- {agent}");
         project
             .run_shell(&logout)
@@ -126,7 +126,11 @@ fn logout_is_sent_to_the_agent() {
 
 #[cfg(target_os = "linux")]
 fn start_login(project: &TestProject, flags: &str) -> CommandTerminal {
-    let line = format!("{} login -- {}", common::ACP, project.agent_line(flags));
+    let line = format!(
+        "{} login -- {}",
+        common::ACP,
+        project.test_agent_command(flags)
+    );
     CommandTerminal::start(project, &line)
 }
 
@@ -250,7 +254,7 @@ fn hanging_login_is_ended_by_ctrl_c() {
 fn login_form_is_asked_during_a_turn() {
     for version in PROTOCOL_ARGS {
         let project = TestProject::new();
-        let agent = project.agent_line(version);
+        let agent = project.test_agent_command(version);
         let line = format!("{} run {version} ask -- {agent}", common::ACP);
         let mut terminal = CommandTerminal::start(&project, &line);
         fill_in_form(&mut terminal);
@@ -270,7 +274,7 @@ fn login_form_is_asked_during_a_turn() {
 #[test]
 fn form_input_is_not_logged() {
     let project = TestProject::new();
-    let agent = project.agent_line("--ways form");
+    let agent = project.test_agent_command("--ways form");
     let line = format!("{} --log trace login -- {agent}", common::ACP);
     let mut terminal = CommandTerminal::start(&project, &line);
     fill_in_form(&mut terminal);

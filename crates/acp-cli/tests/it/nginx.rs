@@ -6,7 +6,7 @@ use std::process::Command;
 use acp_server::self_signed_identity;
 
 use crate::common::TestProject;
-use crate::connect::{closed_port, http, token_file};
+use crate::connect::{closed_port, to_http_url, token_file};
 use crate::serve::Server;
 
 /// The variable that makes these tests fail where there is no nginx.
@@ -106,7 +106,7 @@ fn a_turn_passes_nginx_over_each_transport() {
     // `agents.example.com` of the page does not resolve here. `localhost` needs no `--host`.
     let web_socket = format!("wss://localhost:{}/acp", nginx.port);
     // Over https, nginx negotiates HTTP/2.
-    for url in [web_socket.clone(), http(&web_socket)] {
+    for url in [web_socket.clone(), to_http_url(&web_socket)] {
         project.write_file("notes.txt", "first\nsecond\n");
         let remote = ["--url", &url, "--token-file", &token, "--pin", &nginx.pin];
         let run = |prompt: &str| {

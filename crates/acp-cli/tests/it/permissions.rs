@@ -337,7 +337,7 @@ fn always_answer_is_remembered_until_revoked() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn agent_allowance_can_be_stored_for_the_project() {
+fn permission_can_be_remembered_for_the_project() {
     let project = TestProject::new();
     let create = request_line(
         "terminal/create",

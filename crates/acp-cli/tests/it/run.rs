@@ -300,7 +300,7 @@ fn agent_start_failure_names_the_agent() {
 #[test]
 fn agent_crash_is_reported_with_its_last_output() {
     let project = TestProject::new();
-    let script = project.script_line(
+    let script = project.write_turn_script(
         r#"{"say": "so far"}, {"run": {"command": "echo bye >&2; kill -9 $(cat pid)"}}"#,
     );
     // The command of the turn kills the agent itself, which is what `sh` becomes.
@@ -454,7 +454,7 @@ fn mcp_servers_are_parsed_before_anything_starts() {
 #[test]
 fn closed_output_ends_the_run() {
     let project = TestProject::new();
-    let script = project.script_line(r#"{"say": "x\n"}, {"run": {"command": "yes"}}"#);
+    let script = project.write_turn_script(r#"{"say": "x\n"}, {"run": {"command": "yes"}}"#);
     let args = [
         "--allow", "all", "go", "--", ACP, "agent", "--script", &script,
     ];
@@ -497,7 +497,7 @@ fn system_prompt_argument_reaches_the_model() {
     project
         .run_shell(&format!("acp run hello -- {agent}"))
         .expect_code(1);
-    let other = project.agent_line("");
+    let other = project.test_agent_command("");
     project
         .run_shell(&format!(
             "acp run --system-prompt 'Speak of plants.' hello -- {other}"

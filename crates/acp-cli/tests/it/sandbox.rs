@@ -239,7 +239,7 @@ fn blocked_network_allows_only_the_given_ports() {
 }
 
 #[test]
-fn bundled_agent_command_leaves_no_changed_trusted_files() {
+fn bundled_agent_command_cannot_leave_trusted_files_changed() {
     let Some((project, _outside)) = sandbox_fixture() else {
         return;
     };

@@ -20,7 +20,7 @@ use crate::common::{ACP, TestProject};
 use crate::start::is_running;
 
 /// The maximum time to wait for an expected event.
-const PATIENCE: Duration = Duration::from_secs(60);
+const SERVER_TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A running `acp serve`. Dropping it kills the server.
 pub(crate) struct Server {
@@ -157,8 +157,8 @@ impl Client for AllowingClient {
     }
 }
 
-async fn soon<T>(work: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, work)
+async fn within_timeout<T>(work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(SERVER_TEST_TIMEOUT, work)
         .await
         .expect("nothing happened")
 }
@@ -169,52 +169,55 @@ async fn connect_client(url: &str, token: Token) -> AgentConnection {
 }
 
 async fn connect_with(url: &str, options: ConnectOptions) -> AgentConnection {
-    let transport = soon(connect(url, options)).await.unwrap();
+    let transport = within_timeout(connect(url, options)).await.unwrap();
     let client = AllowingClient::default();
     let (handshake, driver) = acp::client::connect(transport, client);
     tokio::spawn(driver);
-    soon(handshake).await.unwrap()
+    within_timeout(handshake).await.unwrap()
 }
 
 async fn open(server: &Server, cwd: &Path) -> (AgentConnection, ClientSession) {
     let agent = connect_client(server.plain_url(), server.token()).await;
-    let session = soon(agent.new_session(SessionSetup::new(cwd)))
+    let session = within_timeout(agent.new_session(SessionSetup::new(cwd)))
         .await
         .unwrap();
     (agent, session)
 }
 
-fn text_of(session: &ClientSession) -> String {
+fn thread_debug_text(session: &ClientSession) -> String {
     session.thread().read(|thread| format!("{thread:?}"))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_turn_asks_edits_a_file_and_runs_a_command_over_each_transport() {
+async fn turn_requests_permission_edits_a_file_and_runs_a_command_over_each_transport() {
     let project = TestProject::new();
     let server = Server::start(&project, &[]);
     for scheme in ["ws", "http"] {
         project.write_file("notes.txt", "first\nsecond\n");
         let url = server.plain_url().replace("ws://", &format!("{scheme}://"));
         let options = ConnectOptions::new().token(server.token());
-        let transport = soon(connect(&url, options)).await.unwrap();
+        let transport = within_timeout(connect(&url, options)).await.unwrap();
         let client = AllowingClient::default();
         let (handshake, driver) = acp::client::connect(transport, client.clone());
         tokio::spawn(driver);
-        let agent = soon(handshake).await.unwrap();
+        let agent = within_timeout(handshake).await.unwrap();
         let session = agent.new_session(SessionSetup::new(project.path()));
-        let session = soon(session).await.unwrap();
+        let session = within_timeout(session).await.unwrap();
         let edit = "/edit notes.txt\nsecond\n===\nchanged";
-        let stopped = soon(session.prompt(edit)).await.unwrap();
+        let stopped = within_timeout(session.prompt(edit)).await.unwrap();
         assert_eq!(stopped, StopReason::EndTurn);
         assert_eq!(
             project.read_file("notes.txt"),
             "first\nchanged\n",
             "{scheme}"
         );
-        soon(session.prompt("/run echo from the agent"))
+        within_timeout(session.prompt("/run echo from the agent"))
             .await
             .unwrap();
-        assert!(text_of(&session).contains("from the agent"), "{scheme}");
+        assert!(
+            thread_debug_text(&session).contains("from the agent"),
+            "{scheme}"
+        );
         assert_eq!(client.asked.load(Ordering::Relaxed), 2, "{scheme}");
         agent.close();
     }
@@ -227,7 +230,7 @@ async fn clients_may_open_only_the_allowed_directories() {
     let other = project.path_outside("other");
     let server = Server::start(&project, &[]);
     let agent = connect_client(server.plain_url(), server.token()).await;
-    let error = soon(agent.new_session(SessionSetup::new(&other)))
+    let error = within_timeout(agent.new_session(SessionSetup::new(&other)))
         .await
         .unwrap_err();
     let message = error.to_string();
@@ -235,7 +238,7 @@ async fn clients_may_open_only_the_allowed_directories() {
     assert!(message.contains("; this server allows `"), "{message}");
     // The connection goes on.
     let below = SessionSetup::new(project.file("below"));
-    soon(agent.new_session(below)).await.unwrap();
+    within_timeout(agent.new_session(below)).await.unwrap();
     drop(server);
 
     let both = [
@@ -248,11 +251,11 @@ async fn clients_may_open_only_the_allowed_directories() {
     ];
     let server = Server::start(&project, &both);
     let agent = connect_client(server.plain_url(), server.token()).await;
-    soon(agent.new_session(SessionSetup::new(&other)))
+    within_timeout(agent.new_session(SessionSetup::new(&other)))
         .await
         .unwrap();
     assert!(
-        soon(agent.new_session(SessionSetup::new("/")))
+        within_timeout(agent.new_session(SessionSetup::new("/")))
             .await
             .is_err()
     );
@@ -265,7 +268,7 @@ async fn only_clients_with_the_token_reach_an_agent() {
     for token in [None, Some(Token::random())] {
         let mut options = ConnectOptions::new();
         options.token = token;
-        let error = soon(connect(server.plain_url(), options))
+        let error = within_timeout(connect(server.plain_url(), options))
             .await
             .unwrap_err();
         assert!(
@@ -296,7 +299,7 @@ async fn only_clients_with_the_token_reach_an_agent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn several_agents_have_a_path_each() {
+async fn each_agent_has_its_own_path() {
     let project = TestProject::new();
     project.write_config(
         "config.toml",
@@ -310,10 +313,10 @@ async fn several_agents_have_a_path_each() {
         assert!(url.ends_with(path), "{url}");
         let agent = connect_client(url, token.clone()).await;
         let session = agent.new_session(SessionSetup::new(project.path()));
-        soon(session).await.unwrap();
+        within_timeout(session).await.unwrap();
     }
     let unknown = server.plain_url().replace("/mine", "/other");
-    let error = soon(connect(&unknown, ConnectOptions::new().token(token)))
+    let error = within_timeout(connect(&unknown, ConnectOptions::new().token(token)))
         .await
         .unwrap_err();
     assert!(error.to_string().contains("404"), "{error}");
@@ -321,7 +324,7 @@ async fn several_agents_have_a_path_each() {
 
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_shuts_down_waits_for_running_turns() {
+async fn server_shutdown_waits_for_running_turns() {
     let project = TestProject::new();
     let mut server = Server::start(&project, &["--log", "info"]);
     let (closed, mut reasons) = tokio::sync::mpsc::channel(8);
@@ -339,7 +342,7 @@ async fn a_server_that_shuts_down_waits_for_running_turns() {
         let stopped = session.prompt(command).await;
         (stopped, session)
     });
-    soon(async {
+    within_timeout(async {
         while !project.file("begun").exists() {
             tokio::task::yield_now().await;
         }
@@ -348,21 +351,21 @@ async fn a_server_that_shuts_down_waits_for_running_turns() {
     server.signal(rustix::process::Signal::TERM);
     server.wait_for("shutting down; waiting for 2 connections");
     // The idle connection ends at once, and says why.
-    soon(idle.closed()).await;
-    let reason = soon(reasons.recv()).await.unwrap();
+    within_timeout(idle.closed()).await;
+    let reason = within_timeout(reasons.recv()).await.unwrap();
     assert_eq!(reason, "the server is shutting down (close code 1001)");
     assert!(server.get("/health", "").starts_with("HTTP/1.1 503 "));
     let options = ConnectOptions::new().token(server.token());
-    let error = soon(connect(server.plain_url(), options))
+    let error = within_timeout(connect(server.plain_url(), options))
         .await
         .unwrap_err();
     assert!(error.to_string().contains("503"), "{error}");
     // The turn ends as if nothing had happened.
     project.write_file("go", "");
-    let (stopped, session) = soon(turn).await.unwrap();
+    let (stopped, session) = within_timeout(turn).await.unwrap();
     assert_eq!(stopped.unwrap(), StopReason::EndTurn);
-    assert!(text_of(&session).contains("finished"));
-    soon(busy.closed()).await;
+    assert!(thread_debug_text(&session).contains("finished"));
+    within_timeout(busy.closed()).await;
     assert_eq!(server.wait().0, Some(0));
 }
 
@@ -377,7 +380,7 @@ async fn a_second_signal_closes_all_connections() {
             .prompt("/run touch begun; sleep 600; echo late")
             .await
     });
-    soon(async {
+    within_timeout(async {
         while !project.file("begun").exists() {
             tokio::task::yield_now().await;
         }
@@ -386,20 +389,22 @@ async fn a_second_signal_closes_all_connections() {
     server.signal(rustix::process::Signal::INT);
     server.wait_for("shutting down");
     server.signal(rustix::process::Signal::INT);
-    soon(busy.closed()).await;
-    assert!(soon(turn).await.unwrap().is_err());
+    within_timeout(busy.closed()).await;
+    assert!(within_timeout(turn).await.unwrap().is_err());
     assert_eq!(server.wait().0, Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_client_of_an_agent_that_exits_is_told() {
+async fn client_gets_an_error_when_its_agent_exits() {
     let project = TestProject::new();
     let server = Server::start(&project, &["--", "sh", "-c", "read line; exit 7"]);
     let options = ConnectOptions::new().token(server.token());
-    let transport = soon(connect(server.plain_url(), options)).await.unwrap();
+    let transport = within_timeout(connect(server.plain_url(), options))
+        .await
+        .unwrap();
     let (handshake, driver) = acp::client::connect(transport, AllowingClient::default());
     tokio::spawn(driver);
-    let error = soon(handshake).await.unwrap_err().to_string();
+    let error = within_timeout(handshake).await.unwrap_err().to_string();
     assert!(error.contains("the agent exited: exit code 7"), "{error}");
     let metrics = server.get("/metrics", &server.authorization());
     assert!(
@@ -415,7 +420,7 @@ async fn an_agent_and_its_commands_end_with_their_connection() {
     let mut server = Server::start(&project, &["--log", "info"]);
     let (agent, session) = open(&server, project.path()).await;
     let turn = tokio::spawn(async move { session.prompt("/run echo $$ > pid; sleep 600").await });
-    soon(async {
+    within_timeout(async {
         while !std::fs::read_to_string(project.file("pid")).is_ok_and(|pid| pid.ends_with('\n')) {
             tokio::task::yield_now().await;
         }
@@ -424,7 +429,7 @@ async fn an_agent_and_its_commands_end_with_their_connection() {
     assert!(is_running(&project, "pid"));
     agent.close();
     server.wait_for("connection closed");
-    assert!(soon(turn).await.unwrap().is_err());
+    assert!(within_timeout(turn).await.unwrap().is_err());
     assert!(!is_running(&project, "pid"));
 }
 
@@ -434,14 +439,14 @@ async fn connections_beyond_the_limit_are_rejected() {
     let server = Server::start(&project, &["--max-connections", "1"]);
     let (_agent, _session) = open(&server, project.path()).await;
     let options = ConnectOptions::new().token(server.token());
-    let error = soon(connect(server.plain_url(), options))
+    let error = within_timeout(connect(server.plain_url(), options))
         .await
         .unwrap_err();
     assert!(error.to_string().contains("503"), "{error}");
 }
 
 #[test]
-fn a_token_is_printed_once_and_kept_for_the_user_alone() {
+fn token_is_printed_once_and_readable_only_by_the_user() {
     let project = TestProject::new();
     let first = Server::start(&project, &[]);
     let token = first.token();
@@ -464,7 +469,7 @@ fn a_token_is_printed_once_and_kept_for_the_user_alone() {
 }
 
 #[test]
-fn an_address_for_others_needs_tls_and_a_token() {
+fn non_loopback_address_requires_tls_and_a_token() {
     let project = TestProject::new();
     let refused = |args: &[&str]| {
         let mut command = project.acp_command(&["serve", "--listen", "0.0.0.0:0"]);
@@ -489,7 +494,7 @@ async fn a_self_signed_certificate_is_trusted_by_its_fingerprint() {
     assert!(server.plain_url().starts_with("wss://"));
     let token = server.token();
     let options = ConnectOptions::new().token(token.clone());
-    let error = soon(connect(server.plain_url(), options))
+    let error = within_timeout(connect(server.plain_url(), options))
         .await
         .unwrap_err();
     assert!(matches!(error, ConnectError::Tls { .. }), "{error}");
@@ -498,16 +503,16 @@ async fn a_self_signed_certificate_is_trusted_by_its_fingerprint() {
         let options = ConnectOptions::new()
             .token(token.clone())
             .trust(Trust::from_pin(pin).unwrap());
-        let transport = soon(connect(&url, options)).await.unwrap();
+        let transport = within_timeout(connect(&url, options)).await.unwrap();
         let (handshake, driver) = acp::client::connect(transport, AllowingClient::default());
         tokio::spawn(driver);
-        soon(handshake).await.unwrap();
+        within_timeout(handshake).await.unwrap();
     }
 }
 
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_log_in_json_names_connections_and_sessions() {
+async fn json_log_identifies_connections_and_sessions() {
     let project = TestProject::new();
     let file = project.path_outside("server").join("token");
     std::fs::write(&file, "a-token-of-the-test\n").unwrap();
@@ -525,8 +530,8 @@ async fn a_log_in_json_names_connections_and_sessions() {
     let token = Token::new("a-token-of-the-test").unwrap();
     let agent = connect_client(server.plain_url(), token).await;
     let session = agent.new_session(SessionSetup::new(project.path()));
-    let session = soon(session).await.unwrap();
-    soon(session.prompt("/help")).await.unwrap();
+    let session = within_timeout(session).await.unwrap();
+    within_timeout(session.prompt("/help")).await.unwrap();
     agent.close();
     let mut last = server.wait_for("session/prompt");
     let finished: Value = serde_json::from_str(&last).unwrap();

@@ -53,8 +53,8 @@ fn name_belongs_to_an_agent_and_a_directory() {
     for version in PROTOCOL_ARGS {
         let project = TestProject::new();
         std::fs::create_dir(project.file("below")).unwrap();
-        let opens = project.agent_line(&format!("{version} --opens load"));
-        let other = project.agent_line(&format!("{version} --opens load --other"));
+        let opens = project.test_agent_command(&format!("{version} --opens load"));
+        let other = project.test_agent_command(&format!("{version} --opens load --other"));
         let run = |cwd: &str, agent: &str| {
             let line = format!("acp run {version} --session it --cwd {cwd} hello -- {agent}");
             project
@@ -80,10 +80,10 @@ fn name_belongs_to_an_agent_and_a_directory() {
 
 #[test]
 
-fn concurrent_runs_lose_no_name() {
+fn concurrent_runs_do_not_lose_names() {
     let project = TestProject::new();
     let names = ["a", "b", "c", "d", "e", "f"];
-    let agent = project.agent_line("--opens load");
+    let agent = project.test_agent_command("--opens load");
     let started: Vec<_> = names
         .iter()
         .map(|name| {
@@ -103,7 +103,7 @@ fn concurrent_runs_lose_no_name() {
 
 #[test]
 
-fn concurrent_starts_give_the_name_to_one() {
+fn concurrent_starts_give_the_name_to_one_session() {
     let project = TestProject::new();
     let runs = ["one", "two"].map(|prompt| {
         let line = format!("acp run --session it '/read notes.txt:1-1' # {prompt}");
@@ -157,7 +157,7 @@ fn missing_session_is_restarted_only_on_request() {
         .expect_code(0);
     // Another's agent, in both versions.
     for version in PROTOCOL_ARGS {
-        let agent = project.agent_line(&format!("{version} --opens load,resume --forgets"));
+        let agent = project.test_agent_command(&format!("{version} --opens load,resume --forgets"));
         let run = format!("acp run {version} --session it hello -- {agent}");
         project.run_shell(&run).expect_code(0);
         project
@@ -171,7 +171,7 @@ fn missing_session_is_restarted_only_on_request() {
 
 fn agent_without_storage_has_no_named_sessions() {
     let project = TestProject::new();
-    let agent = project.agent_line("");
+    let agent = project.test_agent_command("");
     project
         .run_shell(&format!("acp run --session it hello -- {agent}"))
         .expect_code(2)
@@ -254,7 +254,7 @@ fn session_is_renamed_archived_and_unarchived() {
             .expect_code(1)
             .expect_stderr("session not found in the bundled agent: none");
     }
-    let agent = project.agent_line("");
+    let agent = project.test_agent_command("");
     project
         .run_shell(&format!("acp sessions archive it -- {agent}"))
         .expect_code(2)
@@ -265,7 +265,7 @@ fn session_is_renamed_archived_and_unarchived() {
 
 fn named_sessions_are_listed_if_the_agent_lists_none() {
     let project = TestProject::new();
-    let agent = project.agent_line("--opens resume");
+    let agent = project.test_agent_command("--opens resume");
     project
         .run_shell(&format!("acp run --session it hello -- {agent}"))
         .expect_code(0);
@@ -335,18 +335,18 @@ fn session_is_exported_as_markdown() {
 
 fn export_failure_is_reported() {
     let project = TestProject::new();
-    let resumes = project.agent_line("--opens resume");
+    let resumes = project.test_agent_command("--opens resume");
     project
         .run_shell(&format!("acp sessions export sess_0 -- {resumes}"))
         .expect_code(2)
         .expect_stderr("cannot export sessions of");
-    let forgets = project.agent_line("--opens load --forgets");
+    let forgets = project.test_agent_command("--opens load --forgets");
     let told = project
         .run_shell(&format!("acp sessions export sess_7 -- {forgets}"))
         .expect_code(1)
         .find_line("session not found in the agent ");
     assert!(told.ends_with(": sess_7"), "{told}");
-    let loads = project.agent_line("--opens load");
+    let loads = project.test_agent_command("--opens load");
     project
         .run_shell(&format!("acp sessions export sess_0 -- {loads}"))
         .expect_code(0)

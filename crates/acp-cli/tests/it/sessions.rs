@@ -9,7 +9,7 @@ const PROTOCOL_ARGS: [&str; 2] = ["--protocol 1", "--protocol 2"];
 fn all_pages_of_sessions_are_listed() {
     for version in PROTOCOL_ARGS {
         let project = TestProject::new();
-        let agent = project.agent_line(&format!("{version} --sessions 2500"));
+        let agent = project.test_agent_command(&format!("{version} --sessions 2500"));
         let ended = project
             .run_shell(&format!("acp sessions {version} -- {agent}"))
             .expect_code(0);
@@ -27,7 +27,7 @@ fn all_pages_of_sessions_are_listed() {
         assert!(last.ends_with(&format!("{cwd}  (untitled)")), "{last}");
     }
     let project = TestProject::new();
-    let agent = project.agent_line("--sessions 0");
+    let agent = project.test_agent_command("--sessions 0");
     let ended = project
         .run_shell(&format!("acp sessions -- {agent}"))
         .expect_code(0);
@@ -39,7 +39,7 @@ fn all_pages_of_sessions_are_listed() {
 
 fn sessions_are_listed_as_json() {
     let project = TestProject::new();
-    let agent = project.agent_line("--sessions 1001");
+    let agent = project.test_agent_command("--sessions 1001");
     let ended = project
         .run_shell(&format!("acp sessions --format json -- {agent}"))
         .expect_code(0);
@@ -57,7 +57,7 @@ fn sessions_are_listed_as_json() {
 
 fn list_is_filtered_by_directory() {
     let project = TestProject::new();
-    let agent = project.agent_line("--sessions 3");
+    let agent = project.test_agent_command("--sessions 3");
     for directory in ["below", "elsewhere"] {
         std::fs::create_dir(project.file(directory)).unwrap();
     }
@@ -86,7 +86,7 @@ fn list_length_is_limited() {
     let project = TestProject::new();
     // At the end of a page, and within one.
     for (sessions, more) in [(10_000, false), (10_001, true), (12_000, true)] {
-        let agent = project.agent_line(&format!("--sessions {sessions}"));
+        let agent = project.test_agent_command(&format!("--sessions {sessions}"));
         let ended = project
             .run_shell(&format!("acp sessions -- {agent}"))
             .expect_code(0);
@@ -104,7 +104,7 @@ fn list_length_is_limited() {
 
 fn endless_list_is_an_error() {
     let project = TestProject::new();
-    let agent = project.agent_line("--endless");
+    let agent = project.test_agent_command("--endless");
     project
         .run_shell(&format!("acp sessions -- {agent}"))
         .expect_code(1)
@@ -115,7 +115,7 @@ fn endless_list_is_an_error() {
 
 fn unsupported_list_is_a_usage_error() {
     let project = TestProject::new();
-    let agent = project.agent_line("");
+    let agent = project.test_agent_command("");
     project
         .run_shell(&format!("acp sessions -- {agent}"))
         .expect_code(2)
@@ -130,7 +130,7 @@ fn unsupported_list_is_a_usage_error() {
 
 fn list_may_require_a_login() {
     let project = TestProject::new();
-    let agent = project.agent_line("--sessions 3 --ways plain");
+    let agent = project.test_agent_command("--sessions 3 --ways plain");
     let refused = project
         .run_shell(&format!("acp sessions -- {agent}"))
         .expect_code(1);
@@ -148,7 +148,7 @@ fn old_session_continues_without_showing_its_history() {
     for version in PROTOCOL_ARGS {
         for opens in ["load", "resume", "load,resume"] {
             let project = TestProject::new();
-            let agent = project.agent_line(&format!("{version} --opens {opens}"));
+            let agent = project.test_agent_command(&format!("{version} --opens {opens}"));
             let run = |options: &str| {
                 project.run_shell(&format!("acp run {version} {options} hello -- {agent}"))
             };
@@ -174,7 +174,7 @@ fn resume_hint_is_printed_and_works() {
     let project = TestProject::new();
     std::fs::create_dir(project.file("my dir")).unwrap();
     for opens in ["load", "resume"] {
-        let agent = project.agent_line(&format!("--opens {opens}"));
+        let agent = project.test_agent_command(&format!("--opens {opens}"));
         let ended = project
             .run_shell(&format!("acp run --cwd 'my dir' hello -- {agent}"))
             .expect_code(0);
@@ -192,14 +192,14 @@ fn resume_hint_is_printed_and_works() {
 
 fn resume_hint_is_printed_only_on_a_terminal() {
     let project = TestProject::new();
-    let keeps = project.agent_line("--opens load,resume");
+    let keeps = project.test_agent_command("--opens load,resume");
     for format in ["quiet", "json"] {
         let ended = project
             .run_shell(&format!("acp run --format {format} hello -- {keeps}"))
             .expect_code(0);
         assert_eq!(ended.stderr, "");
     }
-    let forgets = project.agent_line("");
+    let forgets = project.test_agent_command("");
     let ended = project
         .run_shell(&format!("acp run hello -- {forgets}"))
         .expect_code(0);

@@ -95,7 +95,7 @@ fn start_shell(project: &TestProject, shell: &str, first: &str) -> ChatScreen {
     let mut screen = ChatScreen::start(project, 100, 30, &format!("{} {shell}", path_with_acp()));
     // Divided, so that what is typed is not taken for the prompt.
     screen.send_line(&format!("PS1='ta''b$ '; {first}; clear"));
-    screen.wait_for_text_that("a prompt on an empty screen", |text| {
+    screen.wait_for_matching_text("a prompt on an empty screen", |text| {
         text.trim() == SHELL_PROMPT.trim()
     });
     screen
@@ -108,12 +108,12 @@ fn assert_completes(screen: &mut ChatScreen, typed: &str, line: &str) {
     screen.wait_for(&format!("{SHELL_PROMPT}{typed}"));
     screen.send_keys(TAB);
     let whole = format!("{SHELL_PROMPT}{line}");
-    screen.wait_for_text_that(&format!("{typed:?} becomes {line:?}"), |text| {
+    screen.wait_for_matching_text(&format!("{typed:?} becomes {line:?}"), |text| {
         text.lines().any(|row| row == whole)
     });
     // Ctrl-U removes the line, Ctrl-L what is above it.
     screen.send_keys("\u{15}\u{c}");
-    screen.wait_for_text_that("an empty line", |text| text.trim() == SHELL_PROMPT.trim());
+    screen.wait_for_matching_text("an empty line", |text| text.trim() == SHELL_PROMPT.trim());
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn bash_completes_correctly() {
     }
     screen.send_keys("acp run --agent ");
     screen.send_keys(&format!("{TAB}{TAB}"));
-    screen.wait_for_text_that("the agents are listed", |text| {
+    screen.wait_for_matching_text("the agents are listed", |text| {
         text.lines()
             .any(|row| row.contains("mine") && row.contains("acp") && !row.contains("run"))
     });

@@ -68,7 +68,7 @@ fn agent_that_exits_too_early_is_reported() {
 }
 
 #[test]
-fn agent_that_closes_stdout_is_ended() {
+fn agent_that_closes_stdout_is_killed() {
     let project = TestProject::new();
     let agent = "echo $$ > agent; echo closing >&2; exec >&-; while :; do sleep 1000; done";
     project
@@ -89,7 +89,7 @@ fn agent_that_closes_stdout_is_ended() {
 }
 
 #[test]
-fn agent_that_stops_reading_is_given_up() {
+fn agent_that_stops_reading_is_ended_by_timeout_or_ctrl_c() {
     let project = TestProject::new();
     // More than fits into the pipe and what waits to be written.
     project.write_file("long.txt", &"word ".repeat(1_000_000));

@@ -100,8 +100,9 @@ fn shell_command(script: &str) -> [&str; 3] {
 #[test]
 fn traced_turn_is_unchanged_and_fully_recorded() {
     let project = TestProject::new();
-    let script = project
-        .script_line(r#"{"think": "hm"}, {"say": "Hello."}, {"read": {"path": "notes.txt"}}"#);
+    let script = project.write_turn_script(
+        r#"{"think": "hm"}, {"say": "Hello."}, {"read": {"path": "notes.txt"}}"#,
+    );
     let agent = [ACP, "agent", "--script", &script];
     let run = |before: &[&str]| {
         let args = [&["--allow", "all", "go", "--"], before, &agent].concat();
@@ -422,7 +423,7 @@ mod unix {
     }
 
     #[test]
-    fn agent_that_does_not_exit_is_killed_and_that_is_recorded() {
+    fn agent_that_does_not_exit_is_killed_and_the_kill_is_recorded() {
         let project = TestProject::new();
         let agent = "trap '' TERM; echo ready; while :; do sleep 1000; done";
         let mut client = TracedClient::start(trace_command(&project, &[], &shell_command(agent)));
@@ -568,7 +569,7 @@ mod unix {
     }
 
     #[test]
-    fn nonblocking_pipes_are_waited_for() {
+    fn relay_works_with_nonblocking_pipes() {
         let (input, write) = std::io::pipe().unwrap();
         let (read, output) = std::io::pipe().unwrap();
         rustix::io::ioctl_fionbio(&input, true).unwrap();
@@ -578,7 +579,7 @@ mod unix {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn slow_disk_is_waited_for_without_filling_memory() {
+    fn trace_waits_for_a_slow_disk_without_filling_memory() {
         const LINE_COUNT: usize = 48 * 1024;
         let project = TestProject::new();
         make_fifo(&project, "trace");

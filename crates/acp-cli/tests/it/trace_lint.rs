@@ -126,7 +126,7 @@ fn each_finding_names_line_rule_and_side() {
 }
 
 #[test]
-fn should_findings_fail_only_in_strict_mode_and_filters_select() {
+fn should_level_findings_fail_only_in_strict_mode_and_filters_apply() {
     let project = TestProject::new();
     let two = ["--session", "two"];
     lint_messages(&project, &faulty_messages(), &[], &two)
@@ -169,10 +169,10 @@ fn unreadable_trace_is_reported() {
 /// The messages of the project's own agent and client in a turn with a tool call have no faults, whether recorded with
 /// or without secrets.
 #[test]
-fn our_own_peers_have_no_findings() {
+fn acp_peers_have_no_findings() {
     for version in ["1", "2"] {
         let project = TestProject::new();
-        let script = project.script_line(
+        let script = project.write_turn_script(
             r#"{"say": "Let me "}, {"plan": [{"content": "Look", "status": "in_progress"}]}, {"read": {"path": "notes.txt"}}, {"run": {"command": "echo hi"}}, {"say": "done"}"#,
         );
         let args = [

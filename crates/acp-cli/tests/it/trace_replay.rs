@@ -8,7 +8,7 @@ const TURN_SCRIPT: &str =
 
 /// Records the turn, and returns the client's output.
 fn record_trace(project: &TestProject) -> String {
-    let script = project.script_line(TURN_SCRIPT);
+    let script = project.write_turn_script(TURN_SCRIPT);
     let args = [
         "--allow", "all", "go on", "--", ACP, "trace", "trace", "--", ACP, "agent", "--script",
         &script,
@@ -18,7 +18,7 @@ fn record_trace(project: &TestProject) -> String {
 
 /// Replays the client's side to an agent with this script.
 fn replay_as_client(project: &TestProject, flags: &[&str], turn: &str) -> CommandResult {
-    let script = project.script_line(turn);
+    let script = project.write_turn_script(turn);
     let mut command = project.acp_command(&["trace", "replay", "trace", "--as", "client"]);
     command
         .args(flags)

@@ -227,8 +227,9 @@ fn truncated_trace_is_shown_up_to_the_end() {
 #[test]
 fn recorded_turn_is_shown() {
     let project = TestProject::new();
-    let script = project
-        .script_line(r#"{"say": "Let me "}, {"say": "see."}, {"read": {"path": "notes.txt"}}"#);
+    let script = project.write_turn_script(
+        r#"{"say": "Let me "}, {"say": "see."}, {"read": {"path": "notes.txt"}}"#,
+    );
     let args = [
         "--allow", "all", "go on", "--", ACP, "trace", "trace", "--", ACP, "agent", "--script",
         &script,

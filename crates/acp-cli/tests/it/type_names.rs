@@ -69,8 +69,9 @@ fn type_names_are_unique_and_specific() {
         "types with names that say nothing: {vague:#?}"
     );
 
-    visible
-        .retain(|name, paths| paths.len() > 1 && !is_of_both_versions(paths) && !is_shared(name));
+    visible.retain(|name, paths| {
+        paths.len() > 1 && !exists_in_both_versions(paths) && !is_shared(name)
+    });
     assert!(
         visible.is_empty(),
         "names that more than one type has: {visible:#?}"
@@ -109,7 +110,7 @@ fn type_definition(line: &str) -> Option<TypeDefinition<'_>> {
     })
 }
 
-fn is_of_both_versions(paths: &[PathBuf]) -> bool {
+fn exists_in_both_versions(paths: &[PathBuf]) -> bool {
     let is_of = |path: &Path, version: &str| path.iter().any(|part| part == version);
     paths.len() == 2
         && ["v1", "v2"]

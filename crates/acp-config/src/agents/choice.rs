@@ -6,12 +6,12 @@ use acp::v1::McpServer;
 use sha2::{Digest, Sha256};
 
 use super::project::ProjectAgents;
-use super::remote::{RemoteAgent, RemoteOptions, UrlRequest};
+use super::remote::{RemoteAgent, RemoteOptions, TypedUrl};
 use super::remote_url::RemoteUrl;
 use super::settings::{self, AgentSettings, check_name};
 use super::state_paths::{self, AgentStatePaths};
 use super::well_known::{
-    BUNDLED_AGENT, KNOWN_AGENTS, find_by_command, find_well_known, package_runner_paths_of,
+    BUNDLED_AGENT, KNOWN_AGENTS, find_by_command, find_well_known, package_runner_paths_for_command,
 };
 use crate::config::UserConfig;
 use crate::environment::{AgentEnvironment, EnvRequest};
@@ -27,7 +27,7 @@ pub struct AgentSelector {
     /// The program and arguments of an agent that has no name. The command takes precedence over the name.
     pub command: Vec<String>,
     /// The URL of a remote agent that has no name. Takes precedence over the command.
-    pub url: Option<UrlRequest>,
+    pub url: Option<TypedUrl>,
     /// The options of the connection to a remote agent.
     pub remote: RemoteOptions,
     /// The environment variables requested for the agent.
@@ -325,7 +325,9 @@ impl AgentChoice {
             false => find_by_command(&self.command).or(named),
         };
         let places = known.map(|known| known.state_paths).unwrap_or_default();
-        let places = places.iter().chain(package_runner_paths_of(&self.command));
+        let places = places
+            .iter()
+            .chain(package_runner_paths_for_command(&self.command));
         state_paths::prepare_state_paths(places, &self.environment.environment(), cwd)
     }
 

@@ -187,7 +187,7 @@ impl AgentList {
     /// Returns the names of the agents that can be started.
     #[must_use]
     pub fn usable_names(self) -> Vec<String> {
-        let usable = self.usable().into_iter();
+        let usable = self.usable_agents().into_iter();
         usable.map(|agent| agent.name).collect()
     }
 
@@ -195,7 +195,7 @@ impl AgentList {
     ///
     /// These are the user's own agents, the project's agents if they are allowed, and installed well-known agents.
     #[must_use]
-    pub fn usable(self) -> Vec<ListedAgent> {
+    pub fn usable_agents(self) -> Vec<ListedAgent> {
         let usable = |agent: &ListedAgent| {
             agent.error.is_none()
                 && match agent.origin {

@@ -17,15 +17,15 @@ pub const TOKEN_VARIABLE: &str = "ACP_TOKEN";
 
 /// A URL as it was typed. It is validated when the agent is chosen. Errors do not show its token.
 #[derive(Clone)]
-pub struct UrlRequest(String);
+pub struct TypedUrl(String);
 
-impl fmt::Debug for UrlRequest {
+impl fmt::Debug for TypedUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("UrlRequest(…)")
     }
 }
 
-impl FromStr for UrlRequest {
+impl FromStr for TypedUrl {
     type Err = std::convert::Infallible;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -85,7 +85,7 @@ impl RemoteAgent {
     ///
     /// # Errors
     /// The URL or an option is invalid, or the token cannot be read.
-    pub fn from_url(url: &UrlRequest, options: &RemoteOptions) -> Result<Self, ConfigError> {
+    pub fn from_url(url: &TypedUrl, options: &RemoteOptions) -> Result<Self, ConfigError> {
         let cwd = std::env::current_dir().ok();
         let url = RemoteUrl::parse(&url.0, cwd.as_deref()).map_err(ConfigError::usage)?;
         let shown = match &url.token {

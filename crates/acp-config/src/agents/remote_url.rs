@@ -32,7 +32,7 @@ impl RemoteUrl {
     /// The URL is invalid. The error does not contain the token.
     pub(crate) fn parse(written: &str, base: Option<&Path>) -> Result<Self, String> {
         if let Some(path) = written.strip_prefix("unix:") {
-            return Self::of_socket(path.strip_prefix("//").unwrap_or(path), base);
+            return Self::from_socket_path(path.strip_prefix("//").unwrap_or(path), base);
         }
         let parsed = Url::parse(written);
         let mut url = parsed.map_err(|e| format!("invalid URL: {e}"))?;
@@ -78,7 +78,7 @@ impl RemoteUrl {
         }
     }
 
-    fn of_socket(path: &str, base: Option<&Path>) -> Result<Self, String> {
+    fn from_socket_path(path: &str, base: Option<&Path>) -> Result<Self, String> {
         let path = match (Path::new(path), base) {
             (written, _) if written.as_os_str().is_empty() => {
                 return Err("invalid URL `unix:`: the path is missing".to_owned());
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_is_kept_without_its_token_and_fingerprint() {
+    fn url_is_stored_without_its_token_and_fingerprint() {
         let pin = format!("sha256:{}", "aB".repeat(32));
         let url = parse(&format!("WSS://Host:7180/acp?a=1&token=t%26k&b=2#{pin}")).unwrap();
         assert_eq!(url.as_str(), "wss://host:7180/acp?a=1&b=2");
@@ -211,7 +211,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn the_path_of_a_socket_is_absolute() {
+    fn socket_path_is_absolute() {
         let at = |url, base| RemoteUrl::parse(url, base).map(|url| url.text);
         let base = Some(Path::new("/project"));
         assert_eq!(at("unix:/a?b#c", None).unwrap(), "unix:/a?b#c");

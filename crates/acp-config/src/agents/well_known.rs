@@ -198,7 +198,7 @@ pub(crate) fn find_by_command(command: &[String]) -> Option<&'static KnownAgent>
 }
 
 /// Returns the state paths of the command's package runner, or an empty slice if the command does not use one.
-pub(crate) fn package_runner_paths_of(command: &[String]) -> &'static [AgentStatePath] {
+pub(crate) fn package_runner_paths_for_command(command: &[String]) -> &'static [AgentStatePath] {
     let program = split_command(command).map(|(program, _)| program);
     program
         .and_then(state_paths::package_runner_paths)

@@ -144,7 +144,7 @@ fn denied_command_is_found_in_every_spelling() {
 }
 
 #[test]
-fn options_before_a_subcommand_hide_nothing() {
+fn options_before_a_subcommand_do_not_hide_it() {
     for (pattern, line) in [
         ("npm publish *", "npm --prefix web publish"),
         ("npm publish *", "npm --silent --prefix=web publish --tag x"),

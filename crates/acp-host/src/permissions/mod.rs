@@ -267,7 +267,8 @@ fn from_rules(rules: &PermissionRules, action: &Action) -> Option<PermissionDeci
             RuleEffect::Allow if rule.matches_to_allow(action) => PermissionDecision::Allow,
             RuleEffect::Allow => continue,
             // The rule may match a command that could not be parsed. The user can see what it is.
-            _ if !rule.matches_to_deny(action) => match rule.may_match_to_deny(action) {
+            _ if !rule.matches_to_deny(action) => match rule.could_match_unreadable_command(action)
+            {
                 true => PermissionDecision::AskEachTime(by()),
                 false => continue,
             },
@@ -339,7 +340,7 @@ impl PermissionRule {
     }
 
     /// Returns `true` if the rule has command patterns and the action has a command that could not be parsed.
-    fn may_match_to_deny(&self, action: &Action) -> bool {
+    fn could_match_unreadable_command(&self, action: &Action) -> bool {
         !self.commands.is_empty() && action.has_unreadable_command
     }
 }

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn wildcard_matches_no_shell_syntax() {
+    fn wildcard_does_not_match_shell_syntax() {
         for line in [
             "cargo test",
             "cargo test --all",

@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn marked_characters_match_no_wildcard() {
+    fn wildcards_do_not_match_marked_characters() {
         let marked = |line| {
             parse_unix_line(line)
                 .unwrap()

@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn replacement_mode_gives_another_group_no_extra_rights() {
+    fn replacement_mode_does_not_give_extra_rights_to_another_group() {
         for (old, stays, changes) in [
             (0o100664, 0o664, 0o644),
             (0o660, 0o660, 0o600),

@@ -80,7 +80,7 @@ fn is_git_trusted(name: &OsStr) -> bool {
 }
 
 /// Returns `true` if git treats a directory with these entries as a repository.
-pub(super) fn is_bare(names: &[OsString]) -> bool {
+pub(super) fn looks_like_git_directory(names: &[OsString]) -> bool {
     let has = |wanted: &str| names.iter().any(|name| name.eq_ignore_ascii_case(wanted));
     has("HEAD") && (has("commondir") || has("objects") && has("refs"))
 }

@@ -189,7 +189,7 @@ fn failed_large_write_keeps_the_old_file() {
         "write_beyond_the_size_limit",
         temporary.path(),
     ));
-    assert_tried(&ended);
+    assert_write_attempted(&ended);
     assert_eq!(
         fs::read_to_string(temporary.path().join("file")).unwrap(),
         OLD_CONTENT
@@ -202,7 +202,7 @@ fn run_to_end(mut command: Command) -> Output {
 }
 
 #[track_caller]
-fn assert_tried(ended: &Output) {
+fn assert_write_attempted(ended: &Output) {
     let said = String::from_utf8_lossy(&ended.stdout);
     assert!(
         ended.status.success() && said.contains("tried"),
@@ -262,7 +262,7 @@ fn full_disk_keeps_the_old_content() {
             return;
         }
     };
-    assert_tried(&ended);
+    assert_write_attempted(&ended);
     assert_eq!(entry_names(temporary.path()), [""; 0]);
 }
 

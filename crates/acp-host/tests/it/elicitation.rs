@@ -79,7 +79,7 @@ fn answers_are_parsed_or_explained() {
 }
 
 #[test]
-fn required_field_of_unknown_type_is_named() {
+fn required_field_of_unknown_type_is_reported() {
     for properties in ["{}", r#"{"x": {"type": "object"}}"#] {
         let json =
             format!(r#"{{"type": "object", "required": ["x"], "properties": {properties}}}"#);

@@ -166,7 +166,7 @@ async fn secrets_are_not_passed_on() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn programs_are_searched_in_the_given_path() {
+async fn programs_are_searched_for_in_the_given_path() {
     let dir = tempfile::tempdir().unwrap();
     let tool = dir.path().join("my-tool");
     std::fs::copy("/bin/sh", &tool).unwrap();

@@ -107,7 +107,7 @@ async fn devices_are_not_opened() {
 /// Uses `/` as the root, so that every path is inside. Links in `/proc` to open files must not lead to a file that has
 /// been deleted. Such a link is resolved by its text, not by the kernel's special handling.
 #[tokio::test]
-async fn kernel_magic_links_lead_nowhere() {
+async fn kernel_magic_links_are_resolved_by_their_text() {
     let scene = EscapeScene::new();
     let files = Files::new([PathBuf::from("/")]).unwrap();
     let gone = scene.root.join("gone");
@@ -136,7 +136,7 @@ async fn kernel_magic_links_lead_nowhere() {
 /// Writes through a hard link to a file outside. A hard link inside the root counts as inside. Writing replaces the
 /// name with a new file, and the file outside keeps its contents.
 #[tokio::test]
-async fn writing_a_hard_link_keeps_the_outside_file() {
+async fn writing_a_hard_link_does_not_change_the_outside_file() {
     let scene = EscapeScene::new();
     let (inside, outside) = (scene.root.join("hard"), scene.outside.join("secret"));
     fs::hard_link(&outside, &inside).unwrap();
@@ -195,7 +195,10 @@ async fn unusual_names_inside_the_roots_work() {
 }
 
 /// Repeats an attempt until it has both succeeded and been rejected, while another thread swaps files.
-async fn repeat_until_both<F: Future<Output = bool>>(what: &str, attempt: impl Fn(usize) -> F) {
+async fn repeat_until_both_outcomes<F: Future<Output = bool>>(
+    what: &str,
+    attempt: impl Fn(usize) -> F,
+) {
     let begun = Instant::now();
     let (mut done, mut refused, mut turn) = (0, 0, 0);
     while turn < 100 || done == 0 || refused == 0 {
@@ -237,16 +240,16 @@ async fn swapping_a_path_during_a_call_gains_nothing() {
 
     let swapper = NameSwapper::new(race.join("dir"), race.join("away"));
     let secret = race.join("dir/secret");
-    repeat_until_both("reading under a swapped directory", |_| {
+    repeat_until_both_outcomes("reading under a swapped directory", |_| {
         read(secret.clone())
     })
     .await;
-    repeat_until_both("writing under it", |_| write(secret.clone())).await;
-    repeat_until_both("creating under it", |turn| {
+    repeat_until_both_outcomes("writing under it", |_| write(secret.clone())).await;
+    repeat_until_both_outcomes("creating under it", |turn| {
         write(race.join(format!("dir/new-{turn}")))
     })
     .await;
-    repeat_until_both("creating directories under it", |turn| {
+    repeat_until_both_outcomes("creating directories under it", |turn| {
         write(race.join(format!("dir/a-{turn}/b/c/new")))
     })
     .await;
@@ -256,7 +259,7 @@ async fn swapping_a_path_during_a_call_gains_nothing() {
     fs::write(race.join("file"), "inside").unwrap();
     symlink(scene.outside.join("secret"), race.join("link")).unwrap();
     let swapper = NameSwapper::new(race.join("file"), race.join("link"));
-    repeat_until_both("reading a swapped file", |_| read(race.join("file"))).await;
+    repeat_until_both_outcomes("reading a swapped file", |_| read(race.join("file"))).await;
     drop(swapper);
     let swapper = NameSwapper::new(race.join("file"), race.join("link"));
     // Whatever is there is replaced. A link is replaced by its name, and its target is never touched.
@@ -278,7 +281,7 @@ async fn check_fifo_swap() {
     let files = Files::new([scene.root.clone()]).unwrap();
     let (file, fifo) = (scene.root.join("file"), scene.root.join("fifo"));
     let swapper = NameSwapper::new(file.clone(), fifo);
-    repeat_until_both("reading what becomes a fifo", |_| async {
+    repeat_until_both_outcomes("reading what becomes a fifo", |_| async {
         with_timeout(files.read_text(&file, None, None))
             .await
             .is_ok()

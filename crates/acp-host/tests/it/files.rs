@@ -92,7 +92,7 @@ impl FilesFixture {
 }
 
 #[tokio::test]
-async fn lines_start_at_one_and_are_verbatim() {
+async fn line_numbers_start_at_one_and_lines_are_verbatim() {
     let place = files_fixture();
     let text = "one\r\ntwo\n\nfour\u{FEFF}é\nlast without end";
     place.write("a.txt", text).await.unwrap();
@@ -211,7 +211,7 @@ async fn relative_path_is_rejected() {
 }
 
 #[tokio::test]
-async fn non_text_and_non_files_are_rejected_without_blocking() {
+async fn invalid_text_and_special_files_are_rejected_without_blocking() {
     let place = files_fixture();
     fs::write(place.root.join("binary"), b"ok\n\xFF\xFE").unwrap();
     let error = place.read("binary").await.unwrap_err();
@@ -280,7 +280,7 @@ async fn write_replaces_the_file_and_keeps_its_mode() {
 }
 
 #[tokio::test]
-async fn readers_see_old_or_new_content() {
+async fn readers_see_either_the_old_or_the_new_content() {
     let place = files_fixture();
     let contents = ["a".repeat(300_000), "b".repeat(200_000)];
     place.write("f", &contents[0]).await.unwrap();
@@ -432,7 +432,7 @@ async fn symlinks_inside_the_roots_are_followed() {
 }
 
 #[tokio::test]
-async fn root_is_found_by_both_names_and_stays_pinned() {
+async fn symlinked_root_is_pinned_and_reachable_by_both_paths() {
     let place = files_fixture();
     let link = place.outside.join("link");
     symlink(&place.root, &link).unwrap();
@@ -459,7 +459,7 @@ async fn root_is_found_by_both_names_and_stays_pinned() {
 }
 
 #[tokio::test]
-async fn several_roots_work() {
+async fn symlinks_between_roots_are_followed() {
     let place = files_fixture();
     let inner = place.root.join("inner");
     fs::create_dir(&inner).unwrap();
@@ -492,7 +492,7 @@ async fn several_roots_work() {
 
 /// Swaps a symlink in and out while files are read and written. Nothing outside is accessed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn swapping_symlinks_during_a_call_gains_nothing() {
+async fn swapped_symlinks_do_not_lead_out_of_the_roots() {
     let place = files_fixture();
     let (dir, aside) = (place.root.join("dir"), place.root.join("aside"));
     fs::create_dir(&dir).unwrap();
@@ -537,7 +537,7 @@ async fn swapping_symlinks_during_a_call_gains_nothing() {
 }
 
 #[tokio::test]
-async fn unusual_names_work() {
+async fn unusual_file_names_are_supported() {
     let place = files_fixture();
     for name in [
         "new\nline",

@@ -18,12 +18,12 @@ use serde_json::json;
 
 /// A prompter that gives prepared answers and records the questions.
 #[derive(Clone, Default)]
-struct PreparedPrompter {
+struct ScriptedPrompter {
     answer: Option<&'static str>,
     asked: Arc<Mutex<Vec<ThreadToolCall>>>,
 }
 
-impl PreparedPrompter {
+impl ScriptedPrompter {
     fn with_answer(answer: &'static str) -> Self {
         Self {
             answer: Some(answer),
@@ -36,7 +36,7 @@ impl PreparedPrompter {
     }
 }
 
-impl Prompter for PreparedPrompter {
+impl Prompter for ScriptedPrompter {
     async fn ask(&self, request: &PermissionRequest) -> Option<PermissionOptionId> {
         self.asked.lock().unwrap().push(request.tool_call.clone());
         self.answer.map(PermissionOptionId::from)
@@ -45,9 +45,9 @@ impl Prompter for PreparedPrompter {
 
 fn host_with_policy(
     policy: Policy,
-    person: &PreparedPrompter,
+    person: &ScriptedPrompter,
     root: &Path,
-) -> (OneSession<PreparedPrompter>, ThreadHandle) {
+) -> (OneSession<ScriptedPrompter>, ThreadHandle) {
     let host = Host::new(policy, person.clone(), [root.to_owned()]).unwrap();
     let thread = ThreadHandle::new();
     (OneSession::new(host, &thread), thread)
@@ -85,9 +85,9 @@ async fn user_is_asked_only_if_the_policy_asks() {
         (Policy::None, Some(ToolKind::Read), None, no, 0),
     ];
     for (policy, kind, answer, outcome, asked) in cases {
-        let person = PreparedPrompter {
+        let person = ScriptedPrompter {
             answer,
-            ..PreparedPrompter::default()
+            ..ScriptedPrompter::default()
         };
         let (host, thread) = host_with_policy(policy, &person, root.path());
         assert_eq!(
@@ -102,9 +102,9 @@ async fn user_is_asked_only_if_the_policy_asks() {
 }
 
 #[tokio::test]
-async fn kind_of_an_announced_call_applies() {
+async fn policy_uses_the_kind_of_the_announced_tool_call() {
     let root = tempfile::tempdir().unwrap();
-    let (host, thread) = host_with_policy(Policy::Reads, &PreparedPrompter::default(), root.path());
+    let (host, thread) = host_with_policy(Policy::Reads, &ScriptedPrompter::default(), root.path());
     thread.change(|thread: &mut Thread| {
         thread.apply_permission_request(&ToolCallUpdate::new("call").kind(ToolKind::Search).into());
     });
@@ -119,7 +119,7 @@ async fn kind_of_an_announced_call_applies() {
 async fn unrequested_action_is_asked_about() {
     let root = tempfile::tempdir().unwrap();
     std::fs::write(root.path().join("file"), "old").unwrap();
-    let person = PreparedPrompter::with_answer("no");
+    let person = ScriptedPrompter::with_answer("no");
     let (host, _) = host_with_policy(Policy::Ask, &person, root.path());
     let error = host
         .write(write_request(root.path(), "new"))
@@ -170,7 +170,7 @@ fn edit_request(
 #[tokio::test]
 async fn grant_covers_the_shown_edit() {
     let root = tempfile::tempdir().unwrap();
-    let person = PreparedPrompter::with_answer("yes");
+    let person = ScriptedPrompter::with_answer("yes");
     let (host, thread) = host_with_policy(Policy::Ask, &person, root.path());
     let write = async |content: &str| {
         let written = host.write(write_request(root.path(), content)).await;
@@ -203,9 +203,9 @@ async fn grant_covers_the_shown_edit() {
 }
 
 #[tokio::test]
-async fn diff_of_one_file_covers_no_other() {
+async fn allowed_diff_covers_only_its_own_file() {
     let root = tempfile::tempdir().unwrap();
-    let person = PreparedPrompter::with_answer("yes");
+    let person = ScriptedPrompter::with_answer("yes");
     let (host, thread) = host_with_policy(Policy::Ask, &person, root.path());
     let mut request = edit_request(root.path(), &thread, None, "1");
     let other = root.path().join("other");
@@ -221,7 +221,7 @@ async fn diff_of_one_file_covers_no_other() {
 #[tokio::test]
 async fn always_answer_lasts_for_the_session() {
     let root = tempfile::tempdir().unwrap();
-    let person = PreparedPrompter::with_answer("session");
+    let person = ScriptedPrompter::with_answer("session");
     let (host, _) = self::host_with_policy(Policy::Ask, &person, root.path());
     for content in ["3", "4"] {
         host.write(write_request(root.path(), content))
@@ -249,10 +249,10 @@ async fn always_answer_lasts_for_the_session() {
 }
 
 #[tokio::test]
-async fn unanswerable_question_is_rejected() {
+async fn malformed_permission_request_is_rejected() {
     let root = tempfile::tempdir().unwrap();
     for policy in Policy::ALL {
-        let person = PreparedPrompter::with_answer("yes");
+        let person = ScriptedPrompter::with_answer("yes");
         let (host, thread) = host_with_policy(policy, &person, root.path());
         let mut twice = permission_request(None, &thread);
         twice.options.push(twice.options[0].clone());
@@ -270,9 +270,9 @@ async fn unanswerable_question_is_rejected() {
 }
 
 #[tokio::test]
-async fn terminal_output_is_in_the_thread() {
+async fn terminal_output_appears_in_the_thread() {
     let root = tempfile::tempdir().unwrap();
-    let (host, thread) = host_with_policy(Policy::All, &PreparedPrompter::default(), root.path());
+    let (host, thread) = host_with_policy(Policy::All, &ScriptedPrompter::default(), root.path());
     let create = CreateTerminalRequest::new("s", "sh")
         .args(["-c".to_owned(), "echo out; exit 3".to_owned()]);
     let id = host.create(create).await.unwrap().terminal_id;
@@ -332,7 +332,7 @@ impl Client for HostClient {
 }
 
 #[tokio::test]
-async fn unrequested_subagent_action_is_asked_in_the_root_session() {
+async fn unrequested_subagent_action_is_asked_about_in_the_root_session() {
     let root = tempfile::tempdir().unwrap();
     let prompter = OriginPrompter::default();
     let host = Host::new(Policy::Ask, prompter.clone(), [root.path().to_owned()]).unwrap();

@@ -17,7 +17,7 @@ use acp_wire::v1::{
 use rustix::process::{Pid, Signal, kill_process};
 
 /// The environment variable with the role of the client.
-const PART_VARIABLE: &str = "ACP_TEST_PART";
+const CLIENT_ROLE_VARIABLE: &str = "ACP_TEST_PART";
 
 /// A shell line that starts a child, a grandchild, a daemon in a separate session, a daemon started by that daemon, and
 /// one whose parents have all exited. It prints the ids of the daemons, and then waits.
@@ -56,7 +56,7 @@ async fn read_output(terminals: &SessionTerminals, id: &TerminalId) -> String {
 }
 
 /// Waits until the daemons of a family are running, and returns their ids.
-async fn start_daemons(terminals: &SessionTerminals, id: &TerminalId) -> Vec<u32> {
+async fn wait_for_daemons(terminals: &SessionTerminals, id: &TerminalId) -> Vec<u32> {
     let known = async {
         loop {
             let text = read_output(terminals, id).await;
@@ -74,8 +74,8 @@ async fn start_daemons(terminals: &SessionTerminals, id: &TerminalId) -> Vec<u32
 /// Runs as the client if this program was started as one. Otherwise, tests nothing.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "skipped: runs as part of the other tests"]
-async fn run_client_part() {
-    match std::env::var(PART_VARIABLE).as_deref() {
+async fn run_client_role() {
+    match std::env::var(CLIENT_ROLE_VARIABLE).as_deref() {
         // Has an agent and terminals, and keeps starting and ending more until it is killed.
         Ok("works") => {
             println!("begins");
@@ -96,7 +96,7 @@ async fn run_client_part() {
         Ok("ends") => {
             let terminals = session_terminals();
             let id = create_terminal(&terminals, PROCESS_FAMILY_SCRIPT).await;
-            start_daemons(&terminals, &id).await;
+            wait_for_daemons(&terminals, &id).await;
             println!("runs");
             let mut line = String::new();
             std::io::stdin().read_line(&mut line).unwrap();
@@ -132,18 +132,18 @@ impl OrphanedClient {
         let mut this = Command::new(std::env::current_exe().unwrap());
         this.args([
             "--exact",
-            "orphans::run_client_part",
+            "orphans::run_client_role",
             "--ignored",
             "--nocapture",
         ]);
-        Self::start_as(this, part, token)
+        Self::start_from_command(this, part, token)
     }
 
-    fn start_as(mut command: Command, part: &str, token: &str) -> Self {
+    fn start_from_command(mut command: Command, part: &str, token: &str) -> Self {
         // Even the keeper gets `PATH` and few other variables.
         let path = std::env::var("PATH").unwrap();
         let mut child = command
-            .env(PART_VARIABLE, part)
+            .env(CLIENT_ROLE_VARIABLE, part)
             .env("PATH", format!("{path}:/{token}"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -192,7 +192,7 @@ fn describe_process(id: u32) -> String {
 }
 
 /// Waits until no process has the token.
-fn assert_none_left(token: &str, when: &str) {
+fn assert_no_processes_left(token: &str, when: &str) {
     let start = Instant::now();
     loop {
         let left = processes_with_token(token);
@@ -224,9 +224,9 @@ fn killed_client_leaves_no_processes() {
         std::thread::sleep(moment);
         client.child.kill().unwrap();
         client.child.wait().unwrap();
-        assert_none_left(&token, &format!("after {moment:?}"));
+        assert_no_processes_left(&token, &format!("after {moment:?}"));
     }
-    assert_none_left(&token, "before");
+    assert_no_processes_left(&token, "before");
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn exiting_client_leaves_no_processes_and_closes_its_output() {
     assert!(daemons.len() > DAEMON_COUNT, "{daemons:?}");
     client.stdout.read_to_end(&mut Vec::new()).unwrap();
     kill_process(keeper, Signal::CONT).unwrap();
-    assert_none_left(&token, "by itself");
+    assert_no_processes_left(&token, "by itself");
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn missing_or_hanging_keeper_is_replaced_without_delay() {
         if signal == Signal::STOP {
             kill_process(keeper, Signal::CONT).unwrap();
         }
-        assert_none_left(&token, "with a broken keeper");
+        assert_no_processes_left(&token, "with a broken keeper");
     }
 }
 
@@ -296,11 +296,11 @@ fn ignored_signals_are_reset_for_programs() {
         .arg(this)
         .args([
             "--exact",
-            "orphans::run_client_part",
+            "orphans::run_client_role",
             "--ignored",
             "--nocapture",
         ]);
-    let mut client = OrphanedClient::start_as(shell, "signals", "token");
+    let mut client = OrphanedClient::start_from_command(shell, "signals", "token");
     let mut shown = String::new();
     client.stdout.read_to_string(&mut shown).unwrap();
     assert!(client.child.wait().unwrap().success());
@@ -317,9 +317,9 @@ fn ignored_signals_are_reset_for_programs() {
 async fn release_kill_close_and_drop_end_daemons() {
     let terminals = session_terminals();
     let id = create_terminal(&terminals, PROCESS_FAMILY_SCRIPT).await;
-    let ids = start_daemons(&terminals, &id).await;
+    let ids = wait_for_daemons(&terminals, &id).await;
     let other = create_terminal(&terminals, PROCESS_FAMILY_SCRIPT).await;
-    let others = start_daemons(&terminals, &other).await;
+    let others = wait_for_daemons(&terminals, &other).await;
     release_terminal(&terminals, &id).await;
     assert!(!ids.iter().any(|id| is_running(*id)), "{ids:?}");
     // No other process has them.
@@ -330,13 +330,13 @@ async fn release_kill_close_and_drop_end_daemons() {
     assert!(!others.iter().any(|id| is_running(*id)), "{others:?}");
 
     let id = create_terminal(&terminals, PROCESS_FAMILY_SCRIPT).await;
-    let ids = start_daemons(&terminals, &id).await;
+    let ids = wait_for_daemons(&terminals, &id).await;
     with_timeout(terminals.close()).await;
     assert!(!ids.iter().any(|id| is_running(*id)), "{ids:?}");
 
     let terminals = self::session_terminals();
     let id = create_terminal(&terminals, PROCESS_FAMILY_SCRIPT).await;
-    let ids = start_daemons(&terminals, &id).await;
+    let ids = wait_for_daemons(&terminals, &id).await;
     drop(terminals);
     with_timeout(async {
         while ids.iter().any(|id| is_running(*id)) {
@@ -375,7 +375,7 @@ fn runtime_shutdown_ends_daemons() {
     let (terminals, ids) = runtime.block_on(async {
         let terminals = session_terminals();
         let id = create_terminal(&terminals, PROCESS_FAMILY_SCRIPT).await;
-        let ids = start_daemons(&terminals, &id).await;
+        let ids = wait_for_daemons(&terminals, &id).await;
         (terminals, ids)
     });
     // Its tasks are dropped wherever they are.

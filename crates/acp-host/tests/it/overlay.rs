@@ -95,7 +95,7 @@ async fn agent_reads_the_open_buffer() {
 }
 
 #[tokio::test]
-async fn unsaved_new_file_can_be_open() {
+async fn unsaved_new_file_can_be_read_and_written() {
     let editor = OverlayFixture::new(MemoryBuffers::new());
     let new = editor.scene.root.join("new/untitled");
     editor.overlay.open(&new, "");
@@ -207,7 +207,7 @@ async fn unseen_unsaved_changes_are_not_overwritten() {
 }
 
 #[tokio::test]
-async fn two_paths_of_a_file_share_a_buffer() {
+async fn two_paths_to_one_file_share_a_buffer() {
     let editor = OverlayFixture::new(MemoryBuffers::new());
     let root = &editor.scene.root;
     symlink("file", root.join("link")).unwrap();
@@ -299,7 +299,7 @@ impl Buffers for RefusingBuffers {
 }
 
 #[tokio::test]
-async fn editor_gets_the_change_base_and_its_rejection_is_passed_on() {
+async fn editor_gets_the_base_of_a_write_and_can_reject_it() {
     let scene = EscapeScene::new();
     let files = Files::new([scene.root.clone()])
         .unwrap()

@@ -27,13 +27,13 @@ impl Prompter for CountingPrompter {
     }
 }
 
-struct RememberedFixture {
+struct RememberedAnswersFixture {
     dir: tempfile::TempDir,
     asked: Arc<Mutex<usize>>,
     notes: Arc<Mutex<Vec<PermissionNote>>>,
 }
 
-impl RememberedFixture {
+impl RememberedAnswersFixture {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("project")).unwrap();
@@ -55,10 +55,10 @@ impl RememberedFixture {
     /// Creates a new host with the stored answers, as in a new run.
     fn host_with_answer(&self, policy: Policy, says: &'static str) -> OneSession<CountingPrompter> {
         let permissions = Permissions::from(policy).remembered_answers(self.remembered());
-        self.host_with(permissions, says)
+        self.host_with_permissions(permissions, says)
     }
 
-    fn host_with(
+    fn host_with_permissions(
         &self,
         permissions: Permissions,
         says: &'static str,
@@ -107,7 +107,7 @@ async fn is_allowed(host: &OneSession<impl Prompter + Send + Sync>, call: ToolCa
 
 #[tokio::test]
 async fn always_answer_applies_to_exactly_its_subject() {
-    let bench = RememberedFixture::new();
+    let bench = RememberedAnswersFixture::new();
     let host = bench.host_with_answer(Policy::Ask, "always");
     assert!(is_allowed(&host, command_call("make test")).await);
     assert!(
@@ -186,7 +186,7 @@ async fn always_answer_applies_to_exactly_its_subject() {
 
 #[tokio::test]
 async fn ambiguous_action_is_not_remembered() {
-    let bench = RememberedFixture::new();
+    let bench = RememberedAnswersFixture::new();
     let host = bench.host_with_answer(Policy::Ask, "always");
     for call in [
         tool_call(ToolKind::Fetch),
@@ -203,7 +203,7 @@ async fn ambiguous_action_is_not_remembered() {
 
 #[tokio::test]
 async fn rules_are_stricter_than_remembered_answers() {
-    let bench = RememberedFixture::new();
+    let bench = RememberedAnswersFixture::new();
     assert!(
         is_allowed(
             &bench.host_with_answer(Policy::Ask, "always"),
@@ -216,7 +216,7 @@ async fn rules_are_stricter_than_remembered_answers() {
         let text = format!("[[rule]]\ndecision = \"{decision}\"\ncommand = \"git push*\"");
         let rules = PermissionRules::parse(&text, Path::new("r"), &bench.root()).unwrap();
         let permissions = Permissions::from(Policy::Ask).remembered_answers(bench.remembered());
-        let host = bench.host_with(permissions.project_rules([rules]), "no");
+        let host = bench.host_with_permissions(permissions.project_rules([rules]), "no");
         assert_eq!(
             is_allowed(&host, command_call("git push")).await,
             decision == "allow"
@@ -227,7 +227,7 @@ async fn rules_are_stricter_than_remembered_answers() {
     let rules = "[[rule]]\ndecision = \"ask\"\ncommand = \"make\"";
     let rules = PermissionRules::parse(rules, Path::new("r"), &bench.root()).unwrap();
     let permissions = Permissions::from(Policy::Ask).remembered_answers(bench.remembered());
-    let host = bench.host_with(permissions.user_rules(rules), "always");
+    let host = bench.host_with_permissions(permissions.user_rules(rules), "always");
     assert!(is_allowed(&host, command_call("make")).await);
     assert_eq!(bench.answers().len(), 1);
     let notes = bench.notes.lock().unwrap();
@@ -257,7 +257,7 @@ impl Prompter for RejectingPrompter {
 
 #[tokio::test]
 async fn prompter_learns_the_effect_of_always() {
-    let bench = RememberedFixture::new();
+    let bench = RememberedAnswersFixture::new();
     let heard: Arc<Mutex<Vec<AlwaysEffect>>> = Arc::default();
     let host = |permissions: Permissions| {
         let host = Host::new(
@@ -307,7 +307,7 @@ async fn prompter_learns_the_effect_of_always() {
 #[tokio::test]
 async fn answers_file_is_private_to_its_owner() {
     use std::os::unix::fs::PermissionsExt;
-    let bench = RememberedFixture::new();
+    let bench = RememberedAnswersFixture::new();
     assert!(
         is_allowed(
             &bench.host_with_answer(Policy::Ask, "always"),
@@ -328,7 +328,7 @@ async fn answers_file_is_private_to_its_owner() {
 
 #[tokio::test]
 async fn corrupt_file_allows_nothing_and_is_kept() {
-    let bench = RememberedFixture::new();
+    let bench = RememberedAnswersFixture::new();
     assert!(
         is_allowed(
             &bench.host_with_answer(Policy::Ask, "always"),
@@ -386,7 +386,7 @@ fn concurrent_processes_lose_no_answers() {
         });
         return;
     }
-    let bench = RememberedFixture::new();
+    let bench = RememberedAnswersFixture::new();
     let dir = std::fs::canonicalize(bench.dir.path()).unwrap();
     let start = |number: usize| {
         Command::new(std::env::current_exe().unwrap())

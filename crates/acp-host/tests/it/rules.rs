@@ -161,7 +161,7 @@ impl RulesFixture {
         self.outcome(done.is_ok())
     }
 
-    async fn run_words(&self, words: &[&str]) -> RuleOutcome {
+    async fn run_argument_list(&self, words: &[&str]) -> RuleOutcome {
         let args: Vec<String> = words[1..].iter().map(|&word| word.to_owned()).collect();
         self.create_terminal(CreateTerminalRequest::new("s", words[0]).args(args))
             .await
@@ -252,7 +252,7 @@ async fn project_can_deny_what_the_user_allows() {
 }
 
 #[tokio::test]
-async fn default_of_the_user_applies_without_a_chosen_policy() {
+async fn user_default_applies_only_if_no_policy_was_chosen() {
     let rules =
         PermissionRules::parse("default = \"deny\"", Path::new("u"), Path::new("/")).unwrap();
     let mut bench = RulesFixture::with_user_rules(Policy::All, "");
@@ -475,11 +475,17 @@ async fn unrequested_action_is_checked_by_its_content() {
     "#;
     let bench = RulesFixture::with_user_rules(Policy::Reads, rules);
     assert!(bench.host().can_change_files());
-    assert_eq!(bench.run_words(&["true", "x"]).await, Allowed);
-    assert_eq!(bench.run_words(&["true x"]).await, Allowed);
-    assert_eq!(bench.run_words(&["sh", "-c", "true x"]).await, Allowed);
-    assert_eq!(bench.run_words(&["sh", "-c", "true; echo"]).await, Rejected);
-    assert_eq!(bench.run_words(&["echo"]).await, Rejected);
+    assert_eq!(bench.run_argument_list(&["true", "x"]).await, Allowed);
+    assert_eq!(bench.run_argument_list(&["true x"]).await, Allowed);
+    assert_eq!(
+        bench.run_argument_list(&["sh", "-c", "true x"]).await,
+        Allowed
+    );
+    assert_eq!(
+        bench.run_argument_list(&["sh", "-c", "true; echo"]).await,
+        Rejected
+    );
+    assert_eq!(bench.run_argument_list(&["echo"]).await, Rejected);
     assert!(
         bench.notes().contains("the policy `reads`: Run echo"),
         "{}",
@@ -558,7 +564,7 @@ async fn question_is_rejected_with_a_note_if_nobody_can_be_asked() {
     let mut bench = RulesFixture::with_user_rules(Policy::Ask, rules);
     bench.answer = None;
     assert_eq!(bench.run_command("make").await, Rejected);
-    assert_eq!(bench.run_words(&["true"]).await, Rejected);
+    assert_eq!(bench.run_argument_list(&["true"]).await, Rejected);
     assert_eq!(bench.read_file("notes").await, Rejected);
     assert_eq!(bench.write_file("notes").await, Rejected);
     let notes = bench.notes();
@@ -576,7 +582,7 @@ fn parse_error(text: &str) -> String {
 }
 
 #[test]
-fn invalid_rule_is_named_with_its_line() {
+fn invalid_rule_is_reported_with_its_line() {
     for (text, line, says) in [
         ("defualt = \"ask\"", 1, "`defualt`"),
         (
@@ -630,7 +636,7 @@ fn invalid_rule_is_named_with_its_line() {
 }
 
 #[test]
-fn rule_properties_are_readable() {
+fn parsed_rules_are_displayed_as_text() {
     let text = r#"
         default = "deny"
         [[rule]]
@@ -695,7 +701,7 @@ fn project_rules_are_found_in_parents_and_all_apply() {
 
 #[cfg(unix)]
 #[test]
-fn project_rules_are_never_read_from_outside_or_skipped() {
+fn unreadable_or_outside_project_rules_are_an_error() {
     use std::os::unix::fs::symlink;
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("permissions.toml"), "default = \"allow\"").unwrap();

@@ -72,7 +72,7 @@ impl SandboxFixture {
         (exit.exit_code, output)
     }
 
-    async fn assert_works(&self, line: &str) -> String {
+    async fn assert_command_succeeds(&self, line: &str) -> String {
         let (code, output) = self.run_shell(line).await;
         assert_eq!(code, Some(0), "{line}: {output}");
         output
@@ -107,7 +107,7 @@ async fn everything_under_the_root_is_writable() {
         return;
     };
     place
-        .assert_works(
+        .assert_command_succeeds(
             "mkdir -p a/b c && echo one > a/b/file && echo two >> a/b/file && mv a/b/file c/ &&
             ln c/file a/hard && ln -s ../c/file a/soft && echo three >> a/soft && mkfifo pipe &&
             truncate -s 4 a/hard && rm -r a pipe",
@@ -125,11 +125,13 @@ async fn everything_is_readable_and_executable() {
         return;
     };
     assert_eq!(
-        place.assert_works("cat $OUT/file; ls $OUT").await,
+        place
+            .assert_command_succeeds("cat $OUT/file; ls $OUT")
+            .await,
         "as it was\nfile\n"
     );
     place
-        .assert_works("ls / >/dev/null && cat /proc/self/status >/dev/null")
+        .assert_command_succeeds("ls / >/dev/null && cat /proc/self/status >/dev/null")
         .await;
 }
 
@@ -173,7 +175,7 @@ async fn common_devices_are_usable() {
         return;
     };
     place
-        .assert_works("echo x > /dev/null && echo x >> /dev/null && head -c 8 /dev/urandom > /dev/zero && ls / > /dev/null 2>&1")
+        .assert_command_succeeds("echo x > /dev/null && echo x >> /dev/null && head -c 8 /dev/urandom > /dev/zero && ls / > /dev/null 2>&1")
         .await;
 }
 
@@ -183,7 +185,7 @@ async fn temporary_directory_is_private_and_removed() {
         return;
     };
     let printed = place
-        .assert_works("echo x > $TMPDIR/x && mkdir $TMP/y && test $TEMP = $TMPDIR && file=$(mktemp) && test -f $file && echo $TMPDIR")
+        .assert_command_succeeds("echo x > $TMPDIR/x && mkdir $TMP/y && test $TEMP = $TMPDIR && file=$(mktemp) && test -f $file && echo $TMPDIR")
         .await;
     let temporary = PathBuf::from(printed.trim_end());
     assert_eq!(temporary, place.sandbox.temporary_directory());
@@ -250,7 +252,7 @@ async fn commands_can_signal_only_their_own_sandbox() {
         .args(["-c", "echo $$ > new && mv new id && exec sleep 1000"].map(str::to_owned));
     let id = place.terminals.create(&sleeper).await.unwrap().terminal_id;
     place
-        .assert_works("until test -e id; do sleep 0.01; done; kill -9 $(cat id)")
+        .assert_command_succeeds("until test -e id; do sleep 0.01; done; kill -9 $(cat id)")
         .await;
     let exit = WaitForTerminalExitRequest::new("s", &id);
     let exit = with_timeout(place.terminals.wait_for_exit(&exit))

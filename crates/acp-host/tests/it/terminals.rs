@@ -135,7 +135,7 @@ fn exit_code(code: u32) -> TerminalExitStatus {
 }
 
 #[tokio::test]
-async fn both_output_streams_are_in_order() {
+async fn stdout_and_stderr_are_kept_in_order() {
     let host = terminals_fixture();
     let script = "i=0; while [ $i -lt 300 ]; do echo out $i; echo err $i >&2; i=$((i+1)); done";
     let expected: String = (0..300).map(|i| format!("out {i}\nerr {i}\n")).collect();
@@ -448,7 +448,7 @@ async fn output_is_complete_at_exit() {
 }
 
 #[tokio::test]
-async fn signals_are_named() {
+async fn exit_signals_are_reported_by_name() {
     let host = terminals_fixture();
     // Not HUP or INT: if the tests run in the background, both are ignored, and children inherit that.
     for name in ["KILL", "TERM", "SEGV", "USR1"] {
@@ -506,7 +506,7 @@ fn make_executable(file: &std::path::Path) {
 }
 
 #[tokio::test]
-async fn unrunnable_command_is_named() {
+async fn error_names_the_command_that_cannot_run() {
     let host = terminals_fixture();
     std::fs::write(host.cwd.join("data"), "no program").unwrap();
     std::fs::create_dir(host.cwd.join("dir")).unwrap();
@@ -687,7 +687,7 @@ fn runtime_shutdown_ends_all_processes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn concurrent_operations_work() {
+async fn terminal_operations_can_run_concurrently() {
     let host = terminals_fixture();
     for round in 0..40 {
         let id = host

@@ -195,7 +195,7 @@ async fn trusted_files_are_restored_when_a_command_ends() {
 }
 
 #[tokio::test]
-async fn undone_files_are_kept_and_named() {
+async fn undone_changes_are_saved_and_listed() {
     let Some(place) = UndoFixture::new() else {
         return;
     };
@@ -315,7 +315,7 @@ async fn background_changes_are_undone_when_the_process_ends() {
 }
 
 #[tokio::test]
-async fn unwatched_changes_are_reported_and_kept() {
+async fn changes_between_commands_are_reported_and_kept() {
     let Some(place) = UndoFixture::new() else {
         return;
     };

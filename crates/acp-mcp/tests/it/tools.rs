@@ -70,7 +70,11 @@ async fn call_tool(agent: &McpClient, tool: &'static str, arguments: Value) -> C
 }
 
 /// Calls a tool, and returns whether the result is an error, and its text.
-async fn call_for_text(agent: &McpClient, tool: &'static str, arguments: Value) -> (bool, String) {
+async fn call_and_read_text(
+    agent: &McpClient,
+    tool: &'static str,
+    arguments: Value,
+) -> (bool, String) {
     let result = call_tool(agent, tool, arguments).await;
     let text = result.content[0].as_text().unwrap().text.clone();
     (result.is_error == Some(true), text)
@@ -107,12 +111,12 @@ async fn tool_returns_text_content_or_an_error() {
     let (_running, agent) = connect_agent(&server).await;
     let choices = json!([{"label": "tea"}, {"label": "coffee"}]);
     let some = json!({"question": "Which", "choices": choices});
-    let said = call_for_text(&agent, "pick", some).await;
+    let said = call_and_read_text(&agent, "pick", some).await;
     assert_eq!(said, (false, "Which: coffee".to_owned()));
     let none = json!({"question": "Which", "choices": []});
-    let said = call_for_text(&agent, "pick", none).await;
+    let said = call_and_read_text(&agent, "pick", none).await;
     assert_eq!(said, (true, "there is nothing to pick from".to_owned()));
-    let (failed, why) = call_for_text(&agent, "open", json!({})).await;
+    let (failed, why) = call_and_read_text(&agent, "open", json!({})).await;
     assert!(failed && why.contains("os error"), "{why}");
     let image = call_tool(&agent, "image", json!({})).await;
     assert_eq!(image.content.len(), 2);
@@ -133,7 +137,7 @@ async fn invalid_arguments_are_explained_to_the_model() {
         (json!({"choices": []}), "missing field `question`"),
         (json!({}), "missing field `question`"),
     ] {
-        let said = call_for_text(&agent, "pick", arguments).await;
+        let said = call_and_read_text(&agent, "pick", arguments).await;
         let told = format!("invalid arguments for `pick`: {told}");
         assert_eq!(said, (true, told));
     }
@@ -147,9 +151,9 @@ async fn invalid_arguments_are_explained_to_the_model() {
 async fn panicking_tool_returns_an_error_and_others_continue() {
     let server = editor_tools().start(unused_proxy_command()).unwrap();
     let (_running, agent) = connect_agent(&server).await;
-    let said = call_for_text(&agent, "panic", json!({})).await;
+    let said = call_and_read_text(&agent, "panic", json!({})).await;
     assert_eq!(said, (true, "`panic` failed unexpectedly".to_owned()));
-    assert!(!call_for_text(&agent, "image", json!({})).await.0);
+    assert!(!call_and_read_text(&agent, "image", json!({})).await.0);
 }
 
 #[tokio::test]
@@ -220,7 +224,7 @@ async fn custom_schema_is_listed_unchanged() {
         .await
         .unwrap();
     assert_eq!(tools, [tool]);
-    let said = call_for_text(&agent, "any", json!({"a": [1]})).await;
+    let said = call_and_read_text(&agent, "any", json!({"a": [1]})).await;
     assert_eq!(said, (false, r#"{"a":[1]}"#.to_owned()));
 }
 

@@ -71,13 +71,13 @@ struct ClientConnectionTask {
 
 impl ClientConnectionTask {
     async fn run(self, first: Upgraded) {
-        let failure = self.move_sockets(first).await.err();
+        let failure = self.move_messages_over_sockets(first).await.err();
         self.wire.incoming.finish(failure.map(Into::into));
         self.wire.outgoing.close();
     }
 
     /// Transfers messages over one socket after another, until the connection has ended.
-    async fn move_sockets(&self, first: Upgraded) -> Result<(), ConnectError> {
+    async fn move_messages_over_sockets(&self, first: Upgraded) -> Result<(), ConnectError> {
         let options = &self.target.options;
         let link_options = LinkOptions {
             role: LinkRole::Client,

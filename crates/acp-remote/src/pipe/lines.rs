@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn noise_and_blank_lines_are_removed_at_every_cut() {
+    fn noise_and_blank_lines_are_removed_however_input_is_split() {
         let input =
             b"\n\r\n{\"a\":1}\n  {\"b\":2}\nlog: hello\n\nmore\n{\"c\":3}\n{\"d\":4}\n [\n{\"e\"";
         for (drops, expected) in [

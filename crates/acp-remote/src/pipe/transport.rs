@@ -35,22 +35,22 @@ pub(crate) struct DroppedHalves {
 impl DroppedHalves {
     pub(super) fn drop_reader(&self) {
         self.reader.store(true, Ordering::SeqCst);
-        self.notify_if_both();
+        self.notify_if_both_dropped();
     }
 
     pub(super) fn drop_writer(&self) {
         self.writer.store(true, Ordering::SeqCst);
-        self.notify_if_both();
+        self.notify_if_both_dropped();
     }
 
-    fn notify_if_both(&self) {
+    fn notify_if_both_dropped(&self) {
         if self.reader.load(Ordering::SeqCst) && self.writer.load(Ordering::SeqCst) {
             self.both.cancel();
         }
     }
 
     /// Waits until the reader and the writer were dropped.
-    pub(crate) async fn wait_both(&self) {
+    pub(crate) async fn wait_for_both_drops(&self) {
         self.both.cancelled().await;
     }
 

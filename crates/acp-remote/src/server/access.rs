@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn token_is_accepted_in_three_places() {
+    fn token_is_accepted_in_headers_and_query() {
         let config = ServerConfig::new().token(Token::new("s3cret").unwrap());
         let with = |uri: &str, name: &str, value: &str| {
             access_status(&config, uri, &[("host", "localhost"), (name, value)])

@@ -39,7 +39,7 @@ struct EndpointInner<H> {
     config: ServerConfig,
     handler: Arc<H>,
     registry: Arc<Registry>,
-    /// The free memory for the bodies of POST requests, in units of [`PERMIT_BYTES`](super::http::PERMIT_BYTES).
+    /// The free memory for the bodies of POST requests, in units of [`PERMIT_BYTES`].
     bodies: Semaphore,
 }
 

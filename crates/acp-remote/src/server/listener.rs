@@ -180,7 +180,7 @@ where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
 {
-    let service = WithPeer { service, peer };
+    let service = PeerAddressService { service, peer };
     let mut builder = Builder::new(TokioExecutor::new());
     builder
         .http1()
@@ -210,12 +210,12 @@ where
 
 /// A service that adds the client's address to each request.
 #[derive(Clone)]
-struct WithPeer<S> {
+struct PeerAddressService<S> {
     service: S,
     peer: Option<SocketAddr>,
 }
 
-impl<S: Service<Request<Incoming>>> Service<Request<Incoming>> for WithPeer<S> {
+impl<S: Service<Request<Incoming>>> Service<Request<Incoming>> for PeerAddressService<S> {
     type Response = S::Response;
     type Error = S::Error;
     type Future = S::Future;

@@ -256,7 +256,7 @@ impl ServerConnectionTask {
         }
         let transport = pipe_transport(Arc::clone(&wire.incoming), Arc::clone(&wire.outgoing));
         let handling = handler.handle(self.info.clone(), transport);
-        let moving = self.move_sockets(first, takeovers);
+        let moving = self.move_messages_over_sockets(first, takeovers);
         tokio::pin!(handling, moving);
         let draining = async {
             self.registry.draining.cancelled().await;
@@ -294,7 +294,11 @@ impl ServerConnectionTask {
     }
 
     /// Moves messages over one socket after another, until the connection has ended.
-    async fn move_sockets(&self, first: OnUpgrade, mut takeovers: mpsc::Receiver<Takeover>) {
+    async fn move_messages_over_sockets(
+        &self,
+        first: OnUpgrade,
+        mut takeovers: mpsc::Receiver<Takeover>,
+    ) {
         let Ok(Ok(upgraded)) = timeout(UPGRADE_TIMEOUT, first).await else {
             return;
         };

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn encoded_frames_are_decoded_at_every_cut() {
+    fn encoded_frames_are_decoded_however_they_are_split() {
         for is_client in [false, true] {
             let mut encoder = FrameEncoder::new(is_client);
             let mut out = Vec::new();

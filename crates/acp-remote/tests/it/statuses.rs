@@ -137,7 +137,7 @@ async fn initialize_is_answered_at_once_and_the_rest_on_streams() {
 type StatusCase<'a> = (u16, &'a str, &'a [(&'a str, &'a str)], &'a str);
 
 #[tokio::test]
-async fn invalid_requests_get_the_status_of_the_draft() {
+async fn invalid_requests_get_the_status_required_by_the_draft() {
     let limits = ServerLimits::new().message(1000_usize);
     let config = ServerConfig::new().token(test_token()).limits(limits);
     let server = TestServer::start_with(config, ServeOptions::new()).await;
@@ -350,7 +350,7 @@ async fn stream_opened_before_load_gets_the_history_in_order() {
 }
 
 #[tokio::test]
-async fn second_stream_takes_over_and_event_ids_allow_continuing() {
+async fn second_stream_takes_over_and_resumes_after_an_event_id() {
     let server = TestServer::start().await;
     let to = server.address;
     let (id, session, _connection) = open_connection(&server).await;

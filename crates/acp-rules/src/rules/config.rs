@@ -131,7 +131,7 @@ impl SessionConfig {
         };
         let before = self.previous.as_ref();
         let crossed =
-            before.is_some_and(|(before, until)| !found.has_arrived(*until) && fits(before));
+            before.is_some_and(|(before, until)| !found.must_have_arrived(*until) && fits(before));
         if !fits(options) && !crossed {
             let value = &params["value"];
             let text = format!(
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn value_must_be_one_of_the_option() {
+    fn value_must_be_offered_by_its_option() {
         let option = r#""configOptions":[{"id":"model","type":"select","currentValue":"a","options":[
             {"value":"a"},{"group":"g","options":[{"value":"b"}]}]}]"#;
         session_with_setup(

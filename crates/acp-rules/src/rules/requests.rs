@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn agent_must_not_exit_with_open_requests() {
+    fn agent_must_not_exit_with_pending_requests() {
         let mut talk = ExpectedConversation::v1();
         talk.client_requests(1, "session/list", "{}");
         talk.end_agent_first("request-unanswered agent");

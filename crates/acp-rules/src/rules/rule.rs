@@ -124,7 +124,7 @@ impl Findings {
     }
 
     /// Returns `true` if an earlier message must have arrived by now. Messages in opposite directions can cross.
-    pub(super) fn has_arrived(&self, earlier: MessagePosition) -> bool {
+    pub(super) fn must_have_arrived(&self, earlier: MessagePosition) -> bool {
         self.position.time_us.saturating_sub(earlier.time_us) >= MAX_TRANSIT_US
     }
 }

@@ -297,8 +297,7 @@ impl RuleSessions {
                 .get(&id)
                 .is_some_and(|session| !session.is_open && session.pending_loads == 0)
             {
-                let text =
-                    format!("refers to session {id:?}, which the client does not know");
+                let text = format!("refers to session {id:?}, which the client does not know");
                 found.report_earlier(&UNKNOWN, Side::Agent, early, text);
             }
         }

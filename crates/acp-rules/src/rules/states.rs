@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn turn_runs_and_becomes_idle_once() {
+    fn turn_becomes_idle_only_once() {
         let mut talk = conversation_with_prompt();
         talk.update("", REQUIRES_ACTION_UPDATE);
         talk.agent_requests("p", "session/request_permission", PERMISSION_PARAMS);

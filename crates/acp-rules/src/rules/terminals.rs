@@ -128,7 +128,7 @@ impl RuleTerminals {
             let needed = terminal.session.as_deref().is_some_and(&runs);
             let over = terminal
                 .exited_at
-                .is_some_and(|exited| found.has_arrived(exited));
+                .is_some_and(|exited| found.must_have_arrived(exited));
             if terminal.released_at.is_none() && over && !needed {
                 let text = format!("never released terminal {id:?}, whose command had exited");
                 found.report_earlier(&KEPT, Side::Agent, terminal.created_at, text);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn version_2_must_report_a_terminal_before_its_output() {
+    fn version_2_agent_must_report_a_terminal_before_its_output() {
         let chunk = r#"{"sessionUpdate":"terminal_output_chunk","terminalId":"t","data":""}"#;
         ExpectedConversation::session_v2().update("terminal-chunk-first agent", chunk);
         let mut talk = ExpectedConversation::session_v2();

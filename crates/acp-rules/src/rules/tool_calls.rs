@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn status_must_not_go_back() {
+    fn tool_call_status_must_not_go_backwards() {
         let update = |status: &str| {
             format!(r#"{{"sessionUpdate":"tool_call_update","toolCallId":"c","status":{status}}}"#)
         };

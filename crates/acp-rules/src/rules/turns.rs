@@ -73,7 +73,7 @@ impl RuleTurns {
         };
         match open.turn_cancelled_at {
             // The turn may have ended before the agent could read the cancellation.
-            Some(cancelled) if reason != "cancelled" && found.has_arrived(cancelled) => {
+            Some(cancelled) if reason != "cancelled" && found.must_have_arrived(cancelled) => {
                 let text = format!("responds to a cancelled prompt with {reason}");
                 found.report_with_earlier(&CANCELLED, Side::Agent, cancelled, text);
             }

@@ -33,7 +33,7 @@ fn check_value(schema: &Schema, name: &str, value: &Value, root: &str) -> Vec<Sc
         depth: 0,
         faults: Vec::new(),
     };
-    judge.check_named(name, value);
+    judge.check_named_shape(name, value);
     judge.faults
 }
 
@@ -69,7 +69,7 @@ impl<'a> SchemaChecker<'a> {
         self.path.truncate(length);
     }
 
-    fn check_named(&mut self, name: &str, value: &Value) {
+    fn check_named_shape(&mut self, name: &str, value: &Value) {
         match self.schema.shapes.get(name) {
             None => {}
             Some(ShapeDefinition::Alias(of)) => self.check_type(of, value),
@@ -284,7 +284,7 @@ impl<'a> SchemaChecker<'a> {
                     });
                 }
             }
-            (ShapeType::Named(name), value) => self.check_named(name, value),
+            (ShapeType::Named(name), value) => self.check_named_shape(name, value),
             (ShapeType::AnyOf(either), value) => self.check_any_of(either, value),
             (of, value) => self.add_wrong_type(&describe_type(of), value),
         }
@@ -483,23 +483,23 @@ fn is_currency(currency: &str) -> bool {
 /// Returns the names of shapes that are used but not defined.
 #[cfg(test)]
 pub(super) fn names_without_shape(schema: &Schema) -> Vec<&'static str> {
-    fn collect_named(of: &ShapeType, names: &mut Vec<&'static str>) {
+    fn collect_shape_names(of: &ShapeType, names: &mut Vec<&'static str>) {
         match of {
             ShapeType::Named(name) => names.push(name),
-            ShapeType::List(of) | ShapeType::Map(of) => collect_named(of, names),
-            ShapeType::AnyOf(either) => either.iter().for_each(|of| collect_named(of, names)),
+            ShapeType::List(of) | ShapeType::Map(of) => collect_shape_names(of, names),
+            ShapeType::AnyOf(either) => either.iter().for_each(|of| collect_shape_names(of, names)),
             _ => {}
         }
     }
     let mut names = Vec::new();
     for shape in schema.shapes.values() {
         match shape {
-            ShapeDefinition::Alias(of) => collect_named(of, &mut names),
+            ShapeDefinition::Alias(of) => collect_shape_names(of, &mut names),
             ShapeDefinition::Object(object) => {
                 object
                     .fields
                     .iter()
-                    .for_each(|f| collect_named(&f.ty, &mut names));
+                    .for_each(|f| collect_shape_names(&f.ty, &mut names));
                 names.extend(object.one_of.iter());
                 if let Some(union) = &object.union {
                     let stable = union.variants.iter().filter(|v| !v.unstable);

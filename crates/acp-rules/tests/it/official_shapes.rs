@@ -155,7 +155,7 @@ fn arbitrary_json() -> impl Strategy<Value = Value> {
     ]
 }
 
-fn arbitrary_serialized<T: for<'a> Arbitrary<'a> + Serialize>(bytes: &[u8]) -> Value {
+fn arbitrary_value_as_json<T: for<'a> Arbitrary<'a> + Serialize>(bytes: &[u8]) -> Value {
     let made = T::arbitrary(&mut Unstructured::new(bytes)).unwrap();
     serde_json::from_str(&serde_json::to_string(&made).unwrap()).unwrap()
 }
@@ -178,7 +178,7 @@ macro_rules! compare_shapes {
                         bytes in proptest::collection::vec(any::<u8>(), 0..1500),
                         choices in proptest::collection::vec((any::<u64>(), arbitrary_json()), $changes),
                     )| {
-                        let right = arbitrary_serialized::<$ours::$name>(&bytes);
+                        let right = arbitrary_value_as_json::<$ours::$name>(&bytes);
                         both.check_agreement(&right, "nowhere")?;
                         both.check_known_fields(&right)?;
                         for (choice, with) in choices {

@@ -233,7 +233,7 @@ fn session_is_rendered_as_the_user_saw_it() {
 }
 
 #[test]
-fn truncated_trace_says_so_and_the_page_stays_small() {
+fn page_reports_a_truncated_trace_and_stays_small() {
     let mut trace = PageTrace::new();
     for _ in 0..20_000 {
         trace = trace.update(json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "word "}}));
@@ -255,7 +255,7 @@ fn truncated_trace_says_so_and_the_page_stays_small() {
 }
 
 #[test]
-fn embedded_data_has_no_line_breaks_and_is_the_same_json() {
+fn embedded_json_is_on_one_line_and_keeps_its_value() {
     let json = "{\"a\":\r\n\"<\\\\<\\u003c\"}";
     let safe = blocks::escape_markup(json);
     assert!(!safe.contains(['<', '\r', '\n']));
@@ -289,7 +289,7 @@ fn version_2_messages_appear_once_and_turns_end_at_idle() {
 }
 
 #[test]
-fn empty_trace_becomes_a_page() {
+fn empty_trace_produces_a_page() {
     let page = PageTrace::new().render_page(&[]);
     assert_eq!(page_index(&page)["t"], json!([]));
     assert!(page_lines(&page).is_empty() && !page.contains("<template"));

@@ -39,7 +39,7 @@ impl SecretArguments {
     }
 
     /// Returns the ranges of secrets in the next argument.
-    fn find_secrets_in(&mut self, word: &str) -> Vec<Range<usize>> {
+    fn find_secrets_in_argument(&mut self, word: &str) -> Vec<Range<usize>> {
         if let Some(part) = self.next_part.take() {
             return find_secrets(part, word, 0);
         }
@@ -159,13 +159,15 @@ pub(super) fn redact_arguments(program: Option<&str>, args: &[&str]) -> Vec<(usi
     if let Some(program) = program {
         // The program may be a whole shell line.
         for word in program.split_whitespace() {
-            reading.find_secrets_in(word);
+            reading.find_secrets_in_argument(word);
         }
     }
-    let secrets = args
-        .iter()
-        .enumerate()
-        .map(|(at, arg)| (at, replace_ranges(arg, &reading.find_secrets_in(arg))));
+    let secrets = args.iter().enumerate().map(|(at, arg)| {
+        (
+            at,
+            replace_ranges(arg, &reading.find_secrets_in_argument(arg)),
+        )
+    });
     secrets.filter_map(|(at, arg)| Some((at, arg?))).collect()
 }
 
@@ -231,7 +233,7 @@ fn collect_secrets(
             continue;
         };
         let word = text.get(place.clone()).unwrap_or_default();
-        let secrets = arguments.find_secrets_in(word);
+        let secrets = arguments.find_secrets_in_argument(word);
         if secrets.is_empty() && depth < MAX_NESTING_DEPTH {
             for inner in quoted {
                 let line = text.get(inner.clone()).unwrap_or_default();

@@ -156,7 +156,7 @@ fn connect_options(
 
 impl RunningAgent {
     /// Waits until the agent ends, and describes how it ended. Returns `None` if this side closed the connection.
-    pub(crate) async fn wait_ended(&self) -> Option<AgentFailure> {
+    pub(crate) async fn wait_until_agent_ended(&self) -> Option<AgentFailure> {
         let reason = self.connection.closed().await;
         if matches!(reason, CloseReason::Local) {
             return None;

@@ -15,7 +15,7 @@ use crate::setup::SessionSource;
 
 impl KeyAction {
     /// Returns `true` if the action's key works even while a question is open.
-    pub(super) fn is_always(self) -> bool {
+    pub(super) fn works_during_questions(self) -> bool {
         use KeyAction::{
             AgentOutput, Agents, Help, NewTab, NextTab, Palette, PreviousTab, Quit, Redraw,
             Sessions, Suspend, ToEnd, ToTop,
@@ -304,7 +304,7 @@ impl App {
     }
 
     /// Returns when the active tab's agent was started, or `None` if the agent has already responded.
-    pub(super) fn starting_since(&self) -> Option<Instant> {
+    pub(super) fn started_waiting_at(&self) -> Option<Instant> {
         let tab = self.tabs.get(self.active)?;
         match (&tab.phase, &self.agent(tab.agent)?.state) {
             (TabPhase::Starting, super::AgentState::Starting { since, .. }) => Some(*since),

@@ -226,7 +226,7 @@ impl App {
                 Span::styled(text, theme.dim),
             ])
         };
-        let since = self.starting_since().map(|since| since.elapsed());
+        let since = self.started_waiting_at().map(|since| since.elapsed());
         let since = since.map(time::format_duration).unwrap_or_default();
         let behind = tab.view.has_more_below();
         match &tab.phase {

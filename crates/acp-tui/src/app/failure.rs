@@ -72,7 +72,7 @@ impl App {
         match &tab.phase {
             TabPhase::Starting | TabPhase::Opening(_) => {
                 let slow = self
-                    .starting_since()
+                    .started_waiting_at()
                     .is_some_and(|t| t.elapsed() > SLOW_RESPONSE_DELAY);
                 if slow && let Some(process) = agent.process() {
                     panel.push_output(&output_tail(&process), MAX_OUTPUT_LINES, theme.dim);

@@ -36,7 +36,7 @@ impl App {
             return Vec::new();
         }
         // A question takes the key, except for keys that always work, such as those that switch tabs.
-        if action.is_none_or(|action| !action.is_always()) {
+        if action.is_none_or(|action| !action.works_during_questions()) {
             if let Some(effects) = self.handle_question_key(key) {
                 return effects;
             }
@@ -49,7 +49,7 @@ impl App {
         }
         match key.code {
             // A popup of the editor is closed before anything is cancelled.
-            KeyCode::Esc if !self.is_tab_key_free() => return self.handle_prompt_key(key),
+            KeyCode::Esc if !self.tab_key_moves_focus() => return self.handle_prompt_key(key),
             KeyCode::Esc => return self.cancel(),
             KeyCode::Char('c') if key.modifiers == KeyModifiers::CONTROL => {
                 return self.handle_interrupt(quitting);
@@ -62,7 +62,7 @@ impl App {
             _ => {}
         }
         if let Some(action) = action
-            && (action != KeyAction::FocusThread || self.is_tab_key_free())
+            && (action != KeyAction::FocusThread || self.tab_key_moves_focus())
         {
             return self.perform_action(action);
         }
@@ -210,7 +210,7 @@ impl App {
     }
 
     /// Returns whether Tab is free to move the focus to the conversation, because it has nothing to complete.
-    fn is_tab_key_free(&self) -> bool {
+    fn tab_key_moves_focus(&self) -> bool {
         let tab = self.tabs.get(self.active);
         tab.is_none_or(|tab| !tab.editor.has_popup())
     }

@@ -264,7 +264,7 @@ impl App {
     }
 
     /// Collects new notes and questions. One call can cover several wake-ups.
-    pub(crate) fn collect_news(&mut self) {
+    pub(crate) fn collect_notes_and_questions(&mut self) {
         let mut said = Vec::new();
         for agent in &self.agents {
             said.extend(agent.notes.take());
@@ -284,7 +284,7 @@ impl App {
         if matches!(self.overlay, Some(ChatOverlay::Options(_))) {
             let options = self.config_options();
             if let Some(overlay) = &mut self.overlay {
-                overlay.options_changed(&options);
+                overlay.update_options(&options);
             }
         }
         let now = Instant::now();

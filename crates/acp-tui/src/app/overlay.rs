@@ -24,7 +24,10 @@ use crate::setup::SessionSource;
 use crate::theme::Theme;
 
 /// A window over the conversation that handles keys before the chat does.
-#[allow(clippy::large_enum_variant, reason = "at most one overlay is open at a time")]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "at most one overlay is open at a time"
+)]
 pub(super) enum ChatOverlay {
     Pager(Pager),
     Palette(Picker<KeyAction>),
@@ -187,7 +190,7 @@ impl ChatOverlay {
     }
 
     /// Updates the list after config options or their values have changed.
-    pub(super) fn options_changed(&mut self, options: &[SessionConfigOption]) {
+    pub(super) fn update_options(&mut self, options: &[SessionConfigOption]) {
         if let Self::Options(picker) = self {
             picker.set_items(Self::option_items(options));
         }
@@ -502,7 +505,7 @@ impl App {
                     return Vec::new();
                 }
                 let key = tab.key;
-                self.give_name(key, title).into_iter().collect()
+                self.set_session_name(key, title).into_iter().collect()
             }
             LinePurpose::Attach => {
                 let file = cwd.join(text.trim());

@@ -102,7 +102,7 @@ fn submit_line(app: &mut App, line: &str) -> Vec<ChatEffect> {
 }
 
 fn render_screen(app: &mut App, width: u16, height: u16) -> String {
-    app.collect_news();
+    app.collect_notes_and_questions();
     let area = Rect::new(0, 0, width, height);
     let mut buf = Buffer::empty(area);
     app.draw(area, &mut buf);
@@ -251,7 +251,7 @@ async fn session_of_a_closed_tab_is_closed() {
 }
 
 #[tokio::test]
-async fn prompt_rejected_for_login_is_sent_first_after_it() {
+async fn prompt_rejected_for_login_is_sent_first_after_login() {
     let (mut app, _) = app_with_agent();
     let (_session, _) = open_session(&mut app).await;
     submit_line(&mut app, "one");
@@ -398,7 +398,7 @@ proptest! {
     /// Checks that the chat draws a screen and has an active tab, whatever keys are pressed and whatever the screen
     /// size is.
     #[test]
-    fn arbitrary_keys_at_any_size_can_quit(all in prop::collection::vec(arbitrary_event(), 0..60)) {
+    fn chat_can_be_quit_after_arbitrary_keys_at_any_size(all in prop::collection::vec(arbitrary_event(), 0..60)) {
         let (mut app, _) = app_with_agent();
         let (mut width, mut height) = (80, 24);
         for happens in all {

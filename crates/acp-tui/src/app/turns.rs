@@ -34,7 +34,7 @@ impl App {
                 }
                 let mut effects = tab.on_opened(session);
                 if let Some(name) = tab.pending_name.take() {
-                    effects.extend(self.give_name(key, name));
+                    effects.extend(self.set_session_name(key, name));
                 }
                 effects
             }
@@ -53,7 +53,7 @@ impl App {
 
     /// Names the tab's session so that the user can reopen it by that name. The name is stored if the agent stores the
     /// session.
-    pub(super) fn give_name(&mut self, key: TabKey, name: String) -> Option<ChatEffect> {
+    pub(super) fn set_session_name(&mut self, key: TabKey, name: String) -> Option<ChatEffect> {
         let tab = self.tab_mut(key)?;
         let Some(session) = tab.session.clone() else {
             tab.pending_name = Some(name);

@@ -242,7 +242,7 @@ impl PromptEditor {
             TextDirection::Forward => Some(row + 1).filter(|next| *next < rows.len()),
         };
         let Some(next) = next else {
-            return self.walk_history(way);
+            return self.browse_history(way);
         };
         let text = self.buffer.text();
         let column = || {
@@ -262,7 +262,7 @@ impl PromptEditor {
     }
 
     /// Shows another prompt from the history, or the text that was being written before.
-    fn walk_history(&mut self, way: TextDirection) -> bool {
+    fn browse_history(&mut self, way: TextDirection) -> bool {
         let mut walk = match (self.walk.take(), way) {
             (Some(walk), _) => walk,
             (None, TextDirection::Forward) => return false,
@@ -348,14 +348,14 @@ impl PromptEditor {
                     return None;
                 };
                 self.completion = None;
-                self.take_completion(taken, start, code == KeyCode::Tab);
+                self.accept_completion(taken, start, code == KeyCode::Tab);
             }
             _ => return None,
         }
         Some(EditorOutcome::Changed)
     }
 
-    fn take_completion(&mut self, taken: CompletionChoice, start: usize, tab: bool) {
+    fn accept_completion(&mut self, taken: CompletionChoice, start: usize, tab: bool) {
         let cursor = self.buffer.cursor();
         let followed = self.buffer.text()[cursor..].starts_with(char::is_whitespace);
         let (mut inserted, goes_on) = match taken {

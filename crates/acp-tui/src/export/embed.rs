@@ -31,7 +31,7 @@ pub(super) fn embed_markdown(text: &str) -> String {
     }
     if !markdown_options()
         .into_iter()
-        .all(|dialect| is_contained(&text, dialect))
+        .all(|dialect| is_self_contained(&text, dialect))
     {
         return fenced_block("", &text);
     }
@@ -136,7 +136,7 @@ fn close_open_fence(text: &str, range: Range<usize>) -> Option<Replacement> {
 
 /// Returns `true` if the text is self-contained: nothing in it affects what follows or looks like part of the
 /// document's own structure.
-fn is_contained(text: &str, dialect: Options) -> bool {
+fn is_self_contained(text: &str, dialect: Options) -> bool {
     const PROBE_HEADING: &str = "behind";
     let document = format!("{text}\n\n## {PROBE_HEADING}\n");
     let mut depth = 0usize;

@@ -26,7 +26,7 @@ fn markdown_dialects() -> [Options; 3] {
 }
 
 /// Returns the document's headings of levels 1 to 3, and the HTML in the document.
-fn own_structure(document: &str, dialect: Options) -> (Vec<String>, Vec<String>) {
+fn document_structure(document: &str, dialect: Options) -> (Vec<String>, Vec<String>) {
     let (mut headings, mut html) = (Vec::new(), Vec::new());
     let mut open = false;
     for event in Parser::new_ext(document, dialect) {
@@ -158,7 +158,7 @@ fn content_cannot_break_out_of_its_block() {
             message_update("user_message_chunk", "end"),
         ]));
         for dialect in markdown_dialects() {
-            let (headings, html) = own_structure(&document, dialect);
+            let (headings, html) = document_structure(&document, dialect);
             assert_eq!(headings.len(), 4, "{text:?}: {headings:?}\n{document}");
             assert_eq!(headings[1], "Agent", "{document}");
             assert_eq!(headings[3], "You", "{document}");
@@ -227,7 +227,7 @@ proptest! {
             message_update("user_message_chunk", "end"),
         ]));
         for dialect in markdown_dialects() {
-            let (headings, html) = own_structure(&document, dialect);
+            let (headings, html) = document_structure(&document, dialect);
             prop_assert_eq!(headings.len(), 5, "{:?}\n{}", headings, document);
             prop_assert_eq!(&headings[4], "You");
             prop_assert!(html.len() <= 2, "{:?}", html);

@@ -151,14 +151,15 @@ mod tests {
     use super::*;
     use crate::images::tests::{encode_base64_png, two_color_image};
 
-    const ROOM: PixelSize = PixelSize {
+    const TARGET_SIZE: PixelSize = PixelSize {
         width: 40,
         height: 20,
     };
 
     #[test]
     fn large_image_is_scaled_with_its_colors_and_proportions() {
-        let made = decode_image(&encode_base64_png(&two_color_image(400, 400)), ROOM).unwrap();
+        let made =
+            decode_image(&encode_base64_png(&two_color_image(400, 400)), TARGET_SIZE).unwrap();
         assert_eq!(made.dimensions(), (40, 20));
         assert_eq!(made.get_pixel(2, 2).0, [255, 0, 0, 255]);
         assert_eq!(made.get_pixel(17, 17).0, [0, 0, 255, 255]);
@@ -168,7 +169,7 @@ mod tests {
 
     #[test]
     fn small_image_is_not_enlarged() {
-        let made = decode_image(&encode_base64_png(&two_color_image(4, 4)), ROOM).unwrap();
+        let made = decode_image(&encode_base64_png(&two_color_image(4, 4)), TARGET_SIZE).unwrap();
         assert_eq!(made.get_pixel(3, 3).0, [0, 0, 255, 255]);
         assert_eq!(made.get_pixel(4, 3).0[3], 0);
         assert_eq!(made.get_pixel(3, 4).0[3], 0);
@@ -177,7 +178,7 @@ mod tests {
     #[test]
     fn rotated_image_is_turned_upright() {
         let image = DynamicImage::from(two_color_image(40, 80));
-        let made = scale_to_fit(image, Orientation::Rotate90, ROOM);
+        let made = scale_to_fit(image, Orientation::Rotate90, TARGET_SIZE);
         assert_eq!(made.dimensions(), (40, 20));
         // The top of the stored image is on the right.
         assert_eq!(made.get_pixel(2, 10).0, [0, 0, 255, 255]);
@@ -186,7 +187,8 @@ mod tests {
 
     #[test]
     fn very_wide_image_becomes_one_line() {
-        let made = decode_image(&encode_base64_png(&two_color_image(60_000, 1)), ROOM).unwrap();
+        let made =
+            decode_image(&encode_base64_png(&two_color_image(60_000, 1)), TARGET_SIZE).unwrap();
         assert_eq!(made.dimensions(), (40, 20));
         assert_eq!(made.get_pixel(39, 0).0, [0, 0, 255, 255]);
         assert_eq!(made.get_pixel(39, 1).0[3], 0);
@@ -196,20 +198,20 @@ mod tests {
     fn base64_with_line_breaks_is_decoded() {
         let data = encode_base64_png(&two_color_image(4, 4));
         let (one, two) = data.split_at(10);
-        assert!(decode_image(&format!("{one}\r\n{two}\n"), ROOM).is_ok());
+        assert!(decode_image(&format!("{one}\r\n{two}\n"), TARGET_SIZE).is_ok());
     }
 
     #[test]
-    fn broken_image_is_explained() {
+    fn broken_image_error_gives_the_reason() {
         let whole = encode_base64_png(&two_color_image(400, 400));
-        let why = |data: &str| decode_image(data, ROOM).unwrap_err();
+        let why = |data: &str| decode_image(data, TARGET_SIZE).unwrap_err();
         assert_eq!(why("?!"), "invalid base64 data");
         assert_eq!(why("AAAA"), "unsupported image format");
         assert_eq!(why(&whole[..whole.len() / 8 * 4]), "corrupt image");
     }
 
     #[test]
-    fn decoder_panic_is_a_broken_image() {
+    fn decoder_panic_is_reported_as_a_corrupt_image() {
         let why = catch_panic::<()>(|| panic!("the decoder panicked")).unwrap_err();
         assert_eq!(why, "corrupt image");
         assert!(!is_guarded());
@@ -221,7 +223,7 @@ mod tests {
         let mut png = Vec::new();
         let mut encoder = png_header(65_000, 65_000);
         png.append(&mut encoder);
-        let why = decode_image(&STANDARD.encode(&png), ROOM).unwrap_err();
+        let why = decode_image(&STANDARD.encode(&png), TARGET_SIZE).unwrap_err();
         assert_eq!(why, "too large: more than 25 million pixels");
     }
 

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn cell_names_its_image_and_position() {
+    fn cell_encodes_its_image_and_position() {
         let picture = KittyImage {
             id: 0x01_02_03,
             columns: 4,

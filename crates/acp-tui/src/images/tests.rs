@@ -37,7 +37,7 @@ fn pixel_size(width: u32, height: u32) -> PixelSize {
 }
 
 #[test]
-fn image_takes_only_the_cells_it_needs_and_has() {
+fn image_takes_no_more_cells_than_needed_or_available() {
     let canvas =
         ImageCanvas::new(ImageProtocol::Kitty { tmux: false }, Some(CELL_SIZE)).for_rows(24);
     assert_eq!(canvas.cells(pixel_size(100, 100), 76), Some((10, 5)));
@@ -179,7 +179,7 @@ fn sixel_rows_are_drawn_completely_or_not_at_all() {
 }
 
 #[test]
-fn removed_sixels_leave_nothing_behind() {
+fn cells_of_removed_sixels_are_redrawn() {
     let mut scene = ImageScene::new(ImageProtocol::Sixel { tmux: false });
     scene.draw_frame(0..4, |_| {});
     scene.run_decode_tasks();

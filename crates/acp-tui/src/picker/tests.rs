@@ -227,7 +227,7 @@ fn added_items_keep_the_selection() {
 }
 
 #[test]
-fn mouse_picks_the_item_under_it() {
+fn click_picks_the_item_under_the_mouse() {
     let mut picker = Picker::new("Model", sample_models());
     let (buf, _) = draw_picker(&mut picker, 80, 24);
     let at = buf

@@ -161,7 +161,7 @@ impl QuestionView {
 
     /// Returns whether a key at the time `now` was meant for something else. If so, the keys that follow it without a
     /// pause are treated the same way.
-    fn check_early(&mut self, now: Instant) -> bool {
+    fn check_if_too_early(&mut self, now: Instant) -> bool {
         let early = now.saturating_duration_since(self.unsettled_at) < SETTLE_TIME;
         if early {
             self.unsettled_at = now;
@@ -192,7 +192,7 @@ impl QuestionView {
             KeyCode::End if !form => return self.scroll(isize::MAX),
             _ => {}
         }
-        if self.check_early(now) {
+        if self.check_if_too_early(now) {
             return QuestionOutcome::Early;
         }
         let outcome = match &mut self.kind {
@@ -229,7 +229,7 @@ impl QuestionView {
 
     /// Handles text pasted at the time `now`.
     pub(crate) fn handle_paste(&mut self, text: &str, now: Instant) -> QuestionOutcome {
-        if self.check_early(now) {
+        if self.check_if_too_early(now) {
             return QuestionOutcome::Early;
         }
         match &mut self.kind {

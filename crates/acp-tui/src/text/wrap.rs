@@ -440,7 +440,7 @@ mod tests {
         }
 
         #[test]
-        fn arbitrary_bytes_do_no_harm(text in any::<String>(), width in 0u16..40) {
+        fn arbitrary_text_fits_without_control_characters(text in any::<String>(), width in 0u16..40) {
             for line in wrap_line(&Line::from(text), width) {
                 prop_assert!(drawn_width(&line) <= usize::from(width.max(1)), "{line:?}");
                 prop_assert!(!line.to_string().chars().any(char::is_control));

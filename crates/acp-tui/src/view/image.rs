@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn image_takes_its_lines_below_its_label() {
+    fn image_is_placed_below_its_label() {
         let mut thread = Thread::new();
         add_message(&mut thread, ContentBlock::text("Look:"));
         add_message(&mut thread, image_block(&png_base64(16, 8)));
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn oversized_image_is_noted_without_taking_room() {
+    fn oversized_image_gets_a_note_but_no_space() {
         let mut thread = Thread::new();
         add_message(&mut thread, image_block(&png_base64(65_000, 65_000)));
         let (lines, rows) = draw_view(&mut ThreadView::default(), &thread, true);

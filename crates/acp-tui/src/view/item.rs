@@ -197,7 +197,7 @@ impl ItemLayout {
     }
 
     /// Returns whether the drawing with this number updated the layout without finishing it.
-    pub(super) fn is_unfinished_in(&self, drawing: u64) -> bool {
+    pub(super) fn is_unfinished_in_drawing(&self, drawing: u64) -> bool {
         self.drawing == drawing && self.is_unfinished()
     }
 

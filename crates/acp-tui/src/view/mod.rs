@@ -196,7 +196,7 @@ impl ThreadView {
     /// Returns whether part of the visible area is not laid out yet.
     pub(crate) fn is_unfinished(&self) -> bool {
         let mut laid = self.layouts.values();
-        laid.any(|laid| laid.is_unfinished_in(self.drawings))
+        laid.any(|laid| laid.is_unfinished_in_drawing(self.drawings))
     }
 
     /// Returns the rows that the last drawing reserved for images.
@@ -281,7 +281,7 @@ impl ViewRenderer<'_> {
             let near = self.view.viewport.top.zip(self.view.viewport.bottom);
             let drawing = self.view.drawings;
             self.view.layouts.retain(|number, laid| {
-                laid.is_unfinished_in(drawing)
+                laid.is_unfinished_in_drawing(drawing)
                     || near.is_some_and(|(top, bottom)| (top.item..=bottom.item).contains(number))
             });
         }

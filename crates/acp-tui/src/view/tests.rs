@@ -46,7 +46,7 @@ fn draw_lines(view: &mut ThreadView, thread: &Thread, width: u16, height: u16) -
 }
 
 #[test]
-fn end_is_shown_and_followed() {
+fn view_starts_at_the_end_and_follows_it() {
     let mut thread = thread_with_messages(100);
     let mut view = ThreadView::default();
     let lines = draw_lines(&mut view, &thread, 40, 6);
@@ -155,7 +155,7 @@ fn one_line_tool_calls_are_grouped() {
 }
 
 #[test]
-fn every_size_can_be_drawn() {
+fn view_can_be_drawn_at_any_size() {
     let mut thread = thread_with_messages(5);
     add_message(
         &mut thread,

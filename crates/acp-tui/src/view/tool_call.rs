@@ -112,7 +112,7 @@ impl ToolCallLayout {
             let rest = call
                 .raw_output
                 .as_ref()
-                .and_then(|raw| body.without_shown(raw));
+                .and_then(|raw| body.without_shown_text(raw));
             body.push_raw("output", rest.as_ref());
         }
         if call.is_truncated {
@@ -324,20 +324,20 @@ impl ToolCallBody<'_> {
 
     /// Returns the raw output without the parts that are already shown. Most calls repeat the output of their command
     /// there.
-    fn without_shown(&self, value: &Value) -> Option<Value> {
+    fn without_shown_text(&self, value: &Value) -> Option<Value> {
         match value {
             Value::String(text) => (!self.is_shown(text)).then(|| value.clone()),
             Value::Object(members) => {
-                let rest = members
-                    .iter()
-                    .filter_map(|(name, member)| Some((name.clone(), self.without_shown(member)?)));
+                let rest = members.iter().filter_map(|(name, member)| {
+                    Some((name.clone(), self.without_shown_text(member)?))
+                });
                 let rest: serde_json::Map<_, _> = rest.collect();
                 (!rest.is_empty() || members.is_empty()).then_some(Value::Object(rest))
             }
             Value::Array(items) => {
                 let rest: Vec<_> = items
                     .iter()
-                    .filter_map(|item| self.without_shown(item))
+                    .filter_map(|item| self.without_shown_text(item))
                     .collect();
                 (!rest.is_empty() || items.is_empty()).then_some(Value::Array(rest))
             }

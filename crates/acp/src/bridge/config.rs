@@ -161,11 +161,11 @@ impl V1ConfigOptions {
     /// Returns the option, with its id changed to one that none of the agent's own options has.
     fn set_unused_id(&self, switch: LegacySetting, option: &RawObject) -> RawObject {
         let mut option = option.clone();
-        option.set("configId", to_raw_value(&self.id_of(switch)));
+        option.set("configId", to_raw_value(&self.legacy_setting_id(switch)));
         option
     }
 
-    fn id_of(&self, switch: LegacySetting) -> String {
+    fn legacy_setting_id(&self, switch: LegacySetting) -> String {
         let mut id = switch.category().to_owned();
         let taken = |id: &str| {
             let mut own = self.agent_options.iter();
@@ -181,7 +181,7 @@ impl V1ConfigOptions {
     pub(super) fn find_legacy_setting(&self, id: &str) -> Option<LegacySetting> {
         let made = self.legacy_options.iter().map(|(switch, _)| *switch);
         made.filter(|switch| self.is_shown(*switch))
-            .find(|switch| self.id_of(*switch) == id)
+            .find(|switch| self.legacy_setting_id(*switch) == id)
     }
 
     /// Sets the current mode or model. Returns `true` if the value changed.
@@ -239,7 +239,7 @@ impl V2ConfigOptions {
     }
 
     /// Returns the id of the option that corresponds to the mode or model setting.
-    pub(super) fn id_of(&self, switch: LegacySetting) -> Option<Box<RawValue>> {
+    pub(super) fn legacy_setting_id(&self, switch: LegacySetting) -> Option<Box<RawValue>> {
         self.find_select(switch)?
             .get("configId")
             .map(ToOwned::to_owned)

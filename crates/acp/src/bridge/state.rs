@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn evicts_the_least_recently_used_idle_session() {
+    fn least_recently_used_idle_session_is_evicted() {
         let mut sessions = BridgeSessions::<TestBridgeSession>::default();
         sessions.get_or_insert("works").0 = true;
         for n in 0..MAX_SESSIONS - 1 {

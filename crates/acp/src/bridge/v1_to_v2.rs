@@ -135,7 +135,7 @@ impl V1ToV2Bridge {
     }
 
     /// Returns `true` if the agent supports a method of version 1.
-    fn agent_offers(&self, method: &str) -> bool {
+    fn agent_supports_method(&self, method: &str) -> bool {
         check_offered(&self.agent_capabilities, v1::method(method)).is_ok()
     }
 

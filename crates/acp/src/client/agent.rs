@@ -120,9 +120,14 @@ pub(crate) struct AgentConnectionInner {
 pub(crate) struct ConnectionGuard(Option<Connection>);
 
 impl ConnectionGuard {
-    #[allow(clippy::expect_used, reason = "the connection exists until the guard is dropped")]
+    #[allow(
+        clippy::expect_used,
+        reason = "the connection exists until the guard is dropped"
+    )]
     pub(crate) fn get(&self) -> &Connection {
-        self.0.as_ref().expect("the connection exists until the guard is dropped")
+        self.0
+            .as_ref()
+            .expect("the connection exists until the guard is dropped")
     }
 }
 

@@ -283,7 +283,7 @@ impl Observer {
         &mut self,
         result: ObservedResponse<'_>,
     ) -> Option<ObservedChange> {
-        self.version = spoken_version(result.ok()?);
+        self.version = detect_response_version(result.ok()?);
         None
     }
 
@@ -458,7 +458,7 @@ fn parse_result<R: Request>(result: &RawValue) -> Result<R::Response, jsonrpc::E
 
 /// Reads the version from the response to `initialize`. Some agents return whatever version was requested. The fields
 /// of the response show which version they speak.
-fn spoken_version(result: &RawValue) -> ProtocolVersion {
+fn detect_response_version(result: &RawValue) -> ProtocolVersion {
     let response: RawObject = serde_json::from_str(result.get()).unwrap_or_default();
     let version = response.read::<InitializeResponse>();
     let version = version.map_or(ProtocolVersion::V1, |said| said.protocol_version);

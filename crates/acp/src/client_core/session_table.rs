@@ -192,11 +192,11 @@ impl<S> SessionTable<S> {
     /// Removes a session and its subagents, and returns them.
     pub(crate) fn remove(&mut self, id: &SessionId) -> Vec<SessionEntry<S>> {
         let mut removed = self.remove_subagents(id);
-        removed.extend(self.remove_one(id));
+        removed.extend(self.remove_session_entry(id));
         removed
     }
 
-    pub(super) fn remove_one(&mut self, id: &SessionId) -> Option<SessionEntry<S>> {
+    pub(super) fn remove_session_entry(&mut self, id: &SessionId) -> Option<SessionEntry<S>> {
         self.unopened.remove(id);
         self.parents.remove(id);
         self.entries.remove(id)

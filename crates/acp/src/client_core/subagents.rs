@@ -47,7 +47,7 @@ impl<S> SessionTable<S> {
         thread.set_parent(&above.thread, parent, child);
         let is_replaying = above.is_replaying;
         // From now on, the session has the thread that its parent shows.
-        let before = self.remove_one(child);
+        let before = self.remove_session_entry(child);
         self.parents.insert(child.clone(), parent.clone());
         Some(AdoptedSubagent {
             thread,
@@ -78,7 +78,9 @@ impl<S> SessionTable<S> {
     /// Removes the subagents of a session that was closed or is about to be replayed, and returns them.
     pub(crate) fn remove_subagents(&mut self, id: &SessionId) -> Vec<SessionEntry<S>> {
         let children = self.descendants(id);
-        let children = children.iter().filter_map(|child| self.remove_one(child));
+        let children = children
+            .iter()
+            .filter_map(|child| self.remove_session_entry(child));
         children.collect()
     }
 

@@ -459,7 +459,7 @@ impl<H: Handler> ConnectionTask<H> {
                 CloseReason::Local
             }
             // The writer ends last, unless it panicked or its executor dropped it.
-            () = writing.wait_closed() => {
+            () = writing.wait_until_closed() => {
                 CloseReason::Transport(Arc::new(std::io::Error::other("the writer stopped unexpectedly")))
             }
             reason = &mut reading => reason,
@@ -480,13 +480,13 @@ impl<H: Handler> ConnectionTask<H> {
         let closing = async {
             // Do not wait longer for a peer that has stopped reading, or for a handler that blocks its thread.
             let ended = async {
-                writing.wait_closed().await;
+                writing.wait_until_closed().await;
                 inner.tasks.wait().await;
             };
             let ended = timeout(CLOSE_TIMEOUT, ended).await.is_some();
             if !ended && writing.is_written() {
                 // Everything has been written. Give the peer time to exit by itself.
-                let _ = timeout(close_timeout, writing.wait_closed()).await;
+                let _ = timeout(close_timeout, writing.wait_until_closed()).await;
             }
         };
         tokio::select! {
@@ -590,7 +590,7 @@ impl WriterGuard {
     }
 
     /// Waits until the writer has been closed.
-    async fn wait_closed(&self) {
+    async fn wait_until_closed(&self) {
         self.closed.cancelled().await;
     }
 }

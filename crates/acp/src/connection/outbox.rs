@@ -23,7 +23,7 @@ const MAX_REUSED_CAPACITY: usize = 1024 * 1024;
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// The number of bytes that a sender can send after it has waited, before it has to queue again.
-const TURN_BYTES: usize = 8 * 1024;
+const SENDER_TURN_BYTES: usize = 8 * 1024;
 
 /// The buffer in which messages wait to be written.
 #[derive(Debug)]
@@ -165,7 +165,7 @@ impl Outbox {
             {
                 let mut state = self.lock();
                 if state.len() < self.limit || state.close_reason.is_some() {
-                    state.turn_bytes = TURN_BYTES;
+                    state.turn_bytes = SENDER_TURN_BYTES;
                     return self.append(&mut state, &mut write);
                 }
             }
@@ -379,7 +379,7 @@ mod tests {
         assert!(
             contended
                 .iter()
-                .all(|run| run.len() <= TURN_BYTES + MESSAGE_BYTES)
+                .all(|run| run.len() <= SENDER_TURN_BYTES + MESSAGE_BYTES)
         );
         assert!(contended.windows(3).all(|three| three[0][0] != three[2][0]));
     }

@@ -168,7 +168,7 @@ impl PendingTable {
     }
 
     /// Returns `true` if a request is pending whose response can be handled before earlier updates.
-    pub(crate) fn has_overtaking(&self) -> bool {
+    pub(crate) fn has_overtaking_request(&self) -> bool {
         self.lock().requests.values().any(|w| !w.is_ordered)
     }
 

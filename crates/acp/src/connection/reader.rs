@@ -185,7 +185,7 @@ impl ReadAhead {
         if self.bytes < limits.read_ahead {
             return true;
         }
-        if !conn.0.pending.has_overtaking() {
+        if !conn.0.pending.has_overtaking_request() {
             return false;
         }
         if self.bytes < limits.backlog {

@@ -3,7 +3,7 @@
 use super::{MAP_BYTES, STRING_BYTES};
 
 /// The memory per byte of text, in bytes. Parts that can be malformed are copied once.
-const BYTES_PER_TEXT_BYTE: usize = 2;
+const MEMORY_PER_TEXT_BYTE: usize = 2;
 /// The memory of an object, in bytes. A protocol struct is smaller than a map.
 const OBJECT_BYTES: usize = MAP_BYTES;
 /// The memory of a list, in bytes, which has capacity for four items.
@@ -15,7 +15,7 @@ const ITEM_BYTES: usize = 192;
 /// Estimates the memory that a message takes, in bytes. Returns `None` if it is at most `limit`.
 pub(crate) fn excess_memory(text: &[u8], limit: usize) -> Option<usize> {
     // No byte counts for more than this.
-    if text.len() <= limit / (BYTES_PER_TEXT_BYTE + OBJECT_BYTES)
+    if text.len() <= limit / (MEMORY_PER_TEXT_BYTE + OBJECT_BYTES)
         || memory_upper_bound(text) <= limit
     {
         return None;
@@ -26,7 +26,7 @@ pub(crate) fn excess_memory(text: &[u8], limit: usize) -> Option<usize> {
 /// Returns an upper bound of the estimate, which also counts characters inside strings. This is much faster if most of
 /// the message is one string, such as the text of a file.
 fn memory_upper_bound(text: &[u8]) -> usize {
-    let mut sum = text.len().saturating_mul(BYTES_PER_TEXT_BYTE);
+    let mut sum = text.len().saturating_mul(MEMORY_PER_TEXT_BYTE);
     // Each count of a part fits into a byte, so that the compiler can vectorize the comparisons.
     for part in text.chunks(255) {
         let (mut objects, mut lists, mut items, mut quotes) = (0_u8, 0_u8, 0_u8, 0_u8);
@@ -47,7 +47,7 @@ fn memory_upper_bound(text: &[u8]) -> usize {
 
 /// Estimates the memory that a message takes once it is parsed, in bytes. The message does not have to be valid JSON.
 pub(crate) fn parsed_memory(text: &[u8]) -> usize {
-    let mut sum = text.len().saturating_mul(BYTES_PER_TEXT_BYTE);
+    let mut sum = text.len().saturating_mul(MEMORY_PER_TEXT_BYTE);
     let mut rest = text;
     while let Some((byte, behind)) = rest.split_first() {
         rest = behind;
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_upper_bound_alone_rejects_nothing() {
+    fn no_message_is_rejected_by_the_upper_bound_alone() {
         let text = br#"{"a":[1,{"b":"[[[[{{{{,,,,"}]}"#;
         let exact = parsed_memory(text);
         assert!(memory_upper_bound(text) > exact);
@@ -99,7 +99,7 @@ mod tests {
         let with_text = format!(r#"{{"a":"{text}"}}"#);
         assert_eq!(
             parsed_memory(with_text.as_bytes()),
-            plain + BYTES_PER_TEXT_BYTE * text.len()
+            plain + MEMORY_PER_TEXT_BYTE * text.len()
         );
         assert_eq!(
             parsed_memory(br#"{"a":[]}"#),

@@ -192,7 +192,7 @@ async fn drain(peer: &mut TestPeer) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_does_not_return_stops_reading() {
+async fn a_handler_that_does_not_return_blocks_reading() {
     let gate = Arc::new(Semaphore::new(0));
     let client = UpdateClient({
         let gate = Arc::clone(&gate);
@@ -208,13 +208,13 @@ async fn a_handler_that_does_not_return_stops_reading() {
     let lines: Vec<u8> = (0..2000)
         .flat_map(|n| format!("{}\n", message_notification("s", &n.to_string())).into_bytes())
         .collect();
-    let taken = peer.send_bytes_accepted(&lines).await;
+    let taken = peer.send_until_blocked(&lines).await;
     // What is read ahead, the rest of one read, and what is in the pipe.
     assert!(
         (5_000..10_000 + 2 * PIPE_CAPACITY + 200).contains(&taken),
         "{taken}"
     );
-    assert_eq!(peer.send_bytes_accepted(&lines[taken..]).await, 0);
+    assert_eq!(peer.send_until_blocked(&lines[taken..]).await, 0);
     gate.add_permits(2000);
     peer.send_bytes(&lines[taken..]).await;
     peer.check_alive().await;
@@ -334,7 +334,7 @@ async fn rejections_for_a_peer_that_never_reads_are_bounded() {
         let (conn, mut peer, _) =
             TestPeer::open_agent_session_with(common::idle_agent(), limits, PIPE_CAPACITY).await;
         let flood = format!("{line}\n").repeat(20_000);
-        let taken = peer.send_bytes_accepted(flood.as_bytes()).await;
+        let taken = peer.send_until_blocked(flood.as_bytes()).await;
         // No more requests are read than can get a response: each error is longer than the request.
         let answers = PIPE_CAPACITY + 2 * 5 * OUTBOX_LIMIT_BYTES + 16 * 200;
         assert!(

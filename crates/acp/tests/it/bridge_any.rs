@@ -76,14 +76,14 @@ where
         } else {
             serde_json::to_value(T::arbitrary(&mut u).unwrap()).unwrap()
         };
-        reduce_ids(&mut said);
+        replace_ids_with_few(&mut said);
         all.push(said);
     }
     all
 }
 
 /// Replaces ids with a few different ones, so that several updates refer to the same thing, and makes paths absolute.
-fn reduce_ids(value: &mut Value) {
+fn replace_ids_with_few(value: &mut Value) {
     match value {
         Value::Object(object) => {
             for (key, value) in object {
@@ -92,11 +92,11 @@ fn reduce_ids(value: &mut Value) {
                         *id = format!("{key}{}", id.len() % 3);
                     }
                     ("path" | "oldPath" | "cwd", Value::String(path)) => path.insert(0, '/'),
-                    (_, value) => reduce_ids(value),
+                    (_, value) => replace_ids_with_few(value),
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(reduce_ids),
+        Value::Array(items) => items.iter_mut().for_each(replace_ids_with_few),
         _ => {}
     }
 }
@@ -105,7 +105,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn any_version_1_agent_is_translated_to_valid_version_2(bytes in proptest::collection::vec(any::<u8>(), 0..3000)) {
+    fn random_version_1_messages_are_translated_to_valid_version_2(bytes in proptest::collection::vec(any::<u8>(), 0..3000)) {
         for params in translate_lines(2, generate_messages::<v1::SessionUpdate, v1::RequestPermissionRequest>(&bytes)) {
             if params.get("options").is_some() {
                 let read = serde_json::from_value::<official::v2::RequestPermissionRequest>(params.clone());
@@ -123,7 +123,7 @@ proptest! {
     }
 
     #[test]
-    fn any_version_2_agent_is_translated_to_valid_version_1(bytes in proptest::collection::vec(any::<u8>(), 0..3000)) {
+    fn random_version_2_messages_are_translated_to_valid_version_1(bytes in proptest::collection::vec(any::<u8>(), 0..3000)) {
         for params in translate_lines(1, generate_messages::<v2::SessionUpdate, v2::RequestPermissionRequest>(&bytes)) {
             if params.get("options").is_some() {
                 let read = serde_json::from_value::<official::v1::RequestPermissionRequest>(params.clone());

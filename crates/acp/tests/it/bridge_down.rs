@@ -159,7 +159,7 @@ async fn the_handshake_is_translated_for_each_side() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_capabilities_are_translated() {
+async fn absent_capabilities_are_translated() {
     let mut b = start_bridge(1);
     b.client
         .send_request(0, "initialize", json!({"protocolVersion": 1}))
@@ -325,7 +325,7 @@ async fn the_agents_own_work_does_not_end_a_prompt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_prompts_end_with_their_own_work() {
+async fn each_of_two_prompts_ends_with_its_own_work() {
     let mut b = open_session().await;
     // The agent queues the second prompt.
     begin_turn(&mut b, 5).await;
@@ -524,7 +524,7 @@ async fn only_the_new_part_of_a_whole_message_is_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_call_is_announced_once_and_null_clears() {
+async fn a_tool_call_is_announced_once_and_null_clears_its_fields() {
     let mut b = open_session().await;
     b.agent.send_update(tool_call(json!({"name": "rm", "kind": "delete", "title": null, "rawInput": {"a": 1}, "_meta": {"n": 1}}))).await;
     b.client
@@ -633,7 +633,7 @@ fn shown_terminal(meta: Value) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_terminal_is_shown_in_meta_of_its_call() {
+async fn a_terminal_is_sent_in_the_meta_of_its_call() {
     use base64::Engine;
     let base64 = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
     let output = |bytes: &[u8]| json!({"sessionUpdate": "terminal_output_chunk", "terminalId": "t", "data": base64(bytes)});
@@ -1074,7 +1074,7 @@ async fn permission_requests_always_have_a_tool_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn methods_are_renamed() {
+async fn version_1_methods_are_renamed_for_the_agent() {
     let mut b = open_session().await;
     for (asked, called) in [
         ("authenticate", "auth/login"),

@@ -130,7 +130,7 @@ async fn the_agent_can_finish_after_the_client_exits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_does_not_exit_is_not_awaited_for_long() {
+async fn the_bridge_waits_only_briefly_for_an_agent_that_does_not_exit() {
     let mut b = start_initialized(2).await;
     begin_turn(&mut b, 1).await;
     let started = tokio::time::Instant::now();
@@ -156,7 +156,7 @@ async fn an_agent_that_does_not_exit_is_not_awaited_for_long() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_has_exited_ends_the_bridge() {
+async fn the_bridge_ends_when_the_client_has_exited() {
     let BridgedPeers {
         client,
         mut agent,
@@ -202,7 +202,7 @@ async fn invalid_lines_are_noise_from_agents_and_errors_for_clients() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_oversized_message_is_reported_to_its_waiter() {
+async fn an_oversized_message_is_reported_to_the_side_that_waits_for_it() {
     let mut b = start_bridge_with(2, PIPE_CAPACITY, |bridge| {
         bridge.limits(limits_with(|limits| limits.message = 10_000))
     });
@@ -273,7 +273,7 @@ async fn a_client_that_does_not_read_can_still_cancel() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_peer_that_reads_no_responses_is_not_read_forever() {
+async fn reading_stops_if_a_peer_does_not_read_its_responses() {
     let mut b = start_initialized(2).await;
     // The agent sends requests that are rejected, and does not read the errors.
     let mut written = 0;

@@ -248,7 +248,7 @@ async fn lines_pass_unchanged_between_equal_versions() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_rejects_the_version_is_offered_the_clients() {
+async fn an_agent_that_rejects_the_version_is_offered_the_clients_version() {
     let mut b = start_bridge(2);
     let init = r#"{"id":1, "method":"initialize","params":{"protocolVersion":2,"info":{}}}"#;
     b.client.send_line(init).await;
@@ -373,7 +373,7 @@ async fn a_cancel_also_cancels_queued_prompts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancel_that_crosses_the_end_affects_no_other_turn() {
+async fn a_cancel_sent_as_the_turn_ends_affects_no_other_turn() {
     let mut b = open_session().await;
     send_prompt(&mut b, 5, "hi").await;
     b.agent
@@ -701,7 +701,7 @@ fn mode_option(current: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn modes_and_models_are_config_options() {
+async fn modes_and_models_become_config_options() {
     let mut b = initialize_bridge(json!({})).await;
     b.client
         .send_request(1, "session/new", json!({"cwd": "/w"}))
@@ -895,7 +895,7 @@ async fn resume_becomes_resume_or_load() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_bridge_lists_and_closes_what_the_agent_cannot() {
+async fn the_bridge_lists_and_closes_sessions_if_the_agent_cannot() {
     let mut b = open_session().await;
     b.client.send_request(2, "session/list", json!({})).await;
     let sessions = json!([{"sessionId": "s", "cwd": "/w"}]);

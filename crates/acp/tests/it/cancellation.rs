@@ -146,7 +146,7 @@ fn cancel_notification(session: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancel_in_the_same_write_as_the_prompt_finds_the_turn() {
+async fn a_cancel_in_the_same_write_as_the_prompt_cancels_the_turn() {
     for text in ["hang", "gate", "end"] {
         let (_conn, mut peer, s) = TestPeer::open_agent_session(EndingsAgent::default()).await;
         peer.send_bytes(format!(
@@ -165,7 +165,7 @@ async fn a_cancel_in_the_same_write_as_the_prompt_finds_the_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancel_ends_all_turns_of_its_session_only() {
+async fn a_cancel_ends_all_turns_of_its_session_and_no_others() {
     let ids = AtomicUsize::new(0);
     struct TwoQuestionsAgent(AtomicUsize);
     impl Agent for TwoQuestionsAgent {
@@ -653,7 +653,7 @@ async fn cancelling_without_a_turn_sends_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn late_updates_of_a_cancelled_turn_are_not_in_the_next() {
+async fn late_updates_of_a_cancelled_turn_are_not_part_of_the_next_turn() {
     let (session, mut peer) = TestPeer::open_client_session(NoopClient).await;
     let (id, turn) = peer.start_prompt(&session, "one").await;
     peer.send_text("s", "a").await;
@@ -701,7 +701,7 @@ async fn late_updates_of_a_cancelled_turn_are_not_in_the_next() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_dropped_prompt_the_next_can_start() {
+async fn the_next_prompt_can_start_after_a_dropped_one() {
     for answer in [
         json!({"result": {"stopReason": "cancelled"}}),
         json!({"error": {"code": -32603, "message": "aborted"}}),

@@ -97,7 +97,7 @@ async fn a_process_has_time_to_save_its_state_after_end_of_input() {
 }
 
 #[tokio::test]
-async fn closed_waits_for_the_process() {
+async fn closed_resolves_after_the_process_has_exited() {
     let (transport, seen) = start_script(&format!("{RESPOND_TO_INITIALIZE}\ncat >&2\nsleep 0.3"));
     let (handshake, driver) = connect(transport, NoopClient);
     tokio::spawn(driver);
@@ -248,7 +248,7 @@ async fn closing_the_writing_half_ends_the_process() {
 }
 
 #[tokio::test]
-async fn a_program_that_cannot_be_started_is_named() {
+async fn the_error_names_a_program_that_cannot_be_started() {
     let error = Transport::spawn(Command::new("no-such-agent").arg("--acp")).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
     let told = error.to_string();

@@ -25,7 +25,7 @@ impl Agent for IdleAgent {
 }
 
 #[tokio::test]
-async fn an_agent_succeeds_when_its_client_exits() {
+async fn serving_succeeds_when_the_client_exits() {
     // The client stops reading, which is noticed before the end of its output.
     let (theirs_in, mut our_output) = tokio::io::duplex(64 * 1024);
     let (theirs_out, our_input) = tokio::io::duplex(64 * 1024);

@@ -240,7 +240,7 @@ async fn a_reloaded_session_keeps_its_state_and_thread() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_ends_during_a_failed_load_has_ended() {
+async fn a_turn_that_ends_during_a_failed_load_stays_ended() {
     let (editor, conn, mut peer) = start_client().await;
     let session = peer.open_session(&conn, json!({"sessionId": "one"})).await;
     let turn = tokio::spawn({
@@ -361,7 +361,7 @@ async fn a_running_call_sees_that_its_session_was_closed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn settings_changed_during_a_failed_load_stay() {
+async fn settings_changed_during_a_failed_load_are_kept() {
     let (_, conn, mut peer) = start_client().await;
     let modes = json!({"currentModeId": "ask", "availableModes": [
         {"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}]});

@@ -293,7 +293,7 @@ impl Client for StuckClient {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_never_returns_does_not_keep_a_connection_from_being_closed() {
+async fn a_handler_that_never_returns_does_not_prevent_closing() {
     let (session, mut peer) = TestPeer::open_client_session(StuckClient).await;
     let (_, turn) = peer.start_prompt(&session, "hi").await;
     peer.send_text("s", "x").await;
@@ -420,7 +420,7 @@ async fn the_first_close_reason_is_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn connections_leak_nothing() {
+async fn closed_connections_leave_no_tasks_or_references() {
     let kept = Arc::new(());
     for n in 0..200 {
         let agent = ClosingAgent {

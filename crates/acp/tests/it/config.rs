@@ -392,7 +392,7 @@ async fn an_agent_with_only_modes_gets_set_mode() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rejected_mode_is_unchanged() {
+async fn a_rejected_mode_change_has_no_effect() {
     let (session, mut peer) = open_session_with(Some(modes_value()), None).await;
     let set = tokio::spawn({
         let session = session.clone();
@@ -408,7 +408,7 @@ async fn a_rejected_mode_is_unchanged() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_with_both_gets_set_config_option() {
+async fn an_agent_with_modes_and_options_gets_set_config_option() {
     let how = json!({"id": "how", "name": "How", "category": "mode", "type": "select", "currentValue": "ask",
         "options": [{"value": "ask", "name": "Ask"}, {"value": "code", "name": "Code"}]});
     let (session, mut peer) =
@@ -425,7 +425,7 @@ async fn an_agent_with_both_gets_set_config_option() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn modes_stay_next_to_options_without_a_mode() {
+async fn modes_are_shown_beside_options_that_lack_a_mode() {
     let (session, mut peer) =
         open_session_with(Some(modes_value()), Some(json!([model_option("a")]))).await;
     assert_eq!(option_lines(&session), ["mode=ask", "model=a"]);

@@ -41,7 +41,7 @@ async fn dropping_an_unpolled_driver_ends_the_connection() {
     assert!(matches!(reason, CloseReason::Local));
 }
 
-fn assert_writer_gone(error: &Error) {
+fn assert_writer_stopped(error: &Error) {
     let Error::Closed(CloseReason::Transport(error)) = error else {
         panic!("{error:?}");
     };
@@ -49,7 +49,7 @@ fn assert_writer_gone(error: &Error) {
 }
 
 #[tokio::test]
-async fn a_connection_ends_without_its_writer() {
+async fn a_connection_ends_if_its_writer_is_dropped() {
     let (transport, _peer) = ScriptedPeer::pair();
     // An executor that drops its tasks.
     let options = Options::new().spawn_work(drop);
@@ -58,7 +58,7 @@ async fn a_connection_ends_without_its_writer() {
     let error = with_timeout("the handshake fails", handshake)
         .await
         .unwrap_err();
-    assert_writer_gone(&error);
+    assert_writer_stopped(&error);
 }
 
 /// A stream that panics when it is written to.
@@ -87,7 +87,7 @@ async fn a_connection_ends_when_its_writer_panics() {
     let error = with_timeout("the handshake fails", handshake)
         .await
         .unwrap_err();
-    assert_writer_gone(&error);
+    assert_writer_stopped(&error);
 }
 
 /// A stream that cannot be written to, and records whether it was closed.

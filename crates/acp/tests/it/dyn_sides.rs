@@ -12,9 +12,9 @@ use acp::{Agent, Client, Options, Result, transport};
 use crate::common::{thread_lines, with_timeout};
 
 /// An agent that sends a word and the number of times it has sent it.
-struct SayingAgent(&'static str, AtomicUsize);
+struct WordCountAgent(&'static str, AtomicUsize);
 
-impl Agent for SayingAgent {
+impl Agent for WordCountAgent {
     type State = ();
 
     async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<OpenedSession> {
@@ -28,7 +28,7 @@ impl Agent for SayingAgent {
     }
 }
 
-/// An agent of a type other than `SayingAgent`.
+/// An agent of a type other than `WordCountAgent`.
 struct FailingAgent;
 
 impl Agent for FailingAgent {
@@ -54,7 +54,7 @@ impl Client for QuietClient {
 #[tokio::test(start_paused = true)]
 async fn trait_objects_serve_several_connections() {
     let agents: [Arc<dyn DynAgent>; 2] = [
-        Arc::new(SayingAgent("hello", AtomicUsize::new(0))),
+        Arc::new(WordCountAgent("hello", AtomicUsize::new(0))),
         Arc::new(FailingAgent),
     ];
     let clients: [Arc<dyn DynClient>; 2] = [Arc::new(NoopClient), Arc::new(QuietClient)];

@@ -82,7 +82,7 @@ async fn one_agent_supports_both_versions() {
 }
 
 #[tokio::test]
-async fn reading_is_allowed_and_changing_rejected() {
+async fn reads_are_allowed_and_changes_rejected() {
     assert_eq!(
         example_output("permission", &[]).await,
         "Allow \"Read notes.txt\"?\n\

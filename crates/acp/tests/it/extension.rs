@@ -281,7 +281,7 @@ impl Client for AddingClient {
 }
 
 #[tokio::test(start_paused = true)]
-async fn custom_methods_are_typed() {
+async fn custom_methods_have_typed_params() {
     let adder = AddingClient::default();
     let (_conn, mut peer) = TestPeer::connect_to_client(adder.clone()).await;
     peer.send_request(1, TestSumRequest::METHOD, json!({"numbers": [1, 2, 3]}))

@@ -133,7 +133,7 @@ async fn a_server_with_a_duplicate_name_is_left_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_without_any_adds_nothing() {
+async fn a_client_without_mcp_servers_adds_none() {
     let (conn, mut peer) = TestPeer::connect_to_client(NoopClient).await;
     let opening = tokio::spawn(async move { conn.new_session("/work").await });
     let (id, params) = peer.expect_request("session/new").await;

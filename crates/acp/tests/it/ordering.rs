@@ -250,7 +250,7 @@ async fn a_handler_that_sends_a_request_late_gets_its_response() {
     let behind: Vec<u8> = (0..200)
         .flat_map(|_| format!("{}\n", message_notification("s", "x")).into_bytes())
         .collect();
-    let taken = peer.send_bytes_accepted(&behind).await;
+    let taken = peer.send_until_blocked(&behind).await;
     assert!(taken < behind.len() / 2, "{taken} of {}", behind.len());
     gate.add_permits(1);
     let (id, _) = peer.expect_request("session/set_mode").await;
@@ -338,7 +338,7 @@ async fn a_waiting_handler_gets_an_error_when_the_agent_exits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_result_behind_a_waiting_handler_counts_after_the_agent_exits() {
+async fn a_turn_result_queued_behind_a_handler_is_delivered_after_the_agent_exits() {
     let client = GatedClient::new();
     let (session, mut peer) = TestPeer::open_client_session(client.clone()).await;
     let (id, turn) = peer.start_prompt(&session, "hi").await;

@@ -36,7 +36,7 @@ async fn answer_for(outcome: Value) -> PermissionAnswer {
 }
 
 #[tokio::test]
-async fn only_the_allow_option_allows() {
+async fn only_the_offered_allow_option_allows() {
     let selected = |id: &str| json!({"outcome": "selected", "optionId": id});
     assert_eq!(
         answer_for(selected("allow_once")).await,

@@ -161,7 +161,7 @@ impl RecorderFixture {
 
     /// Returns all updates until the turn ends, and the message that ends it. Other state updates of version 2 are left
     /// out.
-    async fn read_rest(&mut self) -> (Vec<Value>, Value) {
+    async fn read_until_turn_end(&mut self) -> (Vec<Value>, Value) {
         let mut updates = Vec::new();
         loop {
             let mut message = self.peer.next().await;
@@ -204,7 +204,7 @@ async fn updates_are_recorded_before_they_are_sent() {
                 assert_eq!(update["toolCallId"], kept["toolCallId"]);
             }
         }
-        f.read_rest().await;
+        f.read_until_turn_end().await;
         let kinds: Vec<Value> = f
             .recorded()
             .iter()
@@ -254,7 +254,7 @@ async fn an_update_that_cannot_be_recorded_is_not_sent() {
             f.peer.expect_result(1).await;
             f.next_update().await;
         }
-        let (updates, end) = f.read_rest().await;
+        let (updates, end) = f.read_until_turn_end().await;
         assert_eq!(updates.len(), 1, "{updates:?}");
         assert_eq!(updates[0]["content"]["text"], "kept");
         let why = "update not sent because it could not be recorded: the disk is full";
@@ -307,7 +307,7 @@ async fn the_record_is_the_same_for_both_versions() {
         if version == 2 {
             f.peer.expect_result(1).await;
         }
-        f.read_rest().await;
+        f.read_until_turn_end().await;
         kept.push(f.recorded());
     }
     let kinds: Vec<(bool, &Value)> = kept[0]
@@ -379,7 +379,7 @@ async fn a_replay_is_not_recorded() {
         if version == 2 {
             f.peer.expect_result(1).await;
         }
-        f.read_rest().await;
+        f.read_until_turn_end().await;
         assert_eq!(f.recorded()[1]["v1"]["content"]["text"], "new");
     }
 }
@@ -417,7 +417,7 @@ async fn concurrent_senders_record_and_send_in_the_same_order() {
             f.peer.expect_result(1).await;
             f.next_update().await;
         }
-        let (sent, _) = f.read_rest().await;
+        let (sent, _) = f.read_until_turn_end().await;
         let what = |update: &Value| {
             let names = ["/title", "/content/text", "/messageId", "/toolCallId"];
             names.map(|name| update.pointer(name).cloned())

@@ -37,7 +37,7 @@ impl SessionStatusHandler for SessionStatusAgent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_is_open_saved_or_unknown() {
+async fn session_status_is_open_saved_or_unknown() {
     for (version, options) in [(1, Options::new()), (2, Options::new().draft_version_2())] {
         let (agent, _serving) = connect_with(SessionStatusAgent, NoopClient, options).await;
         let session = agent.new_session("/garden").await.unwrap();

@@ -433,7 +433,7 @@ async fn messages_between_sessions_are_shown() {
 }
 
 /// Returns an agent that starts a subagent for part of its work.
-fn leading_agent() -> impl Agent {
+fn delegating_agent() -> impl Agent {
     PromptAgent(async |turn: Turn, _: Prompt| {
         let scout = turn.start_subagent("scout", "Look around").await?;
         scout.send_message("I look.").await?;
@@ -455,7 +455,7 @@ fn leading_agent() -> impl Agent {
 async fn agents_can_start_subagents_in_both_versions() {
     for options in [Options::new(), Options::new().draft_version_2()] {
         let (ours, theirs) = transport::memory();
-        let _conn = acp::testing::start_agent(theirs, leading_agent(), options.clone());
+        let _conn = acp::testing::start_agent(theirs, delegating_agent(), options.clone());
         let client = SubagentClient::default();
         let conn = acp::testing::start_client(ours, client.clone(), options)
             .await

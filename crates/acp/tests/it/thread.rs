@@ -141,7 +141,7 @@ proptest! {
     }
 
     #[test]
-    fn items_stay_and_every_change_is_visible(steps in proptest::collection::vec(arbitrary_step(), 0..60)) {
+    fn items_are_never_removed_and_every_change_raises_the_revision(steps in proptest::collection::vec(arbitrary_step(), 0..60)) {
         let mut thread = Thread::new();
         for step in &steps {
             let (revision, items) = (thread.revision(), thread.items().len());

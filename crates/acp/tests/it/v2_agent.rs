@@ -600,7 +600,7 @@ async fn a_resumed_session_is_replayed_on_request_and_its_state_reported() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_agent_can_list_resume_and_close() {
+async fn every_agent_can_list_resume_and_close_sessions() {
     let (_conn, mut peer, _) = initialize_agent(idle_agent(), 2, json!({})).await;
     let s = peer.new_session().await;
     peer.send_request(1, "session/list", json!({"cwd": "/elsewhere"}))

@@ -674,7 +674,7 @@ async fn plans_have_ids_and_unknown_types_are_preserved() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_invalid_item_is_skipped_and_null_clears() {
+async fn an_invalid_item_is_skipped_and_null_clears_a_field() {
     let (session, mut peer) = open_session(NoopClient).await;
     let call = |fields: Value| {
         let mut update = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c"});
@@ -817,7 +817,7 @@ async fn authentication_and_options_use_version_2_names() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_latest_state_usage_and_background_count() {
+async fn state_usage_and_background_work_are_kept_up_to_date() {
     let (session, mut peer) = open_session(NoopClient).await;
     peer.update("s", json!({"sessionUpdate": "usage_update", "used": 1, "size": 10, "cost": {"amount": 0.5, "currency": "EUR"}})).await;
     peer.update(
@@ -898,7 +898,7 @@ async fn single_tool_calls_and_terminals_can_be_cancelled() {
 
 /// Work that the agent starts by itself can be cancelled like a turn, and can ask the user.
 #[tokio::test(start_paused = true)]
-async fn the_agents_own_work_can_ask_and_be_cancelled() {
+async fn work_started_by_the_agent_can_ask_and_be_cancelled() {
     let asked: Arc<Mutex<Vec<PermissionRequest>>> = Arc::default();
     let (session, mut peer) = open_session(AllowAllClient(Arc::clone(&asked))).await;
     let turn = begin_turn(&session, &mut peer).await;

@@ -42,7 +42,7 @@ async fn expect_state(peer: &mut TestPeer, expected: &str) -> Value {
 }
 
 /// Expects a permission request.
-async fn expect_question(peer: &mut TestPeer) -> Value {
+async fn expect_permission_request(peer: &mut TestPeer) -> Value {
     peer.expect_request("session/request_permission").await.0
 }
 
@@ -74,7 +74,7 @@ async fn the_agent_continues_after_an_error_response() {
     });
     let (_conn, mut peer, _) = begin_turn(agent).await;
     expect_state(&mut peer, "requires_action").await;
-    let id = expect_question(&mut peer).await;
+    let id = expect_permission_request(&mut peer).await;
     peer.send_error(&id, -32603).await;
     expect_state(&mut peer, "running").await;
     assert_eq!(
@@ -93,7 +93,7 @@ async fn the_agent_continues_after_an_invalid_response() {
     });
     let (_conn, mut peer, _) = begin_turn(agent).await;
     expect_state(&mut peer, "requires_action").await;
-    let id = expect_question(&mut peer).await;
+    let id = expect_permission_request(&mut peer).await;
     // An array in place of the object, with its only value.
     peer.answer(&id, json!([{"outcome": "selected", "optionId": "y"}]))
         .await;
@@ -115,12 +115,12 @@ async fn the_agent_continues_after_the_client_cancels_a_request() {
     });
     let (_conn, mut peer, _) = begin_turn(agent).await;
     expect_state(&mut peer, "requires_action").await;
-    let id = expect_question(&mut peer).await;
+    let id = expect_permission_request(&mut peer).await;
     peer.send_error(&id, -32800).await;
     expect_state(&mut peer, "running").await;
     // Cancelled by the outcome.
     expect_state(&mut peer, "requires_action").await;
-    let id = expect_question(&mut peer).await;
+    let id = expect_permission_request(&mut peer).await;
     peer.answer(&id, json!({"outcome": {"outcome": "cancelled"}}))
         .await;
     expect_state(&mut peer, "running").await;
@@ -138,7 +138,7 @@ async fn the_agent_continues_after_dropping_a_question() {
     });
     let (_conn, mut peer, _) = begin_turn(agent).await;
     expect_state(&mut peer, "requires_action").await;
-    let id = expect_question(&mut peer).await;
+    let id = expect_permission_request(&mut peer).await;
     let withdrawn = peer.expect_notification("$/cancel_request").await;
     assert_eq!(withdrawn, json!({"requestId": id}));
     expect_state(&mut peer, "running").await;
@@ -163,9 +163,9 @@ async fn the_agent_continues_after_the_last_of_several_answers() {
     });
     let (_conn, mut peer, _) = begin_turn(agent).await;
     expect_state(&mut peer, "requires_action").await;
-    let first = expect_question(&mut peer).await;
-    let second = expect_question(&mut peer).await;
-    let third = expect_question(&mut peer).await;
+    let first = expect_permission_request(&mut peer).await;
+    let second = expect_permission_request(&mut peer).await;
+    let third = expect_permission_request(&mut peer).await;
     peer.send_error(&first, -32603).await;
     // The next message is about the second question, a second later, and is not a state.
     let withdrawn = peer.expect_notification("$/cancel_request").await;
@@ -184,7 +184,7 @@ async fn a_cancelled_turn_does_not_continue() {
     });
     let (_conn, mut peer, session) = begin_turn(agent).await;
     expect_state(&mut peer, "requires_action").await;
-    expect_question(&mut peer).await;
+    expect_permission_request(&mut peer).await;
     peer.notify("session/cancel", json!({"sessionId": session}))
         .await;
     peer.expect_notification("$/cancel_request").await;

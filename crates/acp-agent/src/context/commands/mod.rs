@@ -130,7 +130,7 @@ impl SlashCommands {
         new.cloned().collect()
     }
 
-    fn built_in(&self) -> impl Iterator<Item = &'static BuiltInCommand> {
+    fn built_in_commands(&self) -> impl Iterator<Item = &'static BuiltInCommand> {
         let replaced = |own: &BuiltInCommand| {
             own.prompt.is_some() && self.custom.iter().any(|custom| custom.name == own.name)
         };
@@ -146,7 +146,7 @@ impl SlashCommands {
             }
         };
         let own = self
-            .built_in()
+            .built_in_commands()
             .map(|own| command(own.name, own.description, own.hint));
         let custom = self.custom.iter();
         let custom = custom.map(|c| command(&c.name, &c.description, c.hint.as_deref()));

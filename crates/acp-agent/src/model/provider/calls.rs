@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn each_delta_reports_what_it_adds() {
+    fn each_delta_reports_only_the_new_text() {
         let mut calls = CallAssembler::new(0);
         let begins = |call| {
             DecodedPart::Step(Step::CallStarted {
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_with_equal_indexes_or_repeated_names_are_told_apart() {
+    fn calls_with_equal_indexes_or_repeated_names_are_distinguished() {
         let pieces = [
             ("call_0", "read", "{\"path\":\"a\"}"),
             ("call_0", "read", "{\"path\":\"b\"}"),
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_are_no_object_are_kept_as_text() {
+    fn non_object_arguments_are_kept_as_text() {
         let pieces = [("x", "read", "{\"path\": "), ("y", "list", "[1]")];
         let calls = assemble_calls(&pieces);
         assert_eq!(calls[0].2, json!("{\"path\": "));

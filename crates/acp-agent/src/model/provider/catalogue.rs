@@ -271,13 +271,14 @@ pub(super) fn find_entry(provider: Provider, name: &str) -> Option<CatalogueEntr
         Provider::OpenAi => OPENAI_MODELS,
         Provider::Gemini => GEMINI_MODELS,
     };
-    let same = |known: &&CatalogueEntry| name.strip_prefix(known.name).is_some_and(is_release);
+    let same =
+        |known: &&CatalogueEntry| name.strip_prefix(known.name).is_some_and(is_release_suffix);
     models.iter().find(same).copied()
 }
 
 /// Returns `true` if `rest`, the part of a name after a known model's name, marks a release of that model: nothing, a
 /// date, `-latest` or `-preview`. Any other number or word means that it is a different model.
-fn is_release(rest: &str) -> bool {
+fn is_release_suffix(rest: &str) -> bool {
     let Some(rest) = rest.strip_prefix('-') else {
         return rest.is_empty();
     };

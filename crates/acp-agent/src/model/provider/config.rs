@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn wire_format_defaults_to_that_of_the_provider() {
+    fn wire_format_defaults_to_the_format_of_the_provider() {
         let format = |name: &str| name.parse().map(|model: ProviderModel| model.wire_format());
         let elsewhere = |name: &str| {
             let model: ProviderModel = name.parse().unwrap();

@@ -72,7 +72,7 @@ pub(super) fn lacks_thoughts(target: TargetModel<'_>, conversation: &[ModelMessa
         .iter()
         .any(|message| match message {
             ModelMessage::Assistant { calls, sealed, .. } => {
-                !calls.is_empty() && own_opaque_parts(target, sealed.as_ref()).is_none()
+                !calls.is_empty() && opaque_parts_from_same_model(target, sealed.as_ref()).is_none()
             }
             _ => false,
         })
@@ -88,7 +88,7 @@ fn current_turn(conversation: &[ModelMessage]) -> &[ModelMessage] {
         .unwrap_or_default()
 }
 
-fn own_opaque_parts<'a>(
+fn opaque_parts_from_same_model<'a>(
     target: TargetModel<'_>,
     sealed: Option<&'a OpaqueParts>,
 ) -> Option<&'a OpaqueParts> {
@@ -146,7 +146,7 @@ pub(super) fn to_turns<'a>(
                 let prior_calls: Vec<PriorCall<'a>> = calls
                     .iter()
                     .map(|call| PriorCall {
-                        id: provider_id(target.format, &call.id, &mut ids),
+                        id: unique_call_id(target.format, &call.id, &mut ids),
                         tool: &call.tool,
                         arguments: object_arguments(call),
                     })
@@ -160,7 +160,7 @@ pub(super) fn to_turns<'a>(
                         images: &[],
                     }
                 }));
-                let sealed = own_opaque_parts(target, sealed.as_ref());
+                let sealed = opaque_parts_from_same_model(target, sealed.as_ref());
                 // Providers that require a model's thoughts require those of the current turn.
                 let own_thought = n >= old && sealed.is_some() && !thought.is_empty();
                 turns.push(ProviderTurn::Assistant(AssistantTurn {
@@ -220,7 +220,7 @@ fn take_results<'a>(
 }
 
 /// Returns an id for a call that is unique in the conversation and that the wire format accepts.
-fn provider_id(format: WireFormat, id: &str, taken: &mut HashSet<String>) -> String {
+fn unique_call_id(format: WireFormat, id: &str, taken: &mut HashSet<String>) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     // Gemini's calls have no ids. The ids that were generated for them (`call#read#0`) are not sent to it.
     let fits = format == WireFormat::Gemini || id.chars().all(plain) && id.len() <= MAX_ID_BYTES;

@@ -78,7 +78,7 @@ impl ErrorReport {
             .any(|word| self.names.contains(word) || message.contains(word))
     }
 
-    pub(super) fn is_context_length(&self) -> bool {
+    pub(super) fn is_context_length_error(&self) -> bool {
         self.contains_any(&[
             "context_length_exceeded",
             "exceed_context_size",
@@ -93,7 +93,7 @@ impl ErrorReport {
         ])
     }
 
-    pub(super) fn is_authentication(&self) -> bool {
+    pub(super) fn is_authentication_error(&self) -> bool {
         self.contains_any(&[
             "api_key_invalid",
             "invalid_api_key",
@@ -102,7 +102,7 @@ impl ErrorReport {
         ])
     }
 
-    pub(super) fn is_model_not_found(&self) -> bool {
+    pub(super) fn is_model_not_found_error(&self) -> bool {
         let message = self.message.as_deref().unwrap_or_default().to_lowercase();
         let not_there = [
             "not found",
@@ -114,7 +114,7 @@ impl ErrorReport {
             || message.contains("model") && not_there.iter().any(|word| message.contains(word))
     }
 
-    pub(super) fn is_billing(&self) -> bool {
+    pub(super) fn is_billing_error(&self) -> bool {
         self.contains_any(&[
             "insufficient_quota",
             "credit balance",

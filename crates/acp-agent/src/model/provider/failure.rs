@@ -204,16 +204,16 @@ impl FailedModel<'_> {
         };
         let fail =
             |kind, what: &str, todo: &str| self.failure(kind, RetryAdvice::Never, what, todo);
-        if report.is_context_length() || code == 413 {
+        if report.is_context_length_error() || code == 413 {
             return self.context_failure(&what("context length exceeded"));
         }
-        if matches!(code, 401 | 403) || report.is_authentication() {
+        if matches!(code, 401 | 403) || report.is_authentication_error() {
             return self.unauthorized_failure(&what(match &self.model.key {
                 Some(_) => "key rejected",
                 None => "API key missing",
             }));
         }
-        if report.is_model_not_found() || code == 404 && report.message.is_some() {
+        if report.is_model_not_found_error() || code == 404 && report.message.is_some() {
             let todo = "check the model name";
             return fail(ModelErrorKind::UnknownModel, &what("model not found"), todo);
         }
@@ -225,7 +225,7 @@ impl FailedModel<'_> {
                 todo,
             );
         }
-        if report.is_billing() {
+        if report.is_billing_error() {
             let todo = "check your plan and billing with the provider";
             return fail(
                 ModelErrorKind::Overloaded,
@@ -287,7 +287,7 @@ impl FailedModel<'_> {
         let message = message
             .unwrap_or_else(|| truncate_to_head(&body.to_string(), MAX_MESSAGE_BYTES).to_owned());
         let what = format!("the response ended with an error: {message}");
-        if report.is_context_length() {
+        if report.is_context_length_error() {
             return self.context_failure(&what);
         }
         let busy = [

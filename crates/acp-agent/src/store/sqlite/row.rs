@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::store::error::StoreError;
 use crate::store::sqlite::error::store_error;
 use crate::store::stored_session::{
-    ClientPrompt, SessionProperties, SessionRevision, StoredSession,
+    ClientInstructions, SessionProperties, SessionRevision, StoredSession,
 };
 
 /// Returns a time in milliseconds since 1970.
@@ -68,7 +68,7 @@ struct ExtraProperties {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     archived: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    client_prompt: Option<ClientPrompt>,
+    client_prompt: Option<ClientInstructions>,
 }
 
 /// Returns the properties that are stored as JSON: the directories, the answers, and the properties without a column.

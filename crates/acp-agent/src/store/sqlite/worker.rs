@@ -58,30 +58,30 @@ where
             (Some(Err(error)), _) => Err(error),
             (_, Err(error)) => Err(error.clone()),
             (Some(done), Ok(())) => done,
-            (None, Ok(())) => Err(worker_ended_error()),
+            (None, Ok(())) => Err(worker_exited_error()),
         };
         // The caller may have been dropped meanwhile.
         let _ = self.reply.send(result);
     }
 }
 
-fn worker_ended_error() -> StoreError {
+fn worker_exited_error() -> StoreError {
     StoreError::Failed("the session store thread has exited".to_owned())
 }
 
 /// The database thread while it is opening the database.
 #[derive(Debug)]
-pub(super) struct SqliteWorkerStart {
+pub(super) struct PendingSqliteWorker {
     worker: SqliteWorker,
     open_result: std::sync::mpsc::Receiver<Result<(), StoreError>>,
 }
 
-impl SqliteWorkerStart {
+impl PendingSqliteWorker {
     /// Blocks until the database is open.
     pub(super) fn wait(self) -> Result<SqliteWorker, StoreError> {
         self.open_result
             .recv()
-            .map_err(|_| worker_ended_error())??;
+            .map_err(|_| worker_exited_error())??;
         Ok(self.worker)
     }
 }
@@ -90,7 +90,7 @@ impl SqliteWorker {
     /// Starts the thread, which opens the database before it runs any jobs.
     pub(super) fn start(
         open: impl FnOnce() -> Result<Connection, StoreError> + Send + 'static,
-    ) -> SqliteWorkerStart {
+    ) -> PendingSqliteWorker {
         let (jobs, queue) = mpsc::channel(QUEUE_CAPACITY);
         let (done, opened) = std::sync::mpsc::sync_channel(1);
         let failed = done.clone();
@@ -110,7 +110,7 @@ impl SqliteWorker {
             let error = StoreError::Failed(format!("cannot start a thread: {e}"));
             let _ = failed.send(Err(error));
         }
-        SqliteWorkerStart {
+        PendingSqliteWorker {
             worker: Self { jobs },
             open_result: opened,
         }
@@ -147,8 +147,8 @@ impl SqliteWorker {
         self.jobs
             .send(Box::new(job))
             .await
-            .map_err(|_| worker_ended_error())?;
-        answer.await.map_err(|_| worker_ended_error())?
+            .map_err(|_| worker_exited_error())?;
+        answer.await.map_err(|_| worker_exited_error())?
     }
 }
 

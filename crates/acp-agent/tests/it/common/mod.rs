@@ -29,7 +29,7 @@ pub const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The capabilities that the client offers.
 #[derive(Debug, Clone, Copy)]
-pub struct ClientOffers {
+pub struct OfferedCapabilities {
     pub read: bool,
     pub write: bool,
     pub terminal: bool,
@@ -37,13 +37,13 @@ pub struct ClientOffers {
     pub shows: bool,
 }
 
-pub const ALL_OFFERS: ClientOffers = ClientOffers {
+pub const ALL_CAPABILITIES: OfferedCapabilities = OfferedCapabilities {
     read: true,
     write: true,
     terminal: true,
     shows: true,
 };
-pub const NO_OFFERS: ClientOffers = ClientOffers {
+pub const NO_CAPABILITIES: OfferedCapabilities = OfferedCapabilities {
     read: false,
     write: false,
     terminal: false,
@@ -82,7 +82,7 @@ pub struct ClientRecord {
 
 struct TestClient {
     seen: Arc<ClientRecord>,
-    offers: ClientOffers,
+    offers: OfferedCapabilities,
     files: Files,
     terminals: acp_host::HostTerminals,
     /// The output that commands print.
@@ -255,7 +255,7 @@ pub struct AgentFixture {
 }
 
 impl AgentFixture {
-    pub async fn start_offline(offers: ClientOffers) -> Self {
+    pub async fn start_offline(offers: OfferedCapabilities) -> Self {
         Self::new(
             CodingAgent::new(&acp_agent::ModelConfig::Offline).unwrap(),
             offers,
@@ -263,7 +263,7 @@ impl AgentFixture {
         .await
     }
 
-    pub async fn start_scripted(script: &str, offers: ClientOffers) -> Self {
+    pub async fn start_scripted(script: &str, offers: OfferedCapabilities) -> Self {
         Self::new(
             CodingAgent::with_model(ScriptedModel::parse(script).unwrap()),
             offers,
@@ -271,7 +271,7 @@ impl AgentFixture {
         .await
     }
 
-    pub async fn new(agent: CodingAgent, offers: ClientOffers) -> Self {
+    pub async fn new(agent: CodingAgent, offers: OfferedCapabilities) -> Self {
         Self::start_with_options(acp::Options::new(), agent, offers).await
     }
 
@@ -279,7 +279,7 @@ impl AgentFixture {
     pub async fn start_with_options(
         options: acp::Options,
         agent: CodingAgent,
-        offers: ClientOffers,
+        offers: OfferedCapabilities,
     ) -> Self {
         Self::start_with_client_name(None, options, agent, offers).await
     }
@@ -290,7 +290,7 @@ impl AgentFixture {
         name: Option<&'static str>,
         options: acp::Options,
         agent: CodingAgent,
-        offers: ClientOffers,
+        offers: OfferedCapabilities,
     ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let seen = Arc::new(ClientRecord::default());

@@ -14,14 +14,14 @@ use super::{call_step, scripted_model};
 use crate::common::call_text;
 
 /// A client that allows everything, and answers elicitations in its own way.
-struct ElicitedClient {
+struct ElicitationTestClient {
     offers: ElicitationCapabilities,
     answer: Value,
     seen: Arc<Mutex<Vec<CreateElicitationRequest>>>,
     completed: mpsc::UnboundedSender<String>,
 }
 
-impl Client for ElicitedClient {
+impl Client for ElicitationTestClient {
     type State = ();
 
     async fn request_permission(
@@ -42,7 +42,7 @@ impl Client for ElicitedClient {
     }
 }
 
-impl Elicitation<()> for ElicitedClient {
+impl Elicitation<()> for ElicitationTestClient {
     fn capabilities(&self) -> ElicitationCapabilities {
         self.offers.clone()
     }
@@ -58,7 +58,7 @@ impl Elicitation<()> for ElicitedClient {
 }
 
 /// The result of a call to the server's tool that requests input.
-struct ElicitedCall {
+struct ElicitationCall {
     text: String,
     asked: Vec<CreateElicitationRequest>,
     completed: mpsc::UnboundedReceiver<String>,
@@ -69,7 +69,7 @@ async fn call_eliciting_tool(
     tool: &str,
     offers: ElicitationCapabilities,
     answer: Value,
-) -> ElicitedCall {
+) -> ElicitationCall {
     call_eliciting_tool_with_text(tool, "", offers, answer).await
 }
 
@@ -78,7 +78,7 @@ async fn call_eliciting_tool_with_text(
     text: &str,
     offers: ElicitationCapabilities,
     answer: Value,
-) -> ElicitedCall {
+) -> ElicitationCall {
     let call = call_step(&format!("ours__{tool}"), json!({ "text": text }));
     let turns = json!([[call, {"say": "done"}]]);
     let agent = CodingAgent::with_model(scripted_model(&turns))
@@ -88,7 +88,7 @@ async fn call_eliciting_tool_with_text(
     acp::testing::start_agent(theirs, agent, acp::Options::new());
     let (completed, completions) = mpsc::unbounded_channel();
     let seen = Arc::<Mutex<Vec<_>>>::default();
-    let client = ElicitedClient {
+    let client = ElicitationTestClient {
         offers,
         answer,
         seen: Arc::clone(&seen),
@@ -107,7 +107,7 @@ async fn call_eliciting_tool_with_text(
         calls.collect::<String>()
     });
     let asked = seen.lock().unwrap().clone();
-    ElicitedCall {
+    ElicitationCall {
         text,
         asked,
         completed: completions,
@@ -141,7 +141,7 @@ async fn elicitation_fails_without_client_support() {
 }
 
 #[tokio::test]
-async fn server_elicits_a_form() {
+async fn server_can_elicit_input_with_a_form() {
     let answer = json!({"action": "accept", "content": {"city": "Bern"}});
     let came = call_eliciting_tool("ask", form_capabilities(), answer).await;
     assert_eq!(
@@ -156,7 +156,7 @@ async fn server_elicits_a_form() {
 }
 
 #[tokio::test]
-async fn server_elicits_a_url() {
+async fn server_can_ask_the_user_to_open_a_url() {
     let mut came =
         call_eliciting_tool("page", url_capabilities(), json!({"action": "accept"})).await;
     let [asked] = &came.asked[..] else {

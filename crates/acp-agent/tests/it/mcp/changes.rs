@@ -6,7 +6,7 @@ use serde_json::json;
 use super::http::McpHttpServer;
 use super::server::stdio_config;
 use super::{SeenRounds, SpyModel, allow_only_call, call_step, scripted_model};
-use crate::common::{AgentFixture, NO_OFFERS, call_text, wait_for_thread};
+use crate::common::{AgentFixture, NO_CAPABILITIES, call_text, wait_for_thread};
 
 #[tokio::test]
 async fn list_changed_notifications_refresh_tools_prompts_and_resources() {
@@ -28,7 +28,7 @@ async fn list_changed_notifications_refresh_tools_prompts_and_resources() {
                 seen: seen.clone(),
             };
             let agent = CodingAgent::with_model(spy).mcp_servers(vec![server.clone()]);
-            let f = AgentFixture::new(agent, NO_OFFERS).await;
+            let f = AgentFixture::new(agent, NO_CAPABILITIES).await;
             allow_only_call(&f).await;
             // The server is queried outside of turns, and its prompts are announced when it has responded.
             wait_for_thread(f.session.thread(), |thread| {
@@ -60,7 +60,7 @@ async fn resources_are_listed_again_each_time() {
             [call_step("list_resources", json!({})), {"say": "done"}],
         ]);
         let agent = CodingAgent::with_model(scripted_model(&turns)).mcp_servers(vec![server]);
-        let f = AgentFixture::new(agent, NO_OFFERS).await;
+        let f = AgentFixture::new(agent, NO_CAPABILITIES).await;
         f.prompt_for_text("go").await;
         assert!(!call_text(&f.only_tool_call()).contains("note://grown"));
         allow_only_call(&f).await;

@@ -184,7 +184,7 @@ async fn accept_connections(listener: TcpListener, all: Arc<McpHttpState>) {
 
 impl McpHttpState {
     /// Makes the server respond with 400 instead of 404 to an unknown session, as some servers do.
-    pub(crate) fn with_odd_responses(mut self, is_odd: bool) -> Self {
+    pub(crate) fn with_nonstandard_status(mut self, is_odd: bool) -> Self {
         self.is_odd = is_odd;
         self
     }

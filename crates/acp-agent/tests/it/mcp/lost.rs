@@ -11,7 +11,7 @@ use super::http::{McpHttpServer, McpHttpState};
 use super::server::stdio_config;
 use super::{SeenRounds, SpyModel, call_step, scripted_model};
 use crate::common::{
-    ALLOW, ALLOW_ALWAYS, AgentFixture, NO_OFFERS, call_text, parse_pid, wait_for_thread,
+    ALLOW, ALLOW_ALWAYS, AgentFixture, NO_CAPABILITIES, call_text, parse_pid, wait_for_thread,
 };
 
 /// Opens a session with the server `ours`. Its model makes these calls, each in a turn of its own, and then says
@@ -29,7 +29,7 @@ async fn start_session(calls: &[Value], server: McpServer) -> (AgentFixture, See
     let mut limits = McpLimits::default();
     limits.retry = Duration::from_millis(10);
     let agent = CodingAgent::with_model(spy).mcp_limits(limits);
-    let f = AgentFixture::new(agent.mcp_servers(vec![server]), NO_OFFERS).await;
+    let f = AgentFixture::new(agent.mcp_servers(vec![server]), NO_CAPABILITIES).await;
     wait_for_tool(&f, true).await;
     (f, seen)
 }
@@ -44,7 +44,7 @@ async fn wait_for_tool(f: &AgentFixture, expected: bool) {
 }
 
 /// Returns all reports about the server to the user, from all turns so far.
-fn news_reports(f: &AgentFixture) -> Vec<(ToolCallStatus, String)> {
+fn server_change_reports(f: &AgentFixture) -> Vec<(ToolCallStatus, String)> {
     let told = f.tool_calls().into_iter();
     let told = told.filter(|call| call.title == "MCP server `ours`");
     told.map(|call| (call.status.clone(), call_text(&call)))
@@ -89,7 +89,7 @@ async fn lost_http_server_is_reported_once_and_reconnected_on_demand() {
             let why = call_text(&f.only_tool_call());
             assert!(why.contains("The MCP server `ours` "), "{why}");
         }
-        let news = news_reports(&f);
+        let news = server_change_reports(&f);
         assert_eq!(news.len(), 1, "{news:?}");
         assert_eq!(news[0].0, ToolCallStatus::Failed);
         let expected = if streamable {
@@ -110,7 +110,7 @@ async fn lost_http_server_is_reported_once_and_reconnected_on_demand() {
             "{}",
             call_text(&f.only_tool_call())
         );
-        let news = news_reports(&f);
+        let news = server_change_reports(&f);
         assert_eq!(news.len(), 2, "{news:?}");
         assert_eq!(news[1].0, ToolCallStatus::Completed);
         assert!(news[1].1.contains("It reconnected"), "{news:?}");
@@ -125,11 +125,11 @@ async fn unreachable_http_server_is_retried_with_each_prompt() {
     let agent = CodingAgent::with_model(scripted_model(&turns));
     let f = AgentFixture::new(
         agent.mcp_servers(vec![http.streamable_config("ours")]),
-        NO_OFFERS,
+        NO_CAPABILITIES,
     )
     .await;
     assert_eq!(f.prompt_for_text("go").await, "done");
-    let news = news_reports(&f);
+    let news = server_change_reports(&f);
     assert_eq!(news.len(), 1, "{news:?}");
     assert!(
         news[0].1.contains("did not start") && news[0].1.contains("with each prompt"),
@@ -148,9 +148,10 @@ async fn unreachable_http_server_is_retried_with_each_prompt() {
 #[tokio::test]
 async fn expired_session_is_renewed_and_the_call_repeated() {
     for is_odd in [false, true] {
-        let http =
-            McpHttpServer::start_with_state(McpHttpState::default().with_odd_responses(is_odd))
-                .await;
+        let http = McpHttpServer::start_with_state(
+            McpHttpState::default().with_nonstandard_status(is_odd),
+        )
+        .await;
         let (f, _) =
             start_session(&[echo_call(), echo_call()], http.streamable_config("ours")).await;
         f.queue_answers([ALLOW_ALWAYS]);
@@ -164,7 +165,7 @@ async fn expired_session_is_renewed_and_the_call_repeated() {
         );
         assert_eq!(*http.all.begun.lock().unwrap(), 2);
         // The user does not need to be informed.
-        assert_eq!(news_reports(&f), []);
+        assert_eq!(server_change_reports(&f), []);
     }
 }
 
@@ -182,7 +183,7 @@ async fn truncated_response_fails_only_its_call() {
     assert!(has_echoed(&f.only_tool_call()));
     // The call was not repeated and the server was not reconnected, because it may have executed the call.
     assert_eq!(*http.all.begun.lock().unwrap(), 1);
-    assert_eq!(news_reports(&f), []);
+    assert_eq!(server_change_reports(&f), []);
 }
 
 #[tokio::test]
@@ -204,7 +205,7 @@ async fn killed_process_is_restarted() {
         call_text(&f.only_tool_call())
     );
     assert_ne!(parse_pid(&call_text(&f.only_tool_call())).unwrap(), first);
-    let news = news_reports(&f);
+    let news = server_change_reports(&f);
     assert_eq!(news.len(), 1, "{news:?}");
     assert_eq!(news[0].0, ToolCallStatus::Completed);
     assert!(
@@ -214,7 +215,7 @@ async fn killed_process_is_restarted() {
 }
 
 #[tokio::test]
-async fn process_that_keeps_exiting_is_given_up() {
+async fn agent_gives_up_on_a_process_that_keeps_exiting() {
     let die = call_step("ours__die", json!({}));
     let (f, _) = start_session(
         &[die.clone(), die.clone(), die.clone(), die.clone(), die],
@@ -237,7 +238,7 @@ async fn process_that_keeps_exiting_is_given_up() {
             wait_for_tool(&f, true).await;
         }
     }
-    let news = news_reports(&f);
+    let news = server_change_reports(&f);
     assert!(
         news.last()
             .unwrap()

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::common::{
-    ALLOW, ALLOW_ALWAYS, AgentFixture, NO_OFFERS, REJECT, call_text, has_call_showing, is_running,
-    parse_pid, wait_for_thread,
+    ALLOW, ALLOW_ALWAYS, AgentFixture, NO_CAPABILITIES, REJECT, call_text, has_call_showing,
+    is_running, parse_pid, wait_for_thread,
 };
 use acp::agent::SessionSetup;
 use acp::thread::ToolCallStatus;
@@ -45,7 +45,7 @@ async fn run_calls(calls: &[Value], servers: Vec<McpServer>) -> AgentFixture {
         .map(|call| json!([call, {"say": "done"}]))
         .collect();
     let agent = CodingAgent::with_model(scripted_model(&json!(turns)));
-    AgentFixture::new(agent.mcp_servers(servers), NO_OFFERS).await
+    AgentFixture::new(agent.mcp_servers(servers), NO_CAPABILITIES).await
 }
 
 /// Runs a turn in which the user allows the call, and returns the call.
@@ -134,7 +134,7 @@ async fn client_and_user_servers_are_combined() {
         stdio_config("mine", "names"),
         stdio_config("both", "usual"),
     ]);
-    let f = AgentFixture::new(agent, NO_OFFERS).await;
+    let f = AgentFixture::new(agent, NO_CAPABILITIES).await;
     let setup = SessionSetup::new(f.cwd()).mcp_servers(vec![
         stdio_config("yours", "names"),
         stdio_config("both", "names"),
@@ -162,7 +162,7 @@ async fn tool_names_are_unique_and_valid_for_all_providers() {
         stdio_config("my server!", "names"),
         stdio_config("my server?", "names"),
     ]);
-    let f = AgentFixture::new(agent, NO_OFFERS).await;
+    let f = AgentFixture::new(agent, NO_CAPABILITIES).await;
     f.prompt_for_text("go").await;
     let (names, _) = seen.lock().unwrap().pop().unwrap();
     let theirs: Vec<&String> = names.iter().filter(|name| name.contains("__")).collect();
@@ -244,7 +244,7 @@ async fn tool_result_is_shown() {
 }
 
 #[tokio::test]
-async fn server_that_fails_to_start_is_reported_and_affects_no_other() {
+async fn server_that_fails_to_start_is_reported_and_does_not_affect_others() {
     let none = McpServer::Stdio(McpServerStdio::new(
         "none",
         "no-such-program",
@@ -298,7 +298,7 @@ async fn server_that_fails_to_start_is_reported_and_affects_no_other() {
 }
 
 #[tokio::test]
-async fn unresponsive_server_delays_nothing() {
+async fn unresponsive_server_does_not_block_prompts() {
     let mut limits = McpLimits::default();
     (limits.start, limits.first_prompt) = (Duration::from_secs(60), Duration::from_millis(50));
     let agent = CodingAgent::with_model(scripted_model(
@@ -307,7 +307,7 @@ async fn unresponsive_server_delays_nothing() {
     let agent = agent
         .mcp_limits(limits)
         .mcp_servers(vec![stdio_config("silent", "silent")]);
-    let f = AgentFixture::new(agent, NO_OFFERS).await;
+    let f = AgentFixture::new(agent, NO_CAPABILITIES).await;
     assert_eq!(f.prompt_for_text("go").await, "done");
     assert!(
         call_text(&f.only_tool_call()).contains("did not start within"),
@@ -322,14 +322,14 @@ async fn unresponsive_server_delays_nothing() {
 }
 
 #[tokio::test]
-async fn server_that_never_starts_is_given_up() {
+async fn agent_gives_up_on_a_server_that_never_starts() {
     let mut limits = McpLimits::default();
     limits.start = Duration::from_millis(300);
     let agent = CodingAgent::with_model(scripted_model(&json!([[{"say": "done"}]])));
     let agent = agent
         .mcp_limits(limits)
         .mcp_servers(vec![stdio_config("silent", "silent")]);
-    let f = AgentFixture::new(agent, NO_OFFERS).await;
+    let f = AgentFixture::new(agent, NO_CAPABILITIES).await;
     assert_eq!(f.prompt_for_text("go").await, "done");
     assert!(
         call_text(&f.only_tool_call()).contains("did not respond within"),
@@ -376,7 +376,7 @@ async fn unanswered_call_times_out() {
     let agent = CodingAgent::with_model(scripted_model(&turns)).mcp_limits(limits);
     let f = AgentFixture::new(
         agent.mcp_servers(vec![stdio_config("ours", "usual")]),
-        NO_OFFERS,
+        NO_CAPABILITIES,
     )
     .await;
     let hung = allow_only_call(&f).await;
@@ -434,7 +434,7 @@ async fn prompts_become_slash_commands() {
         seen: Arc::clone(&seen),
     };
     let agent = CodingAgent::with_model(spy).mcp_servers(vec![stdio_config("our tools", "usual")]);
-    let f = AgentFixture::new(agent, NO_OFFERS).await;
+    let f = AgentFixture::new(agent, NO_CAPABILITIES).await;
     wait_for_thread(f.session.thread(), |thread| {
         thread
             .commands()
@@ -470,7 +470,7 @@ async fn prompts_become_slash_commands() {
     let said = f.prompt_for_text("/our_tools:weather").await;
     assert!(said.contains("requires `city`"), "{said}");
     let said = f.prompt_for_text("/our_tools:wether x").await;
-    assert!(said.contains("no prompt of that name"), "{said}");
+    assert!(said.contains("no prompt with that name"), "{said}");
     assert!(seen.lock().unwrap().is_empty());
 }
 
@@ -566,7 +566,7 @@ async fn version_2_client_can_configure_servers() {
     let turns = json!([[call_step("ours__echo", json!({"text": "hello"})), {"say": "done"}]]);
     let agent = CodingAgent::with_model(scripted_model(&turns));
     let options = acp::Options::new().draft_version_2();
-    let mut f = AgentFixture::start_with_options(options, agent, NO_OFFERS).await;
+    let mut f = AgentFixture::start_with_options(options, agent, NO_CAPABILITIES).await;
     let setup = SessionSetup::new(f.cwd()).mcp_servers(vec![stdio_config("ours", "usual")]);
     f.session = f.agent.new_session(setup).await.unwrap();
     assert!(call_text(&allow_only_call(&f).await).contains("You said: hello."));

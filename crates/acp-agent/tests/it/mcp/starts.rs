@@ -11,11 +11,11 @@ use super::http::{McpHttpServer, McpHttpState};
 use super::server::stdio_config;
 use super::{SeenRounds, SpyModel, call_step, scripted_model, wait_for_file};
 use crate::common::{
-    ALLOW, AgentFixture, NO_OFFERS, call_text, is_running, parse_pid, wait_for_thread,
+    ALLOW, AgentFixture, NO_CAPABILITIES, call_text, is_running, parse_pid, wait_for_thread,
 };
 
 #[tokio::test]
-async fn hanging_server_delays_no_other_and_is_reported_on_timeout() {
+async fn hanging_server_does_not_delay_others_and_is_reported_on_timeout() {
     let http = McpHttpServer::start().await;
     let seen = SeenRounds::default();
     let echo = call_step("two__echo", json!({"text": "hello"}));
@@ -33,7 +33,7 @@ async fn hanging_server_delays_no_other_and_is_reported_on_timeout() {
     ];
     let agent = CodingAgent::with_model(spy).mcp_limits(limits);
     // The session is opened at once.
-    let f = AgentFixture::new(agent.mcp_servers(servers), NO_OFFERS).await;
+    let f = AgentFixture::new(agent.mcp_servers(servers), NO_CAPABILITIES).await;
     for name in ["one:weather", "two:weather"] {
         wait_for_thread(f.session.thread(), |thread| {
             thread.commands().iter().any(|command| command.name == name)
@@ -78,7 +78,7 @@ async fn hanging_server_delays_no_other_and_is_reported_on_timeout() {
 }
 
 #[tokio::test]
-async fn unauthorized_server_says_what_to_do() {
+async fn unauthorized_server_error_explains_what_to_do() {
     for (challenge, expected) in [
         ("", "(HTTP status 401)"),
         (
@@ -95,7 +95,7 @@ async fn unauthorized_server_says_what_to_do() {
         ] {
             let turns = json!([[{"say": "done"}], [{"say": "done"}]]);
             let agent = CodingAgent::with_model(scripted_model(&turns)).mcp_servers(vec![server]);
-            let f = AgentFixture::new(agent, NO_OFFERS).await;
+            let f = AgentFixture::new(agent, NO_CAPABILITIES).await;
             f.prompt_for_text("go").await;
             let why = call_text(&f.only_tool_call());
             for part in [
@@ -116,7 +116,7 @@ async fn unauthorized_server_says_what_to_do() {
         let agent = CodingAgent::with_model(scripted_model(&turns));
         let f = AgentFixture::new(
             agent.mcp_servers(vec![http.streamable_config("docs")]),
-            NO_OFFERS,
+            NO_CAPABILITIES,
         )
         .await;
         f.queue_answers([ALLOW]);

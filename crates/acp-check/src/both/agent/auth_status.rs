@@ -14,10 +14,10 @@ use crate::wire::ReceivedResponse;
 
 checks! { V1 V2 Agent "auth-status";
     1 Must "The response to `auth/status` has a state, and every account in it has a label." => returns_valid_status;
-    2 Must "`auth/status` works without a login." => needs_no_login;
+    2 Must "`auth/status` works without a login." => returns_status_without_login;
     3 Should "After `logout`, `auth/status` no longer reports that the user is logged in." => updates_status_after_logout;
-    4 Must "If the state is `not_required`, `session/new` works without a login." => needs_no_login_for_session;
-    5 Should "Each status change is reported exactly once." => reports_change_once;
+    4 Must "If the state is `not_required`, `session/new` works without a login." => allows_session_without_login;
+    5 Should "Each status change is reported exactly once." => reports_each_change_once;
     6 Must "A status update matches the response to `auth/status`." => reports_current_status;
 }
 
@@ -74,7 +74,7 @@ async fn returns_valid_status(harness: &mut AgentHarness) -> Result<(), CheckSto
     request_status(harness).await.map(drop)
 }
 
-async fn needs_no_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn returns_status_without_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_status_support(harness).await?;
     let asked = harness.request(STATUS_METHOD, json!({})).await?;
     require(asked.code() != Some(-32000), || {
@@ -106,7 +106,7 @@ async fn updates_status_after_logout(harness: &mut AgentHarness) -> Result<(), C
     }
 }
 
-async fn needs_no_login_for_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn allows_session_without_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_status_support(harness).await?;
     let status = request_status(harness).await?;
     let params = harness.session_params();
@@ -117,7 +117,7 @@ async fn needs_no_login_for_session(harness: &mut AgentHarness) -> Result<(), Ch
     )
 }
 
-async fn reports_change_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn reports_each_change_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (reported, _) = collect_status_changes(harness).await?;
     let same = |pair: &&[Value]| matches!(pair, [first, second] if first == second);
     match reported.windows(2).find(same) {

@@ -18,8 +18,8 @@ checks! { V1 V2 Agent "providers";
     4 Must "`providers/set` replaces all previous settings of the provider." => replaces_settings;
     5 Must "`providers/list` does not return a provider's headers, which may be secret." => hides_headers;
     6 Must "A disabled provider is listed without a configuration." => disables_provider;
-    7 Must "Disabling a required provider fails with an invalid-params error." => rejects_disabling_required;
-    8 Should "Setting an unknown provider fails with an invalid-params error." => rejects_set_of_unknown;
+    7 Must "Disabling a required provider fails with an invalid-params error." => rejects_disabling_required_provider;
+    8 Should "Setting an unknown provider fails with an invalid-params error." => rejects_setting_unknown_provider;
     9 Should "Setting an unsupported protocol for a provider fails with an invalid-params error." => rejects_unknown_protocol;
     10 Should "Disabling an unknown provider succeeds." => disables_unknown_provider;
 }
@@ -176,7 +176,7 @@ async fn disables_provider(harness: &mut AgentHarness) -> Result<(), CheckStop> 
     })
 }
 
-async fn rejects_disabling_required(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn rejects_disabling_required_provider(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut providers = require_providers(harness).await?.into_iter();
     let Some(provider) = providers.find(|provider| provider["required"] == true) else {
         return skip("no provider is required");
@@ -197,7 +197,7 @@ async fn rejects_disabling_required(harness: &mut AgentHarness) -> Result<(), Ch
     }
 }
 
-async fn rejects_set_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn rejects_setting_unknown_provider(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_providers(harness).await?;
     let params =
         json!({"providerId": UNKNOWN_PROVIDER, "apiType": "openai", "baseUrl": UNREACHABLE_URL});

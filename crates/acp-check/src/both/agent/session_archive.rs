@@ -17,17 +17,17 @@ use crate::wire::ReceivedResponse;
 
 checks! { V1 V2 Agent "session-archive";
     1 Must "An agent that supports archiving also supports `session/list`." => supports_session_list;
-    2 Must "An archived session is listed only if archived sessions are requested." => hides_archived;
-    3 Must "If archived sessions are included, the list contains archived and other sessions." => includes_archived;
-    4 Must "If only archived sessions are requested, the list contains no other sessions." => lists_only_archived;
-    5 Must "Every listed session says whether it is archived." => reports_archived;
+    2 Must "An archived session is listed only if archived sessions are requested." => hides_archived_session;
+    3 Must "If archived sessions are included, the list contains archived and other sessions." => includes_archived_sessions;
+    4 Must "If only archived sessions are requested, the list contains no other sessions." => lists_only_archived_sessions;
+    5 Must "Every listed session says whether it is archived." => reports_archived_state;
     6 Must "An unknown archive filter fails with an invalid-params error." => rejects_unknown_filter;
-    7 Must "An unarchived session is listed again." => lists_unarchived_again;
+    7 Must "An unarchived session is listed again." => lists_unarchived_session;
     8 Must "Archiving a session keeps its history." => keeps_history;
-    9 Must "Archiving an archived session succeeds." => accepts_second_archive;
-    10 Must "Unarchiving a session that is not archived succeeds." => accepts_unarchive_of_unarchived;
-    11 Must "Archiving an unknown session fails with a not-found error." => rejects_archive_of_unknown;
-    12 Must "Unarchiving an unknown session fails with a not-found error." => rejects_unarchive_of_unknown;
+    9 Must "Archiving an archived session succeeds." => accepts_archiving_twice;
+    10 Must "Unarchiving a session that is not archived succeeds." => accepts_unarchiving_unarchived_session;
+    11 Must "Archiving an unknown session fails with a not-found error." => rejects_archiving_unknown_session;
+    12 Must "Unarchiving an unknown session fails with a not-found error." => rejects_unarchiving_unknown_session;
     13 Must "Archiving a session cancels its running turn." => cancels_running_turn;
 }
 
@@ -70,7 +70,7 @@ async fn supports_session_list(harness: &mut AgentHarness) -> Result<(), CheckSt
     list_sessions(harness, None).await.map(drop)
 }
 
-async fn hides_archived(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn hides_archived_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = create_archived_session(harness).await?;
     for filter in [None, Some("exclude")] {
         let listed = list_sessions(harness, filter).await?;
@@ -82,7 +82,7 @@ async fn hides_archived(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn includes_archived(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn includes_archived_sessions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (archived, other) = archive_one_of_two(harness).await?;
     let listed = list_sessions(harness, Some("include")).await?;
     require(contains_session(&listed, &archived), || {
@@ -93,7 +93,7 @@ async fn includes_archived(harness: &mut AgentHarness) -> Result<(), CheckStop> 
     })
 }
 
-async fn lists_only_archived(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn lists_only_archived_sessions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (archived, other) = archive_one_of_two(harness).await?;
     let listed = list_sessions(harness, Some("only")).await?;
     require(contains_session(&listed, &archived), || {
@@ -104,7 +104,7 @@ async fn lists_only_archived(harness: &mut AgentHarness) -> Result<(), CheckStop
     })
 }
 
-async fn reports_archived(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn reports_archived_state(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (archived, _) = archive_one_of_two(harness).await?;
     for (filter, more) in [(None, false), (Some("include"), true)] {
         let listed = list_sessions(harness, filter).await?;
@@ -128,7 +128,7 @@ async fn rejects_unknown_filter(harness: &mut AgentHarness) -> Result<(), CheckS
     harness.request_error("session/list", params, -32602).await
 }
 
-async fn lists_unarchived_again(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn lists_unarchived_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = create_archived_session(harness).await?;
     harness
         .request_result(UNARCHIVE_METHOD, json!({"sessionId": session}))
@@ -171,7 +171,7 @@ async fn keeps_history(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn accepts_second_archive(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_archiving_twice(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = create_archived_session(harness).await?;
     let params = json!({"sessionId": session});
     harness
@@ -180,7 +180,9 @@ async fn accepts_second_archive(harness: &mut AgentHarness) -> Result<(), CheckS
         .map(drop)
 }
 
-async fn accepts_unarchive_of_unarchived(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_unarchiving_unarchived_session(
+    harness: &mut AgentHarness,
+) -> Result<(), CheckStop> {
     let session = create_listed_session(harness).await?;
     let params = json!({"sessionId": session});
     harness
@@ -189,13 +191,13 @@ async fn accepts_unarchive_of_unarchived(harness: &mut AgentHarness) -> Result<(
         .map(drop)
 }
 
-async fn rejects_archive_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn rejects_archiving_unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_session_capability(harness, "archive").await?;
     let params = json!({"sessionId": UNKNOWN_SESSION});
     harness.request_error(ARCHIVE_METHOD, params, -32002).await
 }
 
-async fn rejects_unarchive_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn rejects_unarchiving_unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_session_capability(harness, "archive").await?;
     let params = json!({"sessionId": UNKNOWN_SESSION});
     harness

@@ -63,7 +63,7 @@ fn is_announcement(reported: &Value) -> bool {
 
 /// Returns the ids of all sessions in an update: the session that the update is for, and the sender and recipient of a
 /// message.
-fn named_sessions(reported: &Value) -> impl Iterator<Item = &str> {
+fn mentioned_session_ids(reported: &Value) -> impl Iterator<Item = &str> {
     let update = &reported["update"];
     let passed = ["senderSessionId", "recipientSessionId"].map(|name| &update[name]);
     [&reported["sessionId"]]
@@ -93,7 +93,9 @@ async fn announces_before_updates(harness: &mut AgentHarness) -> Result<(), Chec
     let (session, updates) = announced_sessions(harness).await?;
     let mut known = BTreeSet::from([session.as_str()]);
     for reported in &updates {
-        if let Some(unknown) = named_sessions(reported).find(|session| !known.contains(session)) {
+        if let Some(unknown) =
+            mentioned_session_ids(reported).find(|session| !known.contains(session))
+        {
             return fail(format!(
                 "`{}` refers to session {unknown:?}, which was not announced",
                 update_type(&reported["update"])

@@ -15,12 +15,12 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 V2 Agent "system-prompt";
-    1 Must "`session/new` accepts a system prompt in append mode." => appends_to_new;
-    2 Must "Requests that load, resume or fork a session accept a system prompt." => appends_to_existing;
+    1 Must "`session/new` accepts a system prompt in append mode." => appends_to_new_session;
+    2 Must "Requests that load, resume or fork a session accept a system prompt." => appends_to_existing_session;
     3 Must "A system prompt with an unknown mode is rejected, and no session is opened." => rejects_unknown_mode;
     4 Must "A system prompt in override mode is accepted only if the agent supports it." => accepts_override_only_if_supported;
-    5 Must "A system prompt that is not text is rejected, and no session is opened." => rejects_other_content;
-    6 Must "A null system prompt is treated as absent." => accepts_null;
+    5 Must "A system prompt that is not text is rejected, and no session is opened." => rejects_non_text_system_prompt;
+    6 Must "A null system prompt is treated as absent." => accepts_null_system_prompt;
     7 Should "The agent follows the system prompt in the session." => uses_appended_prompt;
 }
 
@@ -35,7 +35,7 @@ fn text_content(text: &str) -> Value {
 }
 
 /// Returns a harmless system prompt with this mode.
-fn polite_prompt(mode: &str) -> Value {
+fn harmless_system_prompt(mode: &str) -> Value {
     system_prompt(mode, text_content("Be polite."))
 }
 
@@ -68,7 +68,7 @@ fn opening_methods(harness: &AgentHarness) -> Vec<&'static str> {
 }
 
 /// Opens a session, runs one turn, closes the session if the agent supports that, and returns its id.
-async fn create_old_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
+async fn create_existing_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     let session = new_session_with_turn(harness).await?;
     if harness.version() == SchemaVersion::V2
         || harness
@@ -94,7 +94,7 @@ fn opening_params(harness: &AgentHarness, method: &str, old: &str, prompt: Value
 
 /// Requires that no method opens a session with this system prompt.
 async fn require_rejected(harness: &mut AgentHarness, prompt: &Value) -> Result<(), CheckStop> {
-    let old = create_old_session(harness).await?;
+    let old = create_existing_session(harness).await?;
     let mut methods = opening_methods(harness);
     methods.push("session/new");
     for method in methods {
@@ -108,21 +108,21 @@ async fn require_rejected(harness: &mut AgentHarness, prompt: &Value) -> Result<
     Ok(())
 }
 
-async fn appends_to_new(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn appends_to_new_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_session_capability(harness, CAPABILITY_NAME).await?;
-    let params = opening_params(harness, "session/new", "", polite_prompt("append"));
+    let params = opening_params(harness, "session/new", "", harmless_system_prompt("append"));
     harness.open_session_with(params).await.map(drop)
 }
 
-async fn appends_to_existing(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn appends_to_existing_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_session_capability(harness, CAPABILITY_NAME).await?;
     let methods = opening_methods(harness);
     if methods.is_empty() {
         return skip("the agent cannot open existing sessions");
     }
     for method in methods {
-        let old = create_old_session(harness).await?;
-        let params = opening_params(harness, method, &old, polite_prompt("append"));
+        let old = create_existing_session(harness).await?;
+        let params = opening_params(harness, method, &old, harmless_system_prompt("append"));
         harness.request_result(method, params).await?;
     }
     Ok(())
@@ -130,7 +130,7 @@ async fn appends_to_existing(harness: &mut AgentHarness) -> Result<(), CheckStop
 
 async fn rejects_unknown_mode(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_session_capability(harness, CAPABILITY_NAME).await?;
-    require_rejected(harness, &polite_prompt("_acp-check/whisper")).await
+    require_rejected(harness, &harmless_system_prompt("_acp-check/whisper")).await
 }
 
 async fn accepts_override_only_if_supported(harness: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -139,13 +139,18 @@ async fn accepts_override_only_if_supported(harness: &mut AgentHarness) -> Resul
         .require_capability(&session_capability(harness, "systemPrompt/mode/override"))
         .is_err()
     {
-        return require_rejected(harness, &polite_prompt("override")).await;
+        return require_rejected(harness, &harmless_system_prompt("override")).await;
     }
-    let params = opening_params(harness, "session/new", "", polite_prompt("override"));
+    let params = opening_params(
+        harness,
+        "session/new",
+        "",
+        harmless_system_prompt("override"),
+    );
     harness.open_session_with(params).await.map(drop)
 }
 
-async fn rejects_other_content(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn rejects_non_text_system_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_session_capability(harness, CAPABILITY_NAME).await?;
     let said = json!({"type": "text", "text": "Be polite."});
     let image = json!({"type": "image", "mimeType": "image/png", "data": "eA=="});
@@ -156,7 +161,7 @@ async fn rejects_other_content(harness: &mut AgentHarness) -> Result<(), CheckSt
     Ok(())
 }
 
-async fn accepts_null(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_null_system_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_session_capability(harness, CAPABILITY_NAME).await?;
     let params = opening_params(harness, "session/new", "", Value::Null);
     harness.open_session_with(params).await.map(drop)

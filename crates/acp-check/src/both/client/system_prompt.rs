@@ -9,7 +9,7 @@ use crate::verdict::{CheckStop, fail, require};
 
 checks! { V1 V2 Client "system-prompt";
     101 Must "A system prompt is sent only if the agent supports it." => sends_prompt_only_if_supported;
-    102 Must "A system prompt uses append mode unless the agent supports override." => appends_unless_more_supported;
+    102 Must "A system prompt uses append mode unless the agent supports override." => appends_unless_override_supported;
     103 Must "A system prompt is not empty and contains only text." => sends_only_text;
 }
 
@@ -52,7 +52,7 @@ async fn sends_prompt_only_if_supported(harness: &mut ClientHarness) -> Result<(
     }
 }
 
-async fn appends_unless_more_supported(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn appends_unless_override_supported(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     for (method, prompt) in received_appended_prompts(harness).await? {
         require(prompt["mode"] == "append", || {
             format!(

@@ -11,26 +11,26 @@ use crate::remote::client_harness::{
 use crate::verdict::{CheckStop, fail, require, skip};
 
 remote_checks! { RemoteClient "requests";
-    101 Must "`initialize` is sent first, without `Acp-Connection-Id`." => initializes_without_connection;
+    101 Must "`initialize` is sent first, without `Acp-Connection-Id`." => sends_initialize_first_without_connection_id;
     102 Must "Each POST has `Content-Type: application/json`." => sends_content_type;
     103 Must "Each GET accepts `text/event-stream`." => accepts_event_streams;
-    104 Must "Each request after `initialize` has the connection's `Acp-Connection-Id`." => sends_connection;
-    105 Must "A prompt has the session's `Acp-Session-Id`." => sends_session;
-    106 Must "The response to a permission request has the session's `Acp-Session-Id`." => sends_session_with_responses;
+    104 Must "Each request after `initialize` has the connection's `Acp-Connection-Id`." => sends_connection_id;
+    105 Must "A prompt has the session's `Acp-Session-Id`." => sends_session_id_with_prompt;
+    106 Must "The response to a permission request has the session's `Acp-Session-Id`." => sends_session_id_with_responses;
     107 Must "HTTP/2 is used with a server that supports it." => uses_http2;
     108 Must "A cookie that the server sets is sent with each later request." => sends_cookie;
     109 Must "If a cookie is set again, later requests send its new value." => replaces_cookie;
-    110 Should "A DELETE ends the connection." => sends_delete;
-    111 Should "The client does not wait for a response to a prompt whose POST was rejected." => reports_rejection;
+    110 Should "A DELETE ends the connection." => ends_connection_with_delete;
+    111 Should "The client does not wait for a response to a prompt whose POST was rejected." => does_not_wait_for_rejected_prompt;
 }
 
 /// Runs a whole conversation over HTTP: one turn, and then the end of the connection. A client that does not end the
 /// connection in time is not an error here.
-async fn converse(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
+async fn run_conversation(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
     harness.start("http").await?;
     let prompt = harness.wait_for_prompt().await?;
     harness.end_turn(&prompt).await?;
-    match harness.wait_for_end("the turn").await {
+    match harness.wait_until_ended("the turn").await {
         // A check of its own is about that.
         Err(CheckStop::Fail(_)) | Ok(()) => Ok(()),
         Err(stop) => Err(stop),
@@ -61,10 +61,10 @@ fn require_header(
     }
 }
 
-async fn initializes_without_connection(
+async fn sends_initialize_first_without_connection_id(
     harness: &mut RemoteClientHarness,
 ) -> Result<(), CheckStop> {
-    converse(harness).await?;
+    run_conversation(harness).await?;
     let Some(first) = harness.requests.first() else {
         return fail("the client sent no request");
     };
@@ -78,7 +78,7 @@ async fn initializes_without_connection(
 }
 
 async fn sends_content_type(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
-    converse(harness).await?;
+    run_conversation(harness).await?;
     let is_json = |kind: &str| {
         let kind = kind.split(';').next().unwrap_or_default();
         kind.trim().eq_ignore_ascii_case("application/json")
@@ -89,7 +89,7 @@ async fn sends_content_type(harness: &mut RemoteClientHarness) -> Result<(), Che
 }
 
 async fn accepts_event_streams(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
-    converse(harness).await?;
+    run_conversation(harness).await?;
     let accepts = |accept: &str| accept.contains("text/event-stream");
     let is_get = |request: &SeenRequest| request.method == Method::GET;
     require_header(harness, is_get, "Accept", accepts, "text/event-stream")
@@ -99,8 +99,8 @@ fn is_initialize(request: &SeenRequest) -> bool {
     request.message["method"] == "initialize"
 }
 
-async fn sends_connection(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
-    converse(harness).await?;
+async fn sends_connection_id(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
+    run_conversation(harness).await?;
     require_header(
         harness,
         |request| !is_initialize(request),
@@ -110,8 +110,8 @@ async fn sends_connection(harness: &mut RemoteClientHarness) -> Result<(), Check
     )
 }
 
-async fn sends_session(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
-    converse(harness).await?;
+async fn sends_session_id_with_prompt(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
+    run_conversation(harness).await?;
     require_header(
         harness,
         |request| request.message["method"] == "session/prompt",
@@ -121,7 +121,9 @@ async fn sends_session(harness: &mut RemoteClientHarness) -> Result<(), CheckSto
     )
 }
 
-async fn sends_session_with_responses(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
+async fn sends_session_id_with_responses(
+    harness: &mut RemoteClientHarness,
+) -> Result<(), CheckStop> {
     harness.start("http").await?;
     let prompt = harness.wait_for_prompt().await?;
     let options = json!([
@@ -151,7 +153,7 @@ async fn sends_session_with_responses(harness: &mut RemoteClientHarness) -> Resu
 }
 
 async fn uses_http2(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
-    converse(harness).await?;
+    run_conversation(harness).await?;
     let mut requests = harness.requests.iter();
     match requests.find(|request| request.version != Version::HTTP_2) {
         None => Ok(()),
@@ -165,7 +167,7 @@ async fn uses_http2(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> 
 
 async fn sends_cookie(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
     harness.cookie = Some("acp-check=one; Path=/; HttpOnly");
-    converse(harness).await?;
+    run_conversation(harness).await?;
     require_header(
         harness,
         |request| !is_initialize(request),
@@ -200,7 +202,7 @@ async fn replaces_cookie(harness: &mut RemoteClientHarness) -> Result<(), CheckS
     )
 }
 
-async fn sends_delete(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
+async fn ends_connection_with_delete(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
     harness.start("http").await?;
     let prompt = harness.wait_for_prompt().await?;
     harness.end_turn(&prompt).await?;
@@ -213,19 +215,23 @@ async fn sends_delete(harness: &mut RemoteClientHarness) -> Result<(), CheckStop
         .await
 }
 
-async fn reports_rejection(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
+async fn does_not_wait_for_rejected_prompt(
+    harness: &mut RemoteClientHarness,
+) -> Result<(), CheckStop> {
     harness.rejected = Some(("session/prompt", 400));
     harness.start("http").await?;
     harness.wait_for_prompt().await?;
-    match harness.wait_for_end("a POST that got status 400").await {
+    match harness.wait_until_ended("a POST that got status 400").await {
         Ok(()) => Ok(()),
         // It may have asked its user, or sent something else.
-        Err(CheckStop::Fail(_)) if prompts(harness) > 1 => skip("the client sent another prompt"),
+        Err(CheckStop::Fail(_)) if count_prompts(harness) > 1 => {
+            skip("the client sent another prompt")
+        }
         Err(stop) => Err(stop),
     }
 }
 
-fn prompts(harness: &RemoteClientHarness) -> usize {
+fn count_prompts(harness: &RemoteClientHarness) -> usize {
     let requests = harness.requests.iter();
     requests
         .filter(|request| request.message["method"] == "session/prompt")

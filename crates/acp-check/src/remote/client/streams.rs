@@ -6,7 +6,7 @@ use hyper::Method;
 use crate::check::remote_checks;
 use crate::client_harness::SESSION_ID;
 use crate::remote::client_harness::{
-    RemoteClientEvent, RemoteClientHarness, RemotePrompt, alive_request,
+    RemoteClientEvent, RemoteClientHarness, RemotePrompt, liveness_request,
 };
 use crate::verdict::{CheckStop, fail, require};
 
@@ -14,14 +14,14 @@ remote_checks! { RemoteClient "streams";
     101 Must "The client opens the connection's stream without `Acp-Session-Id`." => opens_connection_stream;
     102 Must "The client opens the session's stream with its `Acp-Session-Id`." => opens_session_stream;
     103 Must "Comments are ignored." => ignores_comments;
-    104 Must "Lines may end with a carriage return, with or without a line feed." => accepts_line_ends;
-    105 Must "An event may have several `data` lines." => joins_data;
-    106 Must "The space after the colon may be missing." => accepts_missing_space;
-    107 Must "The fields `id`, `event` and `retry` and unknown fields do not affect a message." => accepts_fields;
-    108 Must "An event may arrive in pieces." => accepts_pieces;
+    104 Must "Lines may end with a carriage return, with or without a line feed." => accepts_all_line_endings;
+    105 Must "An event may have several `data` lines." => joins_data_lines;
+    106 Must "The space after the colon may be missing." => accepts_missing_space_after_colon;
+    107 Must "The fields `id`, `event` and `retry` and unknown fields do not affect a message." => accepts_other_event_fields;
+    108 Must "An event may arrive in pieces." => accepts_event_in_pieces;
     109 Must "Several events may arrive at once." => accepts_events_at_once;
     110 Must "A byte order mark at the start of a stream is ignored." => ignores_byte_order_mark;
-    111 Should "If the session's stream ends during a turn, the client opens it again or ends the connection." => notices_end;
+    111 Should "If the session's stream ends during a turn, the client opens it again or ends the connection." => handles_end_of_stream;
 }
 
 /// Starts the client, and waits for its prompt and for the session's stream.
@@ -62,7 +62,7 @@ async fn opens_session_stream(harness: &mut RemoteClientHarness) -> Result<(), C
 
 /// Requires that the client responds to a request that is written in these pieces. `what` describes the pieces in the
 /// reason for a failure.
-async fn require_read(
+async fn require_response_to_pieces(
     harness: &mut RemoteClientHarness,
     what: &str,
     pieces: &[String],
@@ -78,15 +78,15 @@ async fn require_read(
 }
 
 async fn ignores_comments(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
-    let message = alive_request("alive");
+    let message = liveness_request("alive");
     let text = format!(": hello\n:\n\n: within\ndata: {message}\n:after\n\n");
-    require_read(harness, "comments", &[text]).await
+    require_response_to_pieces(harness, "comments", &[text]).await
 }
 
-async fn accepts_line_ends(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
+async fn accepts_all_line_endings(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
     let prompt = open(harness).await?;
     for (id, end) in [("both", "\r\n"), ("return", "\r")] {
-        let text = format!("id: 1{end}data: {}{end}{end}", alive_request(id));
+        let text = format!("id: 1{end}data: {}{end}{end}", liveness_request(id));
         harness.write(Some(SESSION_ID), text.as_bytes());
         let what = format!("lines that end with {end:?}");
         harness.wait_for_response(id, &what).await?;
@@ -94,48 +94,50 @@ async fn accepts_line_ends(harness: &mut RemoteClientHarness) -> Result<(), Chec
     harness.end_turn(&prompt).await
 }
 
-async fn joins_data(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
-    let message = format!("{:#}", alive_request("alive"));
+async fn joins_data_lines(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
+    let message = format!("{:#}", liveness_request("alive"));
     let lines = message.lines().map(|line| format!("data: {line}\n"));
     let text = lines.collect::<String>() + "\n";
-    require_read(harness, "an event with several `data` lines", &[text]).await
+    require_response_to_pieces(harness, "an event with several `data` lines", &[text]).await
 }
 
-async fn accepts_missing_space(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
-    let text = format!("data:{}\n\n", alive_request("alive"));
-    require_read(harness, "`data:` without a space", &[text]).await
+async fn accepts_missing_space_after_colon(
+    harness: &mut RemoteClientHarness,
+) -> Result<(), CheckStop> {
+    let text = format!("data:{}\n\n", liveness_request("alive"));
+    require_response_to_pieces(harness, "`data:` without a space", &[text]).await
 }
 
-async fn accepts_fields(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
-    let message = alive_request("alive");
+async fn accepts_other_event_fields(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
+    let message = liveness_request("alive");
     let text = format!(
         "retry: 100\n\nevent: message\nid: 7\nunknown: x\nnothing\ndata: {message}\nretry: 100\n\n"
     );
-    require_read(harness, "an event with other fields", &[text]).await
+    require_response_to_pieces(harness, "an event with other fields", &[text]).await
 }
 
-async fn accepts_pieces(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
-    let text = format!("data: {}\n\n", alive_request("alive"));
+async fn accepts_event_in_pieces(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
+    let text = format!("data: {}\n\n", liveness_request("alive"));
     let bytes = text.as_bytes().chunks(7);
     let pieces: Vec<String> = bytes
         .map(|piece| String::from_utf8_lossy(piece).into_owned())
         .collect();
-    require_read(harness, "an event in pieces", &pieces).await
+    require_response_to_pieces(harness, "an event in pieces", &pieces).await
 }
 
 async fn accepts_events_at_once(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
-    let (one, two) = (alive_request("one"), alive_request("alive"));
+    let (one, two) = (liveness_request("one"), liveness_request("alive"));
     let text = format!("data: {one}\n\ndata: {two}\n\n");
-    require_read(harness, "two events at once", &[text]).await
+    require_response_to_pieces(harness, "two events at once", &[text]).await
 }
 
 async fn ignores_byte_order_mark(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
     harness.starts_with_mark = true;
-    let text = format!("data: {}\n\n", alive_request("alive"));
-    require_read(harness, "a byte order mark", &[text]).await
+    let text = format!("data: {}\n\n", liveness_request("alive"));
+    require_response_to_pieces(harness, "a byte order mark", &[text]).await
 }
 
-async fn notices_end(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
+async fn handles_end_of_stream(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
     open(harness).await?;
     harness.end_stream();
     let patience = harness.options.timeout;

@@ -4,21 +4,21 @@ use tungstenite::protocol::frame::coding::{Data, OpCode};
 
 use crate::check::remote_checks;
 use crate::remote::client_harness::{
-    RemoteClientEvent, RemoteClientHarness, RemotePrompt, alive_request,
+    RemoteClientEvent, RemoteClientHarness, RemotePrompt, liveness_request,
 };
 use crate::remote::websocket::{BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT};
 use crate::verdict::{CheckStop, fail, require};
 
 remote_checks! { RemoteClient "websocket";
-    101 Must "The client can also connect over WebSocket." => connects;
+    101 Must "The client can also connect over WebSocket." => connects_over_websocket;
     102 Must "`initialize` is the first message." => initializes_first;
-    103 Must "Messages are sent in text frames." => sends_text;
+    103 Must "Messages are sent in text frames." => sends_text_frames;
     104 Must "Frames are masked (RFC 6455, 5.1)." => masks_frames;
-    105 Must "Binary frames are ignored." => ignores_binary;
-    106 Must "A message may arrive in several frames (RFC 6455, 5.4)." => accepts_fragments;
+    105 Must "Binary frames are ignored." => ignores_binary_frames;
+    106 Must "A message may arrive in several frames (RFC 6455, 5.4)." => accepts_fragmented_message;
     107 Must "A ping gets a pong with the same content (RFC 6455, 5.5.2)." => answers_pings;
-    108 Must "A close frame is answered with a close frame (RFC 6455, 5.5.1)." => answers_close;
-    109 Should "A close frame ends the connection." => sends_close;
+    108 Must "A close frame is answered with a close frame (RFC 6455, 5.5.1)." => answers_close_frame;
+    109 Should "A close frame ends the connection." => ends_connection_with_close_frame;
 }
 
 async fn open(harness: &mut RemoteClientHarness) -> Result<RemotePrompt, CheckStop> {
@@ -26,7 +26,7 @@ async fn open(harness: &mut RemoteClientHarness) -> Result<RemotePrompt, CheckSt
     harness.wait_for_prompt().await
 }
 
-async fn connects(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
+async fn connects_over_websocket(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
     harness.start("ws").await?;
     let patience = harness.options.turn_timeout;
     harness
@@ -50,7 +50,7 @@ async fn initializes_first(harness: &mut RemoteClientHarness) -> Result<(), Chec
     })
 }
 
-async fn sends_text(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
+async fn sends_text_frames(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
     let opened = open(harness).await;
     let mut frames = harness.frames.iter();
     require(!frames.any(|frame| frame.opcode == BINARY), || {
@@ -69,20 +69,20 @@ async fn masks_frames(harness: &mut RemoteClientHarness) -> Result<(), CheckStop
     })
 }
 
-async fn ignores_binary(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
+async fn ignores_binary_frames(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
     let prompt = open(harness).await?;
     harness
         .send_frame(BINARY, true, &[0, 159, 146, 150])
         .await?;
-    let request = alive_request("alive").to_string();
+    let request = liveness_request("alive").to_string();
     harness.send_frame(TEXT, true, request.as_bytes()).await?;
     harness.wait_for_response("alive", "a binary frame").await?;
     harness.end_turn(&prompt).await
 }
 
-async fn accepts_fragments(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
+async fn accepts_fragmented_message(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
     let prompt = open(harness).await?;
-    let request = alive_request("alive").to_string().into_bytes();
+    let request = liveness_request("alive").to_string().into_bytes();
     let mut pieces = request.chunks(request.len().div_ceil(3).max(1)).peekable();
     let mut opcode = OpCode::Data(Data::Text);
     while let Some(piece) = pieces.next() {
@@ -112,7 +112,7 @@ async fn answers_pings(harness: &mut RemoteClientHarness) -> Result<(), CheckSto
     harness.end_turn(&prompt).await
 }
 
-async fn answers_close(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
+async fn answers_close_frame(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
     open(harness).await?;
     // The code 1000, for a normal end.
     let code = 1000_u16.to_be_bytes();
@@ -120,7 +120,9 @@ async fn answers_close(harness: &mut RemoteClientHarness) -> Result<(), CheckSto
     wait_for_close(harness).await
 }
 
-async fn sends_close(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
+async fn ends_connection_with_close_frame(
+    harness: &mut RemoteClientHarness,
+) -> Result<(), CheckStop> {
     let prompt = open(harness).await?;
     harness.end_turn(&prompt).await?;
     wait_for_close(harness).await

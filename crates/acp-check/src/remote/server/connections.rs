@@ -12,11 +12,11 @@ use crate::verdict::{CheckStop, fail, require, skip};
 
 remote_checks! { Server "connections";
     1 Must "A DELETE gets status 202." => accepts_delete;
-    2 Must "A DELETE ends the streams of the connection." => ends_streams;
-    3 Must "After a DELETE, the connection is unknown: a POST gets status 404." => forgets_connection;
-    4 Must "A connection can have several sessions." => has_several_sessions;
+    2 Must "A DELETE ends the streams of the connection." => ends_streams_on_delete;
+    3 Must "After a DELETE, the connection is unknown: a POST gets status 404." => forgets_deleted_connection;
+    4 Must "A connection can have several sessions." => allows_several_sessions_per_connection;
     5 Must "Messages reach only the connection that they belong to." => separates_connections;
-    6 Should "A session survives its connection: `session/load` opens it in a new connection." => keeps_sessions;
+    6 Should "A session survives its connection: `session/load` opens it in a new connection." => keeps_sessions_across_connections;
 }
 
 fn delete(connection: &str) -> RawHttpRequest {
@@ -30,15 +30,15 @@ async fn accepts_delete(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn ends_streams(harness: &mut ServerHarness) -> Result<(), CheckStop> {
+async fn ends_streams_on_delete(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     let connection = harness.connect().await?;
     let session = harness.open_session(&connection).await?;
     harness.send(&delete(&connection.id)).await?;
-    harness.wait_for_end(connection.stream).await?;
-    harness.wait_for_end(session.stream).await
+    harness.wait_until_ended(connection.stream).await?;
+    harness.wait_until_ended(session.stream).await
 }
 
-async fn forgets_connection(harness: &mut ServerHarness) -> Result<(), CheckStop> {
+async fn forgets_deleted_connection(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     let connection = harness.connect().await?;
     harness.send(&delete(&connection.id)).await?;
     let (_, message) = harness.request_message(UNKNOWN_METHOD, json!({}));
@@ -49,7 +49,9 @@ async fn forgets_connection(harness: &mut ServerHarness) -> Result<(), CheckStop
     Ok(())
 }
 
-async fn has_several_sessions(harness: &mut ServerHarness) -> Result<(), CheckStop> {
+async fn allows_several_sessions_per_connection(
+    harness: &mut ServerHarness,
+) -> Result<(), CheckStop> {
     let connection = harness.connect().await?;
     let one = harness.open_session(&connection).await?;
     let two = harness.open_session(&connection).await?;
@@ -73,7 +75,7 @@ async fn separates_connections(harness: &mut ServerHarness) -> Result<(), CheckS
     }
 }
 
-async fn keeps_sessions(harness: &mut ServerHarness) -> Result<(), CheckStop> {
+async fn keeps_sessions_across_connections(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     let connection = harness.connect().await?;
     if connection.initialize_result["agentCapabilities"]["loadSession"] != true {
         return skip("the agent does not support `loadSession`");

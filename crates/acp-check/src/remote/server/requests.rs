@@ -12,20 +12,20 @@ use crate::verdict::{CheckStop, fail, require, skip};
 remote_checks! { Server "requests";
     1 Must "`initialize` gets status 200." => answers_initialize;
     2 Must "The body of the response to `initialize` is JSON." => answers_initialize_with_json;
-    3 Must "The response to `initialize` has the header `Acp-Connection-Id`." => names_connection;
-    4 Should "The result of `initialize` has the connection's id as `connectionId`." => names_connection_in_result;
-    5 Must "Each `initialize` opens a connection of its own." => opens_connections;
+    3 Must "The response to `initialize` has the header `Acp-Connection-Id`." => returns_connection_id_in_header;
+    4 Should "The result of `initialize` has the connection's id as `connectionId`." => returns_connection_id_in_result;
+    5 Must "Each `initialize` opens a connection of its own." => opens_connection_for_each_initialize;
     6 Must "A request other than `initialize` gets status 202 and an empty body." => accepts_requests;
     7 Must "A notification gets status 202 and an empty body." => accepts_notifications;
-    8 Must "A POST whose `Content-Type` is not `application/json` gets status 415." => rejects_content_type;
+    8 Must "A POST whose `Content-Type` is not `application/json` gets status 415." => rejects_wrong_content_type;
     9 Must "A POST without `Content-Type` gets status 415." => rejects_missing_content_type;
     10 Should "`Content-Type` may have a parameter." => accepts_content_type_parameter;
     11 Must "A POST other than `initialize` gets status 400 if it has no `Acp-Connection-Id`." => rejects_post_without_connection;
     12 Must "A POST for an unknown connection gets status 404." => rejects_post_for_unknown_connection;
     13 Must "A request about a session gets status 400 if it has no `Acp-Session-Id`." => rejects_post_without_session;
     14 Must "A batch gets status 501." => rejects_batch;
-    15 Must "A GET whose `Accept` does not include `text/event-stream` gets status 406." => rejects_accept;
-    16 Must "`Accept` may include other types." => accepts_further_types;
+    15 Must "A GET whose `Accept` does not include `text/event-stream` gets status 406." => rejects_accept_without_event_stream;
+    16 Must "`Accept` may include other types." => accepts_additional_types_in_accept;
     17 Must "A GET without `Acp-Connection-Id` gets status 400." => rejects_get_without_connection;
     18 Must "A GET for an unknown connection gets status 404." => rejects_get_for_unknown_connection;
     19 Must "A DELETE without `Acp-Connection-Id` gets status 400." => rejects_delete_without_connection;
@@ -74,11 +74,11 @@ async fn answers_initialize_with_json(harness: &mut ServerHarness) -> Result<(),
     })
 }
 
-async fn names_connection(harness: &mut ServerHarness) -> Result<(), CheckStop> {
+async fn returns_connection_id_in_header(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     harness.initialize().await.map(drop)
 }
 
-async fn names_connection_in_result(harness: &mut ServerHarness) -> Result<(), CheckStop> {
+async fn returns_connection_id_in_result(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     let (id, result) = harness.initialize().await?;
     let said = &result["connectionId"];
     require(*said == json!(id), || {
@@ -86,7 +86,9 @@ async fn names_connection_in_result(harness: &mut ServerHarness) -> Result<(), C
     })
 }
 
-async fn opens_connections(harness: &mut ServerHarness) -> Result<(), CheckStop> {
+async fn opens_connection_for_each_initialize(
+    harness: &mut ServerHarness,
+) -> Result<(), CheckStop> {
     let (one, _) = harness.initialize().await?;
     let (two, _) = harness.initialize().await?;
     require(one != two, || {
@@ -128,7 +130,7 @@ async fn accepts_notifications(harness: &mut ServerHarness) -> Result<(), CheckS
     require_accepted(harness, "`session/cancel`", request).await
 }
 
-async fn rejects_content_type(harness: &mut ServerHarness) -> Result<(), CheckStop> {
+async fn rejects_wrong_content_type(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     harness.require_http()?;
     let request = initialize_request(harness).without("Content-Type");
     let request = request.header("Content-Type", "text/plain");
@@ -190,7 +192,7 @@ async fn rejects_batch(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn rejects_accept(harness: &mut ServerHarness) -> Result<(), CheckStop> {
+async fn rejects_accept_without_event_stream(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     let (connection, _) = harness.initialize().await?;
     let request = RawHttpRequest::get().without("Accept");
     let request = request
@@ -201,7 +203,7 @@ async fn rejects_accept(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn accepts_further_types(harness: &mut ServerHarness) -> Result<(), CheckStop> {
+async fn accepts_additional_types_in_accept(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     let (connection, _) = harness.initialize().await?;
     let request = RawHttpRequest::get().without("Accept");
     let request = request

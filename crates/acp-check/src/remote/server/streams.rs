@@ -14,21 +14,21 @@ remote_checks! { Server "streams";
     1 Must "A GET with `Acp-Connection-Id` opens the connection's stream, of type `text/event-stream`." => opens_connection_stream;
     2 Must "A GET that also has `Acp-Session-Id` opens the session's stream." => opens_session_stream;
     3 Must "The response to `session/new` arrives on the connection's stream." => answers_session_new;
-    4 Must "Updates of a session arrive on the session's stream." => sends_updates;
+    4 Must "Updates of a session arrive on the session's stream." => sends_updates_on_session_stream;
     5 Must "The response to `session/prompt` arrives on the session's stream." => answers_prompt;
-    6 Must "The agent's requests about a session arrive on the session's stream." => sends_requests;
+    6 Must "The agent's requests about a session arrive on the session's stream." => sends_requests_on_session_stream;
     7 Must "A response to the agent gets status 202, and the agent receives it." => accepts_responses;
     8 Must "After `session/cancel`, the response to the prompt arrives on the session's stream." => answers_cancelled_prompt;
-    9 Must "If there are two sessions, the messages of each arrive on its own stream." => separates_sessions;
-    10 Must "Each event is one JSON-RPC message." => sends_messages;
+    9 Must "If there are two sessions, the messages of each arrive on its own stream." => separates_session_streams;
+    10 Must "Each event is one JSON-RPC message." => sends_one_message_per_event;
     11 Must "The history of a loaded session arrives on the session's stream." => replays_history;
     12 Must "The response to `session/load` arrives on the connection's stream or the session's." => answers_load;
-    13 Must "Requests sent at the same time, while streams are open, all get responses." => answers_at_once;
+    13 Must "Requests sent at the same time, while streams are open, all get responses." => answers_concurrent_requests;
     14 Should "A stream that the client has closed can be opened again." => reopens_stream;
 }
 
 /// The number of requests to send at once.
-const REQUESTS_AT_ONCE: usize = 20;
+const CONCURRENT_REQUESTS: usize = 20;
 
 /// Opens a connection and a session.
 async fn open(harness: &mut ServerHarness) -> Result<HttpSession, CheckStop> {
@@ -58,11 +58,11 @@ async fn answers_session_new(harness: &mut ServerHarness) -> Result<(), CheckSto
     let connection = harness.connect().await?;
     // With another stream open, there is a choice.
     harness.open_session(&connection).await?;
-    let (stream, _) = harness.new_session_on(&connection).await?;
-    harness.require_stream("the response to `session/new`", stream, connection.stream)
+    let (stream, _) = harness.new_session_on_connection(&connection).await?;
+    harness.require_expected_stream("the response to `session/new`", stream, connection.stream)
 }
 
-async fn sends_updates(harness: &mut ServerHarness) -> Result<(), CheckStop> {
+async fn sends_updates_on_session_stream(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     let session = open(harness).await?;
     harness.run_turn(&session, AgentTask::Answer).await?;
     let all: Vec<(StreamId, &str)> = updates(harness).collect();
@@ -70,7 +70,7 @@ async fn sends_updates(harness: &mut ServerHarness) -> Result<(), CheckStop> {
         return skip("the agent sent no updates");
     }
     for (stream, _) in all {
-        harness.require_stream("an update of the session", stream, session.stream)?;
+        harness.require_expected_stream("an update of the session", stream, session.stream)?;
     }
     Ok(())
 }
@@ -78,12 +78,12 @@ async fn sends_updates(harness: &mut ServerHarness) -> Result<(), CheckStop> {
 async fn answers_prompt(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     let session = open(harness).await?;
     let (stream, _) = harness.run_turn(&session, AgentTask::Answer).await?;
-    harness.require_stream("the response to `session/prompt`", stream, session.stream)
+    harness.require_expected_stream("the response to `session/prompt`", stream, session.stream)
 }
 
 /// Runs a turn until the agent requests permission. Returns the id of the prompt, the stream of the request, and the
 /// request. Skips the check if the agent does not request permission.
-async fn wait_for_question(
+async fn run_turn_until_permission_request(
     harness: &mut ServerHarness,
     session: &HttpSession,
 ) -> Result<(Value, (StreamId, Value)), CheckStop> {
@@ -104,15 +104,15 @@ async fn wait_for_question(
     }
 }
 
-async fn sends_requests(harness: &mut ServerHarness) -> Result<(), CheckStop> {
+async fn sends_requests_on_session_stream(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     let session = open(harness).await?;
-    let (_, (stream, _)) = wait_for_question(harness, &session).await?;
-    harness.require_stream("`session/request_permission`", stream, session.stream)
+    let (_, (stream, _)) = run_turn_until_permission_request(harness, &session).await?;
+    harness.require_expected_stream("`session/request_permission`", stream, session.stream)
 }
 
 async fn accepts_responses(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     let session = open(harness).await?;
-    let (prompt, (_, question)) = wait_for_question(harness, &session).await?;
+    let (prompt, (_, question)) = run_turn_until_permission_request(harness, &session).await?;
     let outcome = json!({"outcome": {"outcome": "cancelled"}});
     let response = json!({"jsonrpc": "2.0", "id": question["id"], "result": outcome});
     let request = RawHttpRequest::post(response.to_string())
@@ -148,10 +148,10 @@ async fn answers_cancelled_prompt(harness: &mut ServerHarness) -> Result<(), Che
         .post(connection, of, "`session/cancel`", &cancel)
         .await?;
     let (stream, _) = harness.wait_for_turn_end(&id).await?;
-    harness.require_stream("the response to `session/prompt`", stream, session.stream)
+    harness.require_expected_stream("the response to `session/prompt`", stream, session.stream)
 }
 
-async fn separates_sessions(harness: &mut ServerHarness) -> Result<(), CheckStop> {
+async fn separates_session_streams(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     let connection = harness.connect().await?;
     let sessions = [
         harness.open_session(&connection).await?,
@@ -164,18 +164,18 @@ async fn separates_sessions(harness: &mut ServerHarness) -> Result<(), CheckStop
     for (session, id) in sessions.iter().zip(&prompts) {
         let (stream, _) = harness.wait_for_turn_end(id).await?;
         let what = format!("the response to the prompt of session {}", session.id);
-        harness.require_stream(&what, stream, session.stream)?;
+        harness.require_expected_stream(&what, stream, session.stream)?;
     }
     for session in &sessions {
         for (stream, _) in updates(harness).filter(|(_, of)| *of == session.id) {
             let what = format!("an update of session {}", session.id);
-            harness.require_stream(&what, stream, session.stream)?;
+            harness.require_expected_stream(&what, stream, session.stream)?;
         }
     }
     Ok(())
 }
 
-async fn sends_messages(harness: &mut ServerHarness) -> Result<(), CheckStop> {
+async fn sends_one_message_per_event(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     let session = open(harness).await?;
     let turn = harness.run_turn(&session, AgentTask::Answer).await;
     if let Some((stream, text)) = harness.noise.first() {
@@ -232,7 +232,7 @@ async fn replays_history(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     let (session, connection, _) = load(harness).await?;
     let misplaced = updates(harness).find(|(stream, _)| *stream == connection);
     if let Some((stream, _)) = misplaced {
-        harness.require_stream("an update of the history", stream, session.stream)?;
+        harness.require_expected_stream("an update of the history", stream, session.stream)?;
     }
     // Between two streams there is no order, so the history may arrive after the response.
     let patience = harness.timeout();
@@ -250,21 +250,21 @@ async fn answers_load(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     if arrived == connection {
         return Ok(());
     }
-    harness.require_stream("the response to `session/load`", arrived, session.stream)
+    harness.require_expected_stream("the response to `session/load`", arrived, session.stream)
 }
 
-async fn answers_at_once(harness: &mut ServerHarness) -> Result<(), CheckStop> {
+async fn answers_concurrent_requests(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     let connection = harness.connect().await?;
     harness.open_session(&connection).await?;
     harness.open_session(&connection).await?;
     let mut ids = Vec::new();
     let mut requests = Vec::new();
-    for _ in 0..REQUESTS_AT_ONCE {
+    for _ in 0..CONCURRENT_REQUESTS {
         let (id, message) = harness.request_message(UNKNOWN_METHOD, json!({}));
         ids.push(id);
         requests.push(RawHttpRequest::post(message.to_string()).connection(&connection.id));
     }
-    for status in harness.send_at_once(requests).await? {
+    for status in harness.send_concurrently(requests).await? {
         require((200..300).contains(&status), || {
             format!("one of several requests sent at the same time got status {status}")
         })?;
@@ -284,5 +284,5 @@ async fn reopens_stream(harness: &mut ServerHarness) -> Result<(), CheckStop> {
         .await?;
     let session = HttpSession { stream, ..session };
     let (arrived, _) = harness.run_turn(&session, AgentTask::Answer).await?;
-    harness.require_stream("the response to `session/prompt`", arrived, stream)
+    harness.require_expected_stream("the response to `session/prompt`", arrived, stream)
 }

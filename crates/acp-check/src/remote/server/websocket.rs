@@ -6,41 +6,45 @@ use crate::agent_harness::UNKNOWN_METHOD;
 use crate::check::remote_checks;
 use crate::options::AgentTask;
 use crate::remote::server_harness::ServerHarness;
-use crate::remote::websocket::{ACCEPT, BINARY, CLOSE, CONTINUATION, Frame, PING, PONG, TEXT};
+use crate::remote::websocket::{
+    BINARY, CLOSE, CONTINUATION, Frame, HANDSHAKE_ACCEPT, PING, PONG, TEXT,
+};
 use crate::remote::websocket_peer::{WebSocketPeer, frame, text};
 use crate::verdict::{CheckStop, require};
 
 remote_checks! { Server "websocket";
-    1 Must "The upgrade has the header `Acp-Connection-Id`." => names_connection;
-    2 Must "The upgrade confirms the client's key (RFC 6455, 4.2.2)." => confirms_key;
-    3 Must "Each upgrade opens a connection of its own." => opens_connections;
+    1 Must "The upgrade has the header `Acp-Connection-Id`." => returns_connection_id_in_header;
+    2 Must "The upgrade confirms the client's key (RFC 6455, 4.2.2)." => confirms_websocket_key;
+    3 Must "Each upgrade opens a connection of its own." => opens_connection_for_each_initialize;
     4 Must "`initialize` is answered on the WebSocket." => answers_initialize;
-    5 Must "Messages arrive in text frames, one JSON-RPC message in each." => sends_text;
-    6 Must "Binary frames are ignored." => ignores_binary;
-    7 Must "A message may arrive in several frames (RFC 6455, 5.4)." => accepts_fragments;
+    5 Must "Messages arrive in text frames, one JSON-RPC message in each." => sends_text_frames;
+    6 Must "Binary frames are ignored." => ignores_binary_frames;
+    7 Must "A message may arrive in several frames (RFC 6455, 5.4)." => accepts_fragmented_message;
     8 Must "A ping gets a pong with the same content (RFC 6455, 5.5.2)." => answers_pings;
-    9 Must "A close frame is answered with a close frame (RFC 6455, 5.5.1)." => answers_close;
+    9 Must "A close frame is answered with a close frame (RFC 6455, 5.5.1)." => answers_close_frame;
     10 Should "A text frame that is not JSON does not end the connection." => survives_invalid_json;
     11 Should "A request of 1 MB is answered." => accepts_large_message;
 }
 
-async fn names_connection(harness: &mut ServerHarness) -> Result<(), CheckStop> {
+async fn returns_connection_id_in_header(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     let peer = harness.open_websocket().await?;
     require(!peer.id.is_empty(), || {
         "the response to the upgrade has no Acp-Connection-Id".to_owned()
     })
 }
 
-async fn confirms_key(harness: &mut ServerHarness) -> Result<(), CheckStop> {
+async fn confirms_websocket_key(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     drop(harness.open_websocket().await?);
     let response = harness.upgrade().await?;
     let accept = response.header("sec-websocket-accept");
-    require(accept == ACCEPT, || {
-        format!("Sec-WebSocket-Accept is `{accept}`; expected `{ACCEPT}`")
+    require(accept == HANDSHAKE_ACCEPT, || {
+        format!("Sec-WebSocket-Accept is `{accept}`; expected `{HANDSHAKE_ACCEPT}`")
     })
 }
 
-async fn opens_connections(harness: &mut ServerHarness) -> Result<(), CheckStop> {
+async fn opens_connection_for_each_initialize(
+    harness: &mut ServerHarness,
+) -> Result<(), CheckStop> {
     let one = harness.open_websocket().await?;
     let two = harness.open_websocket().await?;
     require(one.id != two.id, || {
@@ -62,12 +66,12 @@ async fn run_turn(
     let prompt = json!([{"type": "text", "text": text}]);
     let params = json!({"sessionId": session, "prompt": prompt});
     harness
-        .request_on(peer, "session/prompt", params)
+        .request_on_websocket(peer, "session/prompt", params)
         .await
         .map(drop)
 }
 
-async fn sends_text(harness: &mut ServerHarness) -> Result<(), CheckStop> {
+async fn sends_text_frames(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     let mut peer = harness.initialize_websocket().await?;
     let prompt = harness.options.prompt_for(AgentTask::Answer);
     let turn = run_turn(harness, &mut peer, &prompt).await;
@@ -87,16 +91,16 @@ async fn sends_text(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     turn
 }
 
-async fn ignores_binary(harness: &mut ServerHarness) -> Result<(), CheckStop> {
+async fn ignores_binary_frames(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     let mut peer = harness.initialize_websocket().await?;
     let binary = frame(BINARY, [0, 159, 146, 150]);
     harness.send_frame(&mut peer, &binary).await?;
     harness
-        .require_responsive_on(&mut peer, "a binary frame")
+        .require_responsive_websocket(&mut peer, "a binary frame")
         .await
 }
 
-async fn accepts_fragments(harness: &mut ServerHarness) -> Result<(), CheckStop> {
+async fn accepts_fragmented_message(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     let mut peer = harness.open_websocket().await?;
     let (id, message) = harness.request_message("initialize", ServerHarness::initialize_params());
     let message = message.to_string().into_bytes();
@@ -113,7 +117,7 @@ async fn accepts_fragments(harness: &mut ServerHarness) -> Result<(), CheckStop>
     let patience = harness.timeout();
     let what = "the response to a message in three frames";
     harness
-        .wait_on(&mut peer, patience, what, |message| {
+        .wait_on_websocket(&mut peer, patience, what, |message| {
             (message["id"] == id).then_some(())
         })
         .await
@@ -130,7 +134,7 @@ async fn answers_pings(harness: &mut ServerHarness) -> Result<(), CheckStop> {
         .map(drop)
 }
 
-async fn answers_close(harness: &mut ServerHarness) -> Result<(), CheckStop> {
+async fn answers_close_frame(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     let mut peer = harness.initialize_websocket().await?;
     // The code 1000, for a normal end.
     let close = frame(CLOSE, 1000_u16.to_be_bytes());
@@ -147,7 +151,7 @@ async fn survives_invalid_json(harness: &mut ServerHarness) -> Result<(), CheckS
         .send_frame(&mut peer, &frame(TEXT, "{\"jsonrpc\": "))
         .await?;
     harness
-        .require_responsive_on(&mut peer, "a text frame that is not JSON")
+        .require_responsive_websocket(&mut peer, "a text frame that is not JSON")
         .await
 }
 
@@ -159,7 +163,7 @@ async fn accepts_large_message(harness: &mut ServerHarness) -> Result<(), CheckS
     let patience = harness.timeout();
     let what = "the response to a message of 1 MB";
     harness
-        .wait_on(&mut peer, patience, what, |message| {
+        .wait_on_websocket(&mut peer, patience, what, |message| {
             (message["id"] == id).then_some(())
         })
         .await

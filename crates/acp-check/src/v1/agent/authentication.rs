@@ -11,9 +11,9 @@ checks! { V1 Agent "authentication";
     1 Must "`terminal` auth methods are offered only to clients that support them." => offers_terminal_login;
     2 Must "Auth method ids are unique." => has_unique_ids;
     3 Should "`authenticate` with an unknown auth method fails." => rejects_unknown_method;
-    4 Must "After `authenticate`, a session can be opened." => opens_after_login;
+    4 Must "After `authenticate`, a session can be opened." => opens_session_after_authenticate;
     5 Must "After `logout`, new sessions require a login." => requires_login_after_logout;
-    6 Must "A required login is reported with error -32000." => rejects_with_auth_code;
+    6 Must "A required login is reported with error -32000." => returns_auth_required_error;
 }
 
 async fn offers_terminal_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -66,7 +66,7 @@ async fn login_params(harness: &mut AgentHarness) -> Result<Value, CheckStop> {
     }
 }
 
-async fn opens_after_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn opens_session_after_authenticate(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let login = login_params(harness).await?;
     harness.request_result("authenticate", login).await?;
     let params = harness.session_params();
@@ -99,7 +99,7 @@ async fn requires_login_after_logout(harness: &mut AgentHarness) -> Result<(), C
     }
 }
 
-async fn rejects_with_auth_code(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn returns_auth_required_error(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     match open_without_login(harness).await?.code() {
         Some(-32000) => Ok(()),
         Some(code) => fail(format!(

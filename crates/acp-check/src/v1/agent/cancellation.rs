@@ -14,10 +14,10 @@ use super::prompt_turn::find_turn_update;
 checks! { V1 Agent "prompt-turn";
     31 Must "A cancelled turn ends with stop reason `cancelled`." => cancels_turn;
     32 Should "The agent stops promptly after `session/cancel`." => cancels_running_turn;
-    33 Must "A turn cancelled during a permission request ends with stop reason `cancelled`." => cancels_while_asking;
+    33 Must "A turn cancelled during a permission request ends with stop reason `cancelled`." => cancels_during_permission_request;
     34 Must "A file request that fails because the turn was cancelled does not end the turn with an error." => cancels_while_reading_file;
     35 Must "A terminal request that fails because the turn was cancelled does not end the turn with an error." => cancels_while_running_command;
-    36 Must "Remaining updates of a cancelled turn are sent before the response to its prompt." => sends_nothing_afterwards;
+    36 Must "Remaining updates of a cancelled turn are sent before the response to its prompt." => sends_no_updates_after_response;
     37 Must "After a cancelled turn, the session accepts another prompt." => remains_usable;
     38 Must "`session/cancel` without a running turn has no effect, not even on the next turn." => ignores_cancel_without_turn;
     39 Must "`session/cancel` for an unknown session is ignored." => ignores_unknown_session;
@@ -46,7 +46,7 @@ async fn cancels_running_turn(harness: &mut AgentHarness) -> Result<(), CheckSto
     }
 }
 
-async fn cancels_while_asking(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn cancels_during_permission_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let method = "session/request_permission";
     let session = harness.new_session().await?;
     let (prompt, asked, _) = harness
@@ -56,7 +56,7 @@ async fn cancels_while_asking(harness: &mut AgentHarness) -> Result<(), CheckSto
     harness.host.permission_reply = PermissionReply::Cancel;
     let outcome = json!({"outcome": {"outcome": "cancelled"}});
     harness
-        .respond_to_held(asked, &json!({"result": outcome}))
+        .respond_to_held_requests(asked, &json!({"result": outcome}))
         .await?;
     harness.require_cancelled(&prompt).await
 }
@@ -83,11 +83,11 @@ async fn cancel_during_request(
     // The agent may cancel its request as well, so give it time to do so.
     harness.drain_messages().await?;
     let error = json!({"error": {"code": -32800, "message": "Request cancelled"}});
-    harness.respond_to_held(asked, &error).await?;
+    harness.respond_to_held_requests(asked, &error).await?;
     harness.require_cancelled(&prompt).await
 }
 
-async fn sends_nothing_afterwards(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn sends_no_updates_after_response(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.new_session().await?;
     let prompt = harness.begin_long_turn(&session).await?;
     harness.cancel(&session).await?;

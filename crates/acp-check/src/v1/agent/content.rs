@@ -174,7 +174,7 @@ fn content_blocks(update: &Value) -> Vec<&Value> {
 }
 
 /// Makes the agent send content other than text, if it does so at all: sends it an image, and makes it use a tool.
-async fn request_other_content(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn request_non_text_content(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.new_session().await?;
     if harness.capability("/agentCapabilities/promptCapabilities/image") == &json!(true) {
         let text = json!({"type": "text", "text": harness.prompt_text(AgentTask::Answer)});
@@ -189,7 +189,7 @@ async fn request_other_content(harness: &mut AgentHarness) -> Result<(), CheckSt
 }
 
 async fn sends_valid_base64(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    request_other_content(harness).await?;
+    request_non_text_content(harness).await?;
     let blocks = harness
         .updates()
         .flat_map(|params| content_blocks(&params["update"]));
@@ -223,7 +223,7 @@ fn is_base64(data: &str) -> bool {
 }
 
 async fn sends_valid_mime_types(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    request_other_content(harness).await?;
+    request_non_text_content(harness).await?;
     let blocks = harness
         .updates()
         .flat_map(|params| content_blocks(&params["update"]));

@@ -78,7 +78,7 @@ async fn requires_no_capabilities(harness: &mut AgentHarness) -> Result<(), Chec
 
 /// Makes the agent read, edit and run a command with a client that has these capabilities. Fails if the agent calls a
 /// file or terminal method that does not start with `offered`.
-async fn initialize_supporting(
+async fn require_only_offered_methods(
     harness: &mut AgentHarness,
     capabilities: Value,
     offered: &str,
@@ -106,16 +106,16 @@ async fn initialize_supporting(
 
 async fn uses_only_reading(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let capabilities = json!({"fs": {"readTextFile": true}});
-    initialize_supporting(harness, capabilities, "fs/read_text_file").await
+    require_only_offered_methods(harness, capabilities, "fs/read_text_file").await
 }
 
 async fn uses_only_writing(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let capabilities = json!({"fs": {"readTextFile": false, "writeTextFile": true}});
-    initialize_supporting(harness, capabilities, "fs/write_text_file").await
+    require_only_offered_methods(harness, capabilities, "fs/write_text_file").await
 }
 
 async fn uses_only_terminals(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    initialize_supporting(harness, json!({"terminal": true}), "terminal/").await
+    require_only_offered_methods(harness, json!({"terminal": true}), "terminal/").await
 }
 
 async fn ignores_unknown_capabilities(harness: &mut AgentHarness) -> Result<(), CheckStop> {

@@ -13,11 +13,11 @@ checks! { V1 Agent "tool-calls";
     32 Should "A permission request has at least one option." => has_options;
     33 Should "A permission request refers to a reported tool call." => refers_to_reported_call;
     34 Must "A rejected tool call is not executed." => respects_rejection;
-    35 Should "An allowed tool call is executed." => runs_after_allow;
+    35 Should "An allowed tool call is executed." => runs_allowed_call;
     36 Should "An allowed tool call is reported as in progress." => reports_progress_after_allow;
     37 Should "A tool call cancelled during its permission request is not executed." => does_not_run_cancelled_call;
     38 Must "A failed permission request leaves the session usable." => handles_error_response;
-    39 Should "A turn in which a permission request was rejected does not end with `cancelled`." => does_not_end_cancelled;
+    39 Should "A turn in which a permission request was rejected does not end with `cancelled`." => does_not_end_with_cancelled;
 }
 
 const PERMISSION_METHOD: &str = "session/request_permission";
@@ -103,7 +103,7 @@ async fn respects_rejection(harness: &mut AgentHarness) -> Result<(), CheckStop>
     })
 }
 
-async fn runs_after_allow(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn runs_allowed_call(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     permission_requests_of_turn(harness).await?;
     let after = read_notes(harness)?;
     require(after.contains("delta"), || {
@@ -135,7 +135,7 @@ async fn does_not_run_cancelled_call(harness: &mut AgentHarness) -> Result<(), C
     harness.host.permission_reply = PermissionReply::Cancel;
     let outcome = json!({"outcome": {"outcome": "cancelled"}});
     harness
-        .respond_to_held(asked, &json!({"result": outcome}))
+        .respond_to_held_requests(asked, &json!({"result": outcome}))
         .await?;
     harness.prompt_response(&prompt).await?;
     let after = read_notes(harness)?;
@@ -158,7 +158,7 @@ async fn handles_error_response(harness: &mut AgentHarness) -> Result<(), CheckS
         .map(drop)
 }
 
-async fn does_not_end_cancelled(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn does_not_end_with_cancelled(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.host.permission_reply = PermissionReply::Reject;
     let session = harness.new_session().await?;
     let turn = harness.run_task_or_skip(&session, AgentTask::Edit).await?;

@@ -12,12 +12,12 @@ use crate::wire::ReceivedResponse;
 checks! { V1 Agent "prompt-turn";
     1 Must "The response to a prompt has a valid stop reason." => has_valid_stop_reason;
     2 Must "All output of a turn is sent with `session/update` before the response to the prompt." => sends_output_before_response;
-    3 Should "No updates of a turn are sent after the response to its prompt." => sends_nothing_afterwards;
-    4 Must "Every update has the id of its session." => names_session_in_updates;
-    5 Must "Every request the agent sends in a turn has the id of its session." => names_session_in_requests;
+    3 Should "No updates of a turn are sent after the response to its prompt." => sends_no_updates_after_response;
+    4 Must "Every update has the id of its session." => sends_session_id_in_updates;
+    5 Must "Every request the agent sends in a turn has the id of its session." => sends_session_id_in_requests;
     6 Must "After a turn, the session accepts another prompt." => accepts_second_prompt;
     7 Should "A turn has the context of the previous turns." => uses_history;
-    8 Must "Only turns cancelled by the client end with `cancelled`." => does_not_end_cancelled;
+    8 Must "Only turns cancelled by the client end with `cancelled`." => does_not_end_with_cancelled;
     9 Must "An empty prompt gets a response and leaves the session usable." => responds_to_empty_prompt;
     10 Should "A prompt for an unknown session fails." => rejects_unknown_session;
     11 Must "Concurrent prompts in two sessions both get a response, with updates in their own session." => supports_concurrent_turns;
@@ -76,7 +76,7 @@ pub(super) fn find_turn_update(
         .map(str::to_owned)
 }
 
-async fn sends_nothing_afterwards(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn sends_no_updates_after_response(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.new_session().await?;
     harness
         .run_task_or_skip(&session, AgentTask::Answer)
@@ -91,7 +91,7 @@ async fn sends_nothing_afterwards(harness: &mut AgentHarness) -> Result<(), Chec
     }
 }
 
-async fn names_session_in_updates(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn sends_session_id_in_updates(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.new_session().await?;
     harness
         .run_task_or_skip(&session, AgentTask::Answer)
@@ -115,7 +115,7 @@ fn is_session_method(method: &str) -> bool {
         || method.starts_with("terminal/")
 }
 
-async fn names_session_in_requests(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn sends_session_id_in_requests(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.new_session().await?;
     for task in [AgentTask::Read, AgentTask::Edit, AgentTask::Run] {
         harness.try_task(&session, task).await?;
@@ -161,7 +161,7 @@ async fn uses_history(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn does_not_end_cancelled(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn does_not_end_with_cancelled(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.new_session().await?;
     let turn = harness
         .run_task_or_skip(&session, AgentTask::Answer)

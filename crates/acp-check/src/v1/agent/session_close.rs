@@ -11,8 +11,8 @@ use acp_rules::schema::Envelope;
 
 checks! { V1 Agent "session-setup";
     40 Must "An open session can be closed." => closes_session;
-    41 Must "A turn running when its session is closed gets a response." => responds_to_open_turn;
-    42 Must "A turn running when its session is closed ends with `cancelled`." => cancels_open_turn;
+    41 Must "A turn running when its session is closed gets a response." => responds_to_prompt_of_closed_session;
+    42 Must "A turn running when its session is closed ends with `cancelled`." => cancels_turn_of_closed_session;
     43 Must "Closing a session does not affect other sessions." => leaves_other_sessions;
     44 Should "An agent without the capability rejects `session/close`." => rejects_unsupported_close;
 }
@@ -34,7 +34,7 @@ async fn closes_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 }
 
 /// Closes a session during a turn, and returns the response to the prompt.
-async fn close_in_turn(harness: &mut AgentHarness) -> Result<ReceivedResponse, CheckStop> {
+async fn close_during_turn(harness: &mut AgentHarness) -> Result<ReceivedResponse, CheckStop> {
     let session = open_session(harness).await?;
     let text = harness.prompt_text(AgentTask::Long);
     let prompt = harness.begin_prompt(&session, &text).await?;
@@ -62,13 +62,13 @@ async fn close_in_turn(harness: &mut AgentHarness) -> Result<ReceivedResponse, C
     Ok(answers.swap_remove(0))
 }
 
-async fn responds_to_open_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    close_in_turn(harness).await?;
+async fn responds_to_prompt_of_closed_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    close_during_turn(harness).await?;
     Ok(())
 }
 
-async fn cancels_open_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    match close_in_turn(harness).await? {
+async fn cancels_turn_of_closed_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    match close_during_turn(harness).await? {
         ReceivedResponse::Result(result) => {
             let reason = result["stopReason"].as_str().unwrap_or_default();
             // The turn may have ended at that moment.

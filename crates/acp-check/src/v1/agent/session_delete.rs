@@ -13,7 +13,7 @@ use crate::wire::ReceivedResponse;
 checks! { V1 Agent "session-delete";
     1 Must "A deleted session is no longer listed." => omits_deleted_session;
     2 Should "Deleting an unknown session succeeds." => deletes_unknown_session;
-    3 Should "Deleting a session twice succeeds." => deletes_twice;
+    3 Should "Deleting a session twice succeeds." => accepts_deleting_twice;
     4 Should "An agent without the capability rejects `session/delete`." => rejects_unsupported_delete;
 }
 
@@ -65,7 +65,7 @@ async fn deletes_unknown_session(harness: &mut AgentHarness) -> Result<(), Check
     Ok(())
 }
 
-async fn deletes_twice(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_deleting_twice(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = create_deleted_session(harness).await?;
     harness
         .request_result("session/delete", json!({"sessionId": session}))

@@ -15,14 +15,14 @@ checks! { V1 Agent "session-list";
     1 Must "`session/list` without params returns sessions." => returns_sessions;
     2 Should "A session with at least one prompt is listed." => lists_prompted_session;
     3 Must "With `cwd`, only sessions of that directory are listed." => filters_by_directory;
-    4 Must "If there are no sessions, the list is empty." => lists_nothing_for_other_directory;
+    4 Must "If there are no sessions, the list is empty." => returns_empty_list_for_other_directory;
     5 Should "A request with an unknown cursor fails." => rejects_unknown_cursor;
     6 Must "Each session is listed once across all pages." => lists_each_session_once;
     7 Must "A session is listed with its working directory." => lists_working_directory;
     8 Should "An agent without the capability rejects `session/list`." => rejects_unsupported_list;
     9 Must "`session/set_title` returns the new title, and the session is listed with it." => sets_title;
     10 Must "Setting an empty title fails with an invalid-params error." => rejects_empty_title;
-    11 Must "Setting the title of an unknown session fails." => rejects_title_of_unknown;
+    11 Must "Setting the title of an unknown session fails." => rejects_title_for_unknown_session;
 }
 
 const LIST_CAPABILITY: &str = "/agentCapabilities/sessionCapabilities/list";
@@ -127,7 +127,9 @@ async fn filters_by_directory(harness: &mut AgentHarness) -> Result<(), CheckSto
     Ok(())
 }
 
-async fn lists_nothing_for_other_directory(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn returns_empty_list_for_other_directory(
+    harness: &mut AgentHarness,
+) -> Result<(), CheckStop> {
     open_sessions(harness, 0).await?;
     let elsewhere = create_other_directory(harness)?;
     let params = json!({"cwd": elsewhere});
@@ -237,7 +239,7 @@ async fn rejects_empty_title(harness: &mut AgentHarness) -> Result<(), CheckStop
         .await
 }
 
-async fn rejects_title_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn rejects_title_for_unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     harness.require_capability(TITLE_CAPABILITY)?;
     let params = json!({"sessionId": UNKNOWN_SESSION, "title": NEW_TITLE});

@@ -17,11 +17,11 @@ checks! { V1 Agent "session-setup";
     23 Must "The replay is complete before the response." => replays_before_response;
     24 Must "Replayed updates have the id of the loaded session." => replays_loaded_session_only;
     25 Must "A loaded session accepts prompts." => continues_after_load;
-    26 Should "Loading an unknown session fails." => rejects_load_of_unknown;
+    26 Should "Loading an unknown session fails." => rejects_loading_unknown_session;
     27 Should "An agent without the capability rejects `session/load`." => rejects_unsupported_load;
     28 Must "Resuming a session replays nothing." => resume_replays_nothing;
     29 Must "A resumed session accepts prompts." => continues_after_resume;
-    30 Should "Resuming an unknown session fails." => rejects_resume_of_unknown;
+    30 Should "Resuming an unknown session fails." => rejects_resuming_unknown_session;
     31 Must "`session/resume` works without MCP servers." => resumes_without_servers;
     32 Should "An agent without the capability rejects `session/resume`." => rejects_unsupported_resume;
 }
@@ -218,11 +218,11 @@ async fn require_unknown_rejected(
     }
 }
 
-async fn rejects_load_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn rejects_loading_unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_unknown_rejected(harness, "session/load", LOAD_CAPABILITY).await
 }
 
-async fn rejects_resume_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn rejects_resuming_unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_unknown_rejected(harness, "session/resume", RESUME_CAPABILITY).await
 }
 

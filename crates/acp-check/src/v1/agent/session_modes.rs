@@ -9,7 +9,7 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "session-modes";
-    1 Must "The current mode of a new session is available." => current_is_available;
+    1 Must "The current mode of a new session is available." => current_mode_is_available;
     2 Must "Mode ids are unique." => has_unique_ids;
     3 Must "`session/set_mode` sets an available mode." => sets_mode;
     4 Should "`session/set_mode` with an unavailable mode fails." => rejects_unknown_mode;
@@ -60,7 +60,7 @@ pub(super) async fn set_other_mode(
     }
 }
 
-async fn current_is_available(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn current_mode_is_available(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, modes) = session_with_modes(harness).await?;
     let current = modes["currentModeId"].as_str().unwrap_or_default();
     require(available_ids(&modes).contains(&current), || {

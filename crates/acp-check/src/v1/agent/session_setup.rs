@@ -13,19 +13,19 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "session-setup";
-    1 Must "A new session has an id." => has_id;
+    1 Must "A new session has an id." => new_session_has_id;
     2 Must "Session ids are unique." => has_unique_ids;
     3 Must "A session uses its own working directory, not the agent's." => uses_session_directory;
     4 Should "Opening a session with a relative working directory fails." => rejects_relative_cwd;
     5 Should "The agent connects to MCP servers over stdin and stdout." => connects_to_mcp_server;
     6 Must "MCP servers are started with the given arguments and environment." => passes_mcp_arguments;
     7 Must "Several sessions can be used at once." => supports_several_sessions;
-    8 Must "Updates have the id of the prompted session." => names_prompted_session;
+    8 Must "Updates have the id of the prompted session." => sends_updates_for_prompted_session;
     9 Should "A prompt for an unknown session fails." => rejects_unknown_session;
     10 Must "An agent with the capability accepts `additionalDirectories`." => accepts_additional_directories;
 }
 
-async fn has_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn new_session_has_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let id = harness.new_session().await?;
     require(!id.is_empty(), || "the `sessionId` is empty".to_owned())
 }
@@ -196,7 +196,7 @@ async fn supports_several_sessions(harness: &mut AgentHarness) -> Result<(), Che
     Ok(())
 }
 
-async fn names_prompted_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn sends_updates_for_prompted_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.new_session().await?;
     harness.new_session().await?;
     let before = harness.messages.len();

@@ -19,7 +19,7 @@ checks! { V1 Agent "terminals";
     6 Must "The working directory of a command is an absolute path." => uses_absolute_cwd;
     7 Must "A failed `terminal/create` leaves the session usable." => continues_after_failed_start;
     8 Must "A failed `terminal/wait_for_exit` leaves the session usable." => continues_after_failed_wait;
-    9 Must "An exit status with a signal and no exit code is accepted." => accepts_signal;
+    9 Must "An exit status with a signal and no exit code is accepted." => accepts_exit_by_signal;
     10 Must "Truncated output without an exit status is accepted." => accepts_truncated_output;
 }
 
@@ -123,7 +123,7 @@ async fn releases_terminal_after_cancel(harness: &mut AgentHarness) -> Result<()
         .await?;
     harness.cancel(&session).await?;
     let ended = json!({"result": {"exitCode": null, "signal": "SIGKILL"}});
-    harness.respond_to_held(asked, &ended).await?;
+    harness.respond_to_held_requests(asked, &ended).await?;
     harness.prompt_response(&prompt).await?;
     require_all_released(harness, &session, "the turn was cancelled").await
 }
@@ -223,7 +223,7 @@ async fn require_result_accepted(
     harness.read_turn(&session, response, 0).map(drop)
 }
 
-async fn accepts_signal(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_exit_by_signal(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_result_accepted(
         harness,
         WAIT_METHOD,

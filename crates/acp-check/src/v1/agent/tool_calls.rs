@@ -14,9 +14,9 @@ checks! { V1 Agent "tool-calls";
     1 Should "Every tool use is reported as a tool call." => reports_tool_calls;
     2 Must "Tool call ids are unique within a session." => has_unique_ids;
     3 Should "A tool call is reported before its updates." => reports_call_before_updates;
-    4 Must "A completed or failed tool call stays in that status." => stays_finished;
-    5 Should "A running tool call does not return to `pending`." => does_not_go_back;
-    6 Should "When a turn ends normally, its tool calls are completed or failed." => finishes_calls;
+    4 Must "A completed or failed tool call stays in that status." => keeps_final_status;
+    5 Should "A running tool call does not return to `pending`." => does_not_return_to_pending;
+    6 Should "When a turn ends normally, its tool calls are completed or failed." => finishes_tool_calls;
     7 Must "Paths in tool call locations and diffs are absolute." => uses_absolute_paths;
     8 Must "Line numbers in locations start at 1." => starts_lines_at_one;
     9 Should "A diff has the old and new text of the file." => sends_accurate_diffs;
@@ -135,7 +135,7 @@ async fn reports_call_before_updates(harness: &mut AgentHarness) -> Result<(), C
     Ok(())
 }
 
-async fn stays_finished(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn keeps_final_status(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let messages =
         run_tool_tasks(harness, &[AgentTask::Read, AgentTask::Edit, AgentTask::Run]).await?;
     let wrong = status_changes(&messages);
@@ -150,7 +150,7 @@ async fn stays_finished(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn does_not_go_back(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn does_not_return_to_pending(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let messages = run_tool_tasks(harness, &[AgentTask::Read, AgentTask::Edit]).await?;
     let back = status_changes(&messages);
     let mut back = back
@@ -164,7 +164,7 @@ async fn does_not_go_back(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn finishes_calls(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn finishes_tool_calls(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.new_session().await?;
     let turn = harness.run_task_or_skip(&session, AgentTask::Read).await?;
     if turn.stop_reason != "end_turn" || call_updates(&harness.messages).next().is_none() {

@@ -19,16 +19,16 @@ checks! { V1 Agent "transports";
     8 Must "Whitespace and field order in a message do not matter." => accepts_whitespace;
     9 Must "Any character in a string may be escaped." => accepts_escapes;
     10 Must "A message may be split within a character." => accepts_split_character;
-    11 Must "A prompt may contain any Unicode characters." => accepts_any_language;
+    11 Must "A prompt may contain any Unicode characters." => accepts_any_unicode;
     12 Must "A 1 MB request gets a response." => accepts_large_request;
     13 Should "A line of invalid UTF-8 does not affect later lines." => survives_invalid_utf8;
     14 Should "Lines of invalid JSON do not affect later lines." => survives_invalid_json;
     15 Should "Deeply nested JSON does not affect later lines." => survives_deep_nesting;
-    16 Should "JSON that is not a message does not affect later lines." => survives_other_json;
+    16 Should "JSON that is not a message does not affect later lines." => survives_json_that_is_not_a_message;
     17 Should "The agent exits when stdin is closed." => closes_output;
     18 Should "The agent exits when stdin is closed during a turn." => closes_output_during_turn;
-    19 Should "The agent process exits on its own when stdin is closed." => exits;
-    20 Should "When the agent exits, no child processes keep running." => leaves_no_processes;
+    19 Should "The agent process exits on its own when stdin is closed." => process_exits_on_its_own;
+    20 Should "When the agent exits, no child processes keep running." => leaves_no_child_processes;
 }
 
 /// Runs one turn, and returns the lines on stdout that were not JSON. If there are such lines, other failures are
@@ -177,7 +177,7 @@ async fn accepts_split_character(harness: &mut AgentHarness) -> Result<(), Check
     Ok(())
 }
 
-async fn accepts_any_language(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_any_unicode(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.new_session().await?;
     let text = harness.prompt_text(AgentTask::Answer) + " Žluťoučký kůň, 漢字, שלום, e\u{301}, 👩‍🚀";
     harness
@@ -221,7 +221,7 @@ async fn survives_deep_nesting(harness: &mut AgentHarness) -> Result<(), CheckSt
         .await
 }
 
-async fn survives_other_json(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn survives_json_that_is_not_a_message(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     let lines = [
         json!(null),
@@ -274,7 +274,7 @@ async fn closes_output_during_turn(harness: &mut AgentHarness) -> Result<(), Che
     close_and_wait(harness).await
 }
 
-async fn exits(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn process_exits_on_its_own(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     harness.wire.close();
     let patience = harness.wire.timeout();
@@ -289,7 +289,7 @@ async fn exits(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn leaves_no_processes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn leaves_no_child_processes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.new_session().await?;
     harness.wire.close();
     let patience = harness.wire.timeout();

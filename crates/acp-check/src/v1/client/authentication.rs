@@ -7,7 +7,7 @@ use crate::check::checks;
 use crate::client_harness::ClientHarness;
 use crate::verdict::{CheckStop, fail, require, skip};
 
-use super::steps::{WATCH_TIME, require_none_of, wait_for_optional};
+use super::steps::{WATCH_TIME, require_none_of, wait_for_optional_message};
 
 checks! { V1 Client "authentication";
     101 Must "If the agent requires a login, no session is opened and no prompt is sent." => sends_no_prompt_without_login;
@@ -39,7 +39,7 @@ async fn require_login(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 /// Waits for `authenticate`, and returns its id and params. Skips the check if it does not arrive.
 async fn wait_for_login(harness: &mut ClientHarness) -> Result<(Value, Value), CheckStop> {
     require_login(harness).await?;
-    match wait_for_optional(harness, "authenticate").await? {
+    match wait_for_optional_message(harness, "authenticate").await? {
         Some(login) => Ok(login),
         None => skip("the client did not send `authenticate`"),
     }
@@ -80,7 +80,7 @@ async fn uses_offered_method(harness: &mut ClientHarness) -> Result<(), CheckSto
 async fn opens_session_after_login(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let (id, _) = wait_for_login(harness).await?;
     harness.wire.send_result(&id, json!({})).await?;
-    match wait_for_optional(harness, "session/new").await? {
+    match wait_for_optional_message(harness, "session/new").await? {
         Some((id, _)) => {
             let session = harness.session.clone();
             harness.wire.send_result(&id, session).await

@@ -7,19 +7,21 @@ use crate::client_harness::ClientHarness;
 use crate::verdict::{CheckStop, require, skip};
 
 use super::steps::{
-    WAIT_REQUEST_TEXT, add_context, require_responsive, wait_for_optional_after_turns,
+    WAIT_REQUEST_TEXT, add_context, require_responsive, wait_for_optional_message_after_turns,
     wait_for_response,
 };
 use super::terminals::CheckTerminal;
 
 checks! { V1 Client "cancellation";
-    101 Must "A permission request cancelled by the agent still gets a response." => responds_to_cancelled_permission;
-    102 Must "A cancelled `terminal/wait_for_exit` still gets a response." => responds_to_cancelled_wait;
-    103 May "Cancelling an unknown request is ignored." => ignores_unknown_cancel;
+    101 Must "A permission request cancelled by the agent still gets a response." => responds_to_cancelled_permission_request;
+    102 Must "A cancelled `terminal/wait_for_exit` still gets a response." => responds_to_cancelled_terminal_wait;
+    103 May "Cancelling an unknown request is ignored." => ignores_cancel_of_unknown_request;
     104 Should "A client cancels only its own requests." => cancels_only_own_requests;
 }
 
-async fn responds_to_cancelled_permission(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn responds_to_cancelled_permission_request(
+    harness: &mut ClientHarness,
+) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     let params = json!({
         "sessionId": prompted.session,
@@ -38,7 +40,7 @@ async fn responds_to_cancelled_permission(harness: &mut ClientHarness) -> Result
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn responds_to_cancelled_wait(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn responds_to_cancelled_terminal_wait(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let terminal = CheckTerminal::run(harness, "exec sleep 60", json!({})).await?;
     let id = harness
         .wire
@@ -59,7 +61,7 @@ async fn responds_to_cancelled_wait(harness: &mut ClientHarness) -> Result<(), C
     terminal.finish(harness).await
 }
 
-async fn ignores_unknown_cancel(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn ignores_cancel_of_unknown_request(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     for id in [json!(99_999), json!("nobodys"), prompted.id.clone()] {
         harness
@@ -76,13 +78,13 @@ async fn cancels_only_own_requests(harness: &mut ClientHarness) -> Result<(), Ch
     harness.initialize_result["agentCapabilities"]["sessionCapabilities"] = json!({"list": {}});
     let prompted = harness.wait_for_prompt().await?;
     harness.end_turn(&prompted, "end_turn").await?;
-    if wait_for_optional_after_turns(harness, "session/list")
+    if wait_for_optional_message_after_turns(harness, "session/list")
         .await?
         .is_none()
     {
         return skip("the client sent no request that could be cancelled");
     }
-    let cancelled = wait_for_optional_after_turns(harness, "$/cancel_request").await?;
+    let cancelled = wait_for_optional_message_after_turns(harness, "$/cancel_request").await?;
     let Some((_, params)) = cancelled else {
         return skip("the client cancelled no request");
     };

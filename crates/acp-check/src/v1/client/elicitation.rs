@@ -7,7 +7,8 @@ use crate::client_harness::{ClientHarness, ReceivedPrompt};
 use crate::verdict::{CheckStop, fail, require, skip};
 
 use super::steps::{
-    has_capability, request_error, request_result, require_responsive, wait_for_prompt_with,
+    has_capability, request_error, request_result, require_responsive,
+    wait_for_prompt_with_capability,
 };
 
 checks! { V1 Client "elicitation";
@@ -46,7 +47,7 @@ fn sample_form() -> Value {
 }
 
 async fn responds_to_form(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, FORM_CAPABILITY).await?;
+    let prompted = wait_for_prompt_with_capability(harness, FORM_CAPABILITY).await?;
     let response = request_form(harness, &prompted, sample_form()).await?;
     let action = response["action"].as_str().unwrap_or_default();
     let known = ["accept", "decline", "cancel"].contains(&action) || action.starts_with('_');
@@ -57,7 +58,7 @@ async fn responds_to_form(harness: &mut ClientHarness) -> Result<(), CheckStop> 
 }
 
 async fn fills_in_valid_values(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, FORM_CAPABILITY).await?;
+    let prompted = wait_for_prompt_with_capability(harness, FORM_CAPABILITY).await?;
     let response = request_form(harness, &prompted, sample_form()).await?;
     if response["action"] != "accept" {
         return skip(format!(
@@ -113,7 +114,7 @@ async fn rejects_unsupported_form(harness: &mut ClientHarness) -> Result<(), Che
 }
 
 async fn responds_despite_unknown_field(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, FORM_CAPABILITY).await?;
+    let prompted = wait_for_prompt_with_capability(harness, FORM_CAPABILITY).await?;
     let mut schema = sample_form();
     schema["properties"]["color"] = json!({"type": "_example.org/color", "title": "Color"});
     // Any response is valid, including an error.

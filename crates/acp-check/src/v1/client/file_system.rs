@@ -8,7 +8,8 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 use super::steps::{
-    ScratchDirectory, has_capability, request_error, request_result, wait_for_prompt_with,
+    ScratchDirectory, has_capability, request_error, request_result,
+    wait_for_prompt_with_capability,
 };
 
 checks! { V1 Client "file-system";
@@ -22,7 +23,7 @@ checks! { V1 Client "file-system";
     108 Must "Writing replaces the whole file." => replaces_file;
     109 Must "Written text is read back unchanged." => keeps_written_text;
     110 May "A request with a relative path fails." => rejects_relative_path;
-    111 Should "Files outside the session's directories are not accessible." => rejects_outside_file;
+    111 Should "Files outside the session's directories are not accessible." => rejects_file_outside_directories;
     112 Should "`fs/read_text_file` fails if the client does not support it." => rejects_unsupported_read;
     113 Should "`fs/write_text_file` fails if the client does not support it." => rejects_unsupported_write;
 }
@@ -50,12 +51,12 @@ async fn read_file(
 
 /// Reads the file [`FILE_TEXT`] with the params `part`, which select some lines, and requires that the content is
 /// `expected`.
-async fn require_part(
+async fn require_partial_read(
     harness: &mut ClientHarness,
     part: Value,
     expected: &str,
 ) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, READ_CAPABILITY).await?;
+    let prompted = wait_for_prompt_with_capability(harness, READ_CAPABILITY).await?;
     let scratch = ScratchDirectory::new(harness)?;
     let path = scratch.create_file("notes.txt", FILE_TEXT)?;
     let text = read_file(harness, &prompted.session, &path, part.clone()).await?;
@@ -68,7 +69,7 @@ async fn require_part(
 }
 
 async fn reads_verbatim(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, READ_CAPABILITY).await?;
+    let prompted = wait_for_prompt_with_capability(harness, READ_CAPABILITY).await?;
     let scratch = ScratchDirectory::new(harness)?;
     for text in [
         "alpha\nbeta\n",
@@ -86,19 +87,19 @@ async fn reads_verbatim(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 }
 
 async fn reads_from_line(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    require_part(harness, json!({"line": 3}), "three\nfour\n").await
+    require_partial_read(harness, json!({"line": 3}), "three\nfour\n").await
 }
 
 async fn limits_lines(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    require_part(harness, json!({"limit": 2}), "one\ntwo\n").await
+    require_partial_read(harness, json!({"limit": 2}), "one\ntwo\n").await
 }
 
 async fn reads_range(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    require_part(harness, json!({"line": 2, "limit": 2}), "two\nthree\n").await
+    require_partial_read(harness, json!({"line": 2, "limit": 2}), "two\nthree\n").await
 }
 
 async fn rejects_missing_file(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, READ_CAPABILITY).await?;
+    let prompted = wait_for_prompt_with_capability(harness, READ_CAPABILITY).await?;
     let scratch = ScratchDirectory::new(harness)?;
     let params = json!({"sessionId": prompted.session, "path": scratch.file("missing.txt")});
     request_error(harness, "fs/read_text_file", params, "a missing file").await?;
@@ -106,7 +107,7 @@ async fn rejects_missing_file(harness: &mut ClientHarness) -> Result<(), CheckSt
 }
 
 async fn reports_missing_file(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, READ_CAPABILITY).await?;
+    let prompted = wait_for_prompt_with_capability(harness, READ_CAPABILITY).await?;
     let scratch = ScratchDirectory::new(harness)?;
     let params = json!({"sessionId": prompted.session, "path": scratch.file("missing.txt")});
     let response = request_error(harness, "fs/read_text_file", params, "a missing file").await?;
@@ -152,7 +153,7 @@ async fn write_file(
 }
 
 async fn creates_file(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, WRITE_CAPABILITY).await?;
+    let prompted = wait_for_prompt_with_capability(harness, WRITE_CAPABILITY).await?;
     let scratch = ScratchDirectory::new(harness)?;
     let path = scratch.file("new.txt");
     let found = write_file(harness, &prompted.session, &path, "new\n").await?;
@@ -163,7 +164,7 @@ async fn creates_file(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 }
 
 async fn replaces_file(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, WRITE_CAPABILITY).await?;
+    let prompted = wait_for_prompt_with_capability(harness, WRITE_CAPABILITY).await?;
     let scratch = ScratchDirectory::new(harness)?;
     let path = scratch.create_file("notes.txt", FILE_TEXT)?;
     write_file(harness, &prompted.session, &path, "short\n").await?;
@@ -180,7 +181,7 @@ async fn replaces_file(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 }
 
 async fn keeps_written_text(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, WRITE_CAPABILITY).await?;
+    let prompted = wait_for_prompt_with_capability(harness, WRITE_CAPABILITY).await?;
     super::steps::require_capability(harness, READ_CAPABILITY)?;
     let scratch = ScratchDirectory::new(harness)?;
     let path = scratch.file("odd.txt");
@@ -192,7 +193,7 @@ async fn keeps_written_text(harness: &mut ClientHarness) -> Result<(), CheckStop
 }
 
 async fn rejects_relative_path(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, READ_CAPABILITY).await?;
+    let prompted = wait_for_prompt_with_capability(harness, READ_CAPABILITY).await?;
     let scratch = ScratchDirectory::new(harness)?;
     let file = scratch.create_file("notes.txt", FILE_TEXT)?;
     let parent = scratch.path().parent().unwrap_or(scratch.path());
@@ -204,8 +205,8 @@ async fn rejects_relative_path(harness: &mut ClientHarness) -> Result<(), CheckS
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn rejects_outside_file(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, READ_CAPABILITY).await?;
+async fn rejects_file_outside_directories(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = wait_for_prompt_with_capability(harness, READ_CAPABILITY).await?;
     let scratch = ScratchDirectory::new(harness)?;
     let Ok(elsewhere) = tempfile::tempdir() else {
         return skip("cannot create a directory outside the session's directory");

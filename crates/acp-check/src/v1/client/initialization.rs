@@ -17,7 +17,7 @@ checks! { V1 Client "initialization";
     106 Must "Unknown capabilities and fields are ignored." => ignores_unknown_capabilities;
     107 Must "`initialize` is sent once, at the beginning." => initializes_once;
     108 Must "Optional fields of the response may be omitted or null." => accepts_minimal_initialize;
-    109 Must "No session is opened before the response to `initialize`." => waits_for_response;
+    109 Must "No session is opened before the response to `initialize`." => waits_for_initialize_response;
     110 Must "No session is opened when `initialize` fails." => opens_no_session_after_failure;
 }
 
@@ -128,7 +128,7 @@ async fn accepts_minimal_initialize(harness: &mut ClientHarness) -> Result<(), C
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn waits_for_response(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn waits_for_initialize_response(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let (id, params) = harness.wait_for_message("initialize").await?;
     harness.initialize_params = Some(params);
     require_none_of(

@@ -12,13 +12,13 @@ use super::steps::{request_result, sent_params, wait_for_response};
 checks! { V1 Client "tool-calls";
     121 Must "The response to a permission request selects one of its options, or is `cancelled`." => selects_offered_option;
     122 Must "Option ids are returned unchanged, whatever characters they contain." => keeps_option_ids;
-    123 Must "If several options have the same kind, the client selects one of them." => handles_same_kind;
+    123 Must "If several options have the same kind, the client selects one of them." => handles_options_of_same_kind;
     124 Must "A permission request may have a single option." => accepts_single_option;
     125 Must "A permission request may refer to a tool call by its id only." => accepts_call_without_details;
     126 Must "Concurrent permission requests are each answered with one of their own options." => handles_several_requests;
-    127 Should "The outcome is `cancelled` only if the turn was cancelled." => cancels_only_with_turn;
-    128 May "Unknown option kinds are accepted." => accepts_unknown_kind;
-    129 Must "Permission requests of an announced subagent are answered like those of its parent." => responds_for_subagent;
+    127 Should "The outcome is `cancelled` only if the turn was cancelled." => cancels_permission_request_only_with_turn;
+    128 May "Unknown option kinds are accepted." => accepts_unknown_option_kind;
+    129 Must "Permission requests of an announced subagent are answered like those of its parent." => responds_to_subagent_permission_request;
 }
 
 fn permission_params(session: &str, call: Value, options: Value) -> Value {
@@ -67,7 +67,9 @@ fn two_options() -> Value {
     ])
 }
 
-async fn responds_for_subagent(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn responds_to_subagent_permission_request(
+    harness: &mut ClientHarness,
+) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     if harness
         .capability("/clientCapabilities/subagents")
@@ -104,7 +106,7 @@ async fn keeps_option_ids(harness: &mut ClientHarness) -> Result<(), CheckStop> 
         .map(drop)
 }
 
-async fn handles_same_kind(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn handles_options_of_same_kind(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let options = json!([
         {"optionId": "this-file", "name": "This file", "kind": "allow_once"},
         {"optionId": "all-files", "name": "All files", "kind": "allow_once"},
@@ -158,7 +160,9 @@ async fn handles_several_requests(harness: &mut ClientHarness) -> Result<(), Che
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn cancels_only_with_turn(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn cancels_permission_request_only_with_turn(
+    harness: &mut ClientHarness,
+) -> Result<(), CheckStop> {
     let response = request_permission(harness, edit_call(), two_options()).await?;
     let cancelled = sent_params(harness, "session/cancel").next().is_some();
     require(
@@ -167,7 +171,7 @@ async fn cancels_only_with_turn(harness: &mut ClientHarness) -> Result<(), Check
     )
 }
 
-async fn accepts_unknown_kind(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_unknown_option_kind(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let options = json!([
         {"optionId": "maybe", "name": "Maybe", "kind": "shrug"},
         {"optionId": "yes", "name": "Yes", "kind": "allow_once"},

@@ -9,8 +9,8 @@ use crate::wire::ReceivedResponse;
 
 use super::steps::{
     CANCEL_REQUEST_TEXT, WAIT_REQUEST_TEXT, WATCH_TIME, add_context, find_response,
-    require_none_of, require_responsive, require_updates_accepted, sent_params, wait_for_optional,
-    wait_for_response,
+    require_none_of, require_responsive, require_updates_accepted, sent_params,
+    wait_for_optional_message, wait_for_response,
 };
 
 checks! { V1 Client "prompt-turn";
@@ -21,7 +21,7 @@ checks! { V1 Client "prompt-turn";
     105 May "Updates for unknown sessions are ignored." => ignores_unknown_session;
     106 May "Updates after the end of the turn are accepted." => accepts_late_updates;
     107 Must "Further prompts use the same session id." => keeps_session_id;
-    108 Must "`session/cancel` refers to a known session." => cancels_session;
+    108 Must "`session/cancel` refers to a known session." => cancels_known_session;
     109 Must "When a turn is cancelled, all pending permission requests get `cancelled`." => cancels_pending_permissions;
     110 Should "Tool call updates are accepted after `session/cancel`." => accepts_updates_after_cancel;
     111 Must "Requests from the agent between turns get a response." => responds_between_turns;
@@ -86,7 +86,7 @@ async fn ignores_unknown_session(harness: &mut ClientHarness) -> Result<(), Chec
 
 /// Waits for the client's next prompt. Skips the check if there is none.
 async fn next_prompt(harness: &mut ClientHarness) -> Result<ReceivedPrompt, CheckStop> {
-    match wait_for_optional(harness, "session/prompt").await? {
+    match wait_for_optional_message(harness, "session/prompt").await? {
         Some((id, params)) => Ok(ReceivedPrompt {
             id,
             session: params["sessionId"].as_str().unwrap_or_default().to_owned(),
@@ -161,9 +161,9 @@ async fn begin_turn_to_cancel(harness: &mut ClientHarness) -> Result<ReceivedPro
     Ok(prompted)
 }
 
-async fn cancels_session(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn cancels_known_session(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = begin_turn_to_cancel(harness).await?;
-    let Some((_, params)) = wait_for_optional(harness, "session/cancel").await? else {
+    let Some((_, params)) = wait_for_optional_message(harness, "session/cancel").await? else {
         return skip("the client did not cancel the turn");
     };
     let named = &params["sessionId"];
@@ -204,7 +204,7 @@ async fn cancels_pending_permissions(harness: &mut ClientHarness) -> Result<(), 
         );
     }
     // If the client responds before it cancels the turn, the user chose an option.
-    if wait_for_optional(harness, "session/cancel")
+    if wait_for_optional_message(harness, "session/cancel")
         .await?
         .is_none()
     {
@@ -228,7 +228,7 @@ async fn cancels_pending_permissions(harness: &mut ClientHarness) -> Result<(), 
 
 async fn accepts_updates_after_cancel(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = begin_turn_to_cancel(harness).await?;
-    if wait_for_optional(harness, "session/cancel")
+    if wait_for_optional_message(harness, "session/cancel")
         .await?
         .is_none()
     {

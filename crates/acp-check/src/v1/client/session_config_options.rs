@@ -6,7 +6,9 @@ use crate::check::checks;
 use crate::client_harness::ClientHarness;
 use crate::verdict::{CheckStop, require, skip};
 
-use super::steps::{require_responsive, require_updates_accepted, sent_params, wait_for_optional};
+use super::steps::{
+    require_responsive, require_updates_accepted, sent_params, wait_for_optional_message,
+};
 
 checks! { V1 Client "session-config-options";
     101 Must "A config option is set by its id, to one of its values." => sets_known_value;
@@ -14,7 +16,7 @@ checks! { V1 Client "session-config-options";
     103 Should "Options of unknown type are ignored." => ignores_unknown_type;
     104 Must "Options changed by the agent are accepted." => follows_option_change;
     105 Must "Grouped values are accepted." => accepts_grouped_values;
-    106 Should "If the agent offers config options and modes, a client that uses config options does not use modes." => does_not_use_both;
+    106 Should "If the agent offers config options and modes, a client that uses config options does not use modes." => does_not_mix_options_and_modes;
 }
 
 fn mode_option(value: &str) -> Value {
@@ -37,7 +39,7 @@ async fn wait_for_setting(harness: &mut ClientHarness) -> Result<(), CheckStop> 
     if sent_params(harness, method).next().is_some() {
         return Ok(());
     }
-    match wait_for_optional(harness, method).await? {
+    match wait_for_optional_message(harness, method).await? {
         Some((id, _)) => {
             let response = harness.results.get(method).cloned().unwrap_or_default();
             harness.wire.send_result(&id, response).await
@@ -130,7 +132,7 @@ async fn accepts_grouped_values(harness: &mut ClientHarness) -> Result<(), Check
     require_options_accepted(harness, "grouped values", json!([model])).await
 }
 
-async fn does_not_use_both(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn does_not_mix_options_and_modes(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.session["configOptions"] = json!([mode_option("ask")]);
     harness.session["modes"] = json!({
         "currentModeId": "ask",

@@ -6,13 +6,13 @@ use crate::check::checks;
 use crate::client_harness::ClientHarness;
 use crate::verdict::{CheckStop, require, skip};
 
-use super::steps::{require_updates_accepted, sent_params, wait_for_optional};
+use super::steps::{require_updates_accepted, sent_params, wait_for_optional_message};
 
 checks! { V1 Client "session-modes";
     101 Must "Mode ids are sent unchanged, whatever characters they contain." => keeps_mode_ids;
     102 Must "Mode changes by the agent are accepted." => follows_mode_change;
     103 May "Unknown modes are accepted." => accepts_unknown_mode;
-    104 Must "`session/set_mode` refers to a known session." => names_known_session;
+    104 Must "`session/set_mode` refers to a known session." => sets_mode_of_known_session;
 }
 
 /// Adds modes to the response to `session/new`.
@@ -32,7 +32,7 @@ async fn wait_for_setting(harness: &mut ClientHarness) -> Result<(), CheckStop> 
     let prompted = harness.wait_for_prompt().await?;
     harness.end_turn(&prompted, "end_turn").await?;
     if sent_params(harness, "session/set_mode").next().is_none()
-        && wait_for_optional(harness, "session/set_mode")
+        && wait_for_optional_message(harness, "session/set_mode")
             .await?
             .is_none()
     {
@@ -71,7 +71,7 @@ async fn accepts_unknown_mode(harness: &mut ClientHarness) -> Result<(), CheckSt
     require_updates_accepted(harness, "an unknown mode", [mode]).await
 }
 
-async fn names_known_session(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn sets_mode_of_known_session(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     wait_for_setting(harness).await?;
     for params in sent_params(harness, "session/set_mode") {
         require(params["sessionId"] == harness.session["sessionId"], || {

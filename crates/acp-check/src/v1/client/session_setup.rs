@@ -9,7 +9,7 @@ use crate::client_harness::{ClientHarness, SESSION_ID};
 use crate::verdict::{CheckStop, fail, require, skip};
 
 use super::steps::{
-    require_none_of, require_responsive, sent_params, wait_for_optional_after_turns,
+    require_none_of, require_responsive, sent_params, wait_for_optional_message_after_turns,
 };
 
 checks! { V1 Client "session-setup";
@@ -24,20 +24,20 @@ checks! { V1 Client "session-setup";
     109 Must "No prompt is sent before the session is open." => waits_for_session;
     110 Must "No prompt is sent if the session cannot be opened." => sends_no_prompt_after_failure;
     111 May "Updates before the response to `session/new` are accepted." => accepts_early_updates;
-    112 Must "Optional fields in the response to `session/new` may be null." => accepts_nulls;
+    112 Must "Optional fields in the response to `session/new` may be null." => accepts_null_fields;
     113 Should "Existing sessions are opened only with ids from the agent and with methods that it supports." => opens_only_known_sessions;
 }
 
 async fn uses_absolute_cwd(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let (_, params) = harness.wait_for_message("session/new").await?;
     let cwd = params["cwd"].as_str().unwrap_or_default();
-    require(is_absolute_anywhere(cwd), || {
+    require(is_absolute_on_any_platform(cwd), || {
         format!("`cwd` is {}, which is not an absolute path", params["cwd"])
     })
 }
 
 /// Returns `true` if a path is absolute on Unix or on Windows.
-fn is_absolute_anywhere(path: &str) -> bool {
+fn is_absolute_on_any_platform(path: &str) -> bool {
     let drive = path.as_bytes().get(1..3);
     Path::new(path).is_absolute()
         || path.starts_with(['/', '\\'])
@@ -76,7 +76,7 @@ async fn uses_absolute_command(harness: &mut ClientHarness) -> Result<(), CheckS
     if commands.peek().is_none() {
         return skip("the client passed no stdio MCP server");
     }
-    match commands.find(|command| !is_absolute_anywhere(command)) {
+    match commands.find(|command| !is_absolute_on_any_platform(command)) {
         Some(command) => fail(format!("the command {command:?} is not an absolute path")),
         None => Ok(()),
     }
@@ -157,7 +157,7 @@ async fn accepts_early_updates(harness: &mut ClientHarness) -> Result<(), CheckS
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn accepts_nulls(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_null_fields(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.session["modes"] = Value::Null;
     harness.session["configOptions"] = Value::Null;
     harness.session["_meta"] = Value::Null;
@@ -187,7 +187,7 @@ async fn opens_only_known_sessions(harness: &mut ClientHarness) -> Result<(), Ch
     let prompted = harness.wait_for_prompt().await?;
     harness.end_turn(&prompted, "end_turn").await?;
     // A client that uses old sessions does so now or has already done so. Logging out is the last step to expect.
-    if let Some((id, _)) = wait_for_optional_after_turns(harness, "logout").await? {
+    if let Some((id, _)) = wait_for_optional_message_after_turns(harness, "logout").await? {
         harness.wire.send_result(&id, json!({})).await?;
     }
     let about_old = [

@@ -95,7 +95,7 @@ pub(super) fn has_capability(harness: &ClientHarness, pointer: &str) -> bool {
 }
 
 /// Waits for the client's first prompt. Skips the check unless the client supports the capability at `pointer`.
-pub(super) async fn wait_for_prompt_with(
+pub(super) async fn wait_for_prompt_with_capability(
     harness: &mut ClientHarness,
     pointer: &str,
 ) -> Result<ReceivedPrompt, CheckStop> {
@@ -135,7 +135,7 @@ pub(super) async fn request_error(
 
 /// Waits for a request or notification with this method, and returns its id and params. Returns `None` if the message
 /// does not arrive in time, because clients do not have to send it and it may depend on a user.
-pub(super) async fn wait_for_optional(
+pub(super) async fn wait_for_optional_message(
     harness: &mut ClientHarness,
     method: &str,
 ) -> Result<Option<(Value, Value)>, CheckStop> {
@@ -146,8 +146,8 @@ pub(super) async fn wait_for_optional(
     }
 }
 
-/// Waits like [`wait_for_optional`], but also responds to further prompts.
-pub(super) async fn wait_for_optional_after_turns(
+/// Waits like [`wait_for_optional_message`], but also responds to further prompts.
+pub(super) async fn wait_for_optional_message_after_turns(
     harness: &mut ClientHarness,
     method: &str,
 ) -> Result<Option<(Value, Value)>, CheckStop> {

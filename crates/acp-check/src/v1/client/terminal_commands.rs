@@ -6,15 +6,15 @@ use crate::check::checks;
 use crate::client_harness::ClientHarness;
 use crate::verdict::{CheckStop, require, skip};
 
-use super::steps::{ScratchDirectory, request_result, wait_for_prompt_with};
+use super::steps::{ScratchDirectory, request_result, wait_for_prompt_with_capability};
 use super::terminals::{CheckTerminal, TERMINAL_CAPABILITY};
 
 checks! { V1 Client "terminals";
     121 Must "Arguments are passed verbatim, without a shell." => passes_arguments;
     122 Must "The command gets the given environment variables." => passes_environment;
-    123 Must "The command runs in `cwd`." => uses_directory;
+    123 Must "The command runs in `cwd`." => runs_in_given_directory;
     124 Must "Output beyond `outputByteLimit` is truncated from the start." => limits_output;
-    125 Must "Truncated output is valid UTF-8." => keeps_characters_whole;
+    125 Must "Truncated output is valid UTF-8." => does_not_split_characters;
     126 Must "`truncated` is set if output was truncated." => reports_truncation;
     127 Must "Output includes stderr." => includes_stderr;
 }
@@ -44,7 +44,7 @@ fn output_text(response: &Value) -> &str {
 }
 
 async fn passes_arguments(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, TERMINAL_CAPABILITY).await?;
+    let prompted = wait_for_prompt_with_capability(harness, TERMINAL_CAPABILITY).await?;
     // `$1` and not `$HOME`, because the shell does not expand its arguments again.
     let args = json!([
         "-c",
@@ -92,13 +92,13 @@ async fn passes_environment(harness: &mut ClientHarness) -> Result<(), CheckStop
     })
 }
 
-async fn uses_directory(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, TERMINAL_CAPABILITY).await?;
+async fn runs_in_given_directory(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = wait_for_prompt_with_capability(harness, TERMINAL_CAPABILITY).await?;
     let scratch = ScratchDirectory::new(harness)?;
     scratch.create_file("here", "")?;
     let line = "test -e here && echo yes || pwd";
     let terminal =
-        CheckTerminal::run_in(harness, prompted, line, json!({"cwd": scratch.path()})).await?;
+        CheckTerminal::run_in_turn(harness, prompted, line, json!({"cwd": scratch.path()})).await?;
     let response = finish_command(harness, terminal).await?;
     require(output_text(&response).trim_end() == "yes", || {
         format!(
@@ -125,7 +125,7 @@ async fn limits_output(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     )
 }
 
-async fn keeps_characters_whole(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn does_not_split_characters(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     // Each character has three bytes. Ten bytes hold three characters, with one byte left over.
     let line = "printf '世界世界世界'";
     let response = command_result(harness, line, json!({"outputByteLimit": 10})).await?;
@@ -141,9 +141,10 @@ async fn keeps_characters_whole(harness: &mut ClientHarness) -> Result<(), Check
 }
 
 async fn reports_truncation(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, TERMINAL_CAPABILITY).await?;
+    let prompted = wait_for_prompt_with_capability(harness, TERMINAL_CAPABILITY).await?;
     let long = json!({"outputByteLimit": 4});
-    let cut = CheckTerminal::run_in(harness, prompted.clone(), "printf 0123456789", long).await?;
+    let cut =
+        CheckTerminal::run_in_turn(harness, prompted.clone(), "printf 0123456789", long).await?;
     cut.request(harness, "terminal/wait_for_exit").await?;
     let response = cut.request(harness, "terminal/output").await?;
     // A client that reports truncation honestly passes this check even if it does not truncate output. Another check
@@ -160,7 +161,7 @@ async fn reports_truncation(harness: &mut ClientHarness) -> Result<(), CheckStop
     })?;
     cut.request(harness, "terminal/release").await?;
     let short = json!({"outputByteLimit": 4096});
-    let whole = CheckTerminal::run_in(harness, prompted, "printf 0123456789", short).await?;
+    let whole = CheckTerminal::run_in_turn(harness, prompted, "printf 0123456789", short).await?;
     let response = finish_command(harness, whole).await?;
     require(response["truncated"] == false, || {
         format!(

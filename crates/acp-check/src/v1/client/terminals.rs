@@ -10,7 +10,7 @@ use crate::verdict::{CheckStop, fail, require, skip};
 
 use super::steps::{
     ScratchDirectory, WATCH_TIME, add_context, has_capability, request_error, request_result,
-    wait_for_prompt_with, wait_for_response,
+    wait_for_prompt_with_capability, wait_for_response,
 };
 
 checks! { V1 Client "terminals";
@@ -52,12 +52,12 @@ impl CheckTerminal {
         if cfg!(windows) {
             return skip("this check uses Unix commands");
         }
-        let prompted = wait_for_prompt_with(harness, TERMINAL_CAPABILITY).await?;
-        Self::run_in(harness, prompted, line, more).await
+        let prompted = wait_for_prompt_with_capability(harness, TERMINAL_CAPABILITY).await?;
+        Self::run_in_turn(harness, prompted, line, more).await
     }
 
     /// Runs a shell command like `run`, in a turn that is already running.
-    pub(super) async fn run_in(
+    pub(super) async fn run_in_turn(
         harness: &mut ClientHarness,
         prompted: ReceivedPrompt,
         line: &str,
@@ -231,11 +231,11 @@ async fn keeps_output_after_kill(harness: &mut ClientHarness) -> Result<(), Chec
 }
 
 async fn kills_on_release(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, TERMINAL_CAPABILITY).await?;
+    let prompted = wait_for_prompt_with_capability(harness, TERMINAL_CAPABILITY).await?;
     let scratch = ScratchDirectory::new(harness)?;
     let line = "while :; do echo x > alive; sleep 0.02; done";
     let here = json!({"cwd": scratch.path()});
-    let terminal = CheckTerminal::run_in(harness, prompted, line, here).await?;
+    let terminal = CheckTerminal::run_in_turn(harness, prompted, line, here).await?;
     let alive = scratch.file("alive");
     if !wait_for_file(&alive, harness.wire.timeout()).await {
         return fail("the command did not start");
@@ -274,7 +274,7 @@ async fn rejects_released_terminal(harness: &mut ClientHarness) -> Result<(), Ch
 }
 
 async fn rejects_unknown_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, TERMINAL_CAPABILITY).await?;
+    let prompted = wait_for_prompt_with_capability(harness, TERMINAL_CAPABILITY).await?;
     for method in ["terminal/output", "terminal/wait_for_exit", "terminal/kill"] {
         let params = json!({"sessionId": prompted.session, "terminalId": "term_nobodys"});
         let what = format!("`{method}` of an unknown terminal");

@@ -16,7 +16,7 @@ checks! { V1 Client "tool-calls";
     105 Must "`rawInput` and `rawOutput` may be any JSON." => accepts_raw_values;
     106 Must "A tool call id may be any string." => accepts_any_id;
     107 May "Updates of unknown tool calls are accepted." => accepts_unannounced_call;
-    108 May "A tool call announced twice is accepted." => accepts_call_twice;
+    108 May "A tool call announced twice is accepted." => accepts_repeated_call;
     109 May "An unknown terminal in a tool call is accepted." => accepts_unknown_terminal;
     110 May "Unknown kinds, statuses and content types are accepted." => accepts_unknown_values;
     111 May "Agent terminal output in `_meta` is accepted." => accepts_agent_terminal;
@@ -170,7 +170,7 @@ async fn accepts_unannounced_call(harness: &mut ClientHarness) -> Result<(), Che
     .await
 }
 
-async fn accepts_call_twice(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_repeated_call(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let updates = [
         tool_call("twice", json!({"status": "completed"})),
         tool_call("twice", json!({"status": "pending", "kind": "read"})),

@@ -13,12 +13,12 @@ use crate::wire::ReceivedResponse;
 
 checks! { V2 Agent "prompt-lifecycle";
     31 Should "After `session/cancel`, the agent becomes idle." => becomes_idle;
-    32 Should "A cancelled turn ends with stop reason `cancelled`." => ends_cancelled;
+    32 Should "A cancelled turn ends with stop reason `cancelled`." => ends_with_cancelled;
     33 Must "A prompt after a cancelled turn is processed." => accepts_next_prompt;
     34 Must "`session/cancel` while the agent is idle has no effect on the next turn." => ignores_cancel_while_idle;
     35 Must "`session/cancel` for an unknown session is ignored." => ignores_unknown_session;
     36 Must "Cancelling a turn does not affect other sessions." => leaves_other_sessions;
-    37 Should "A turn cancelled during a permission request ends with stop reason `cancelled`." => cancels_while_asking;
+    37 Should "A turn cancelled during a permission request ends with stop reason `cancelled`." => cancels_during_permission_request;
     38 Must "A tool call is not executed if its permission request gets `cancelled`." => does_not_execute_cancelled_call;
     39 Must "A request cancelled with `$/cancel_request` gets a result or error -32800." => responds_to_cancelled_request;
     40 Must "`$/cancel_request` for an unknown request is ignored." => ignores_unknown_request;
@@ -62,7 +62,7 @@ async fn becomes_idle(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.finish_turn_v2(&accepted).await.map(drop)
 }
 
-async fn ends_cancelled(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn ends_with_cancelled(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.new_session_v2().await?;
     let accepted = start_long_prompt(harness, &session).await?;
     cancel(harness, &session).await?;
@@ -133,7 +133,7 @@ async fn wait_for_permission(
     }
 }
 
-async fn cancels_while_asking(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn cancels_during_permission_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.new_session_v2().await?;
     let (accepted, id) = wait_for_permission(harness, &session).await?;
     cancel(harness, &session).await?;

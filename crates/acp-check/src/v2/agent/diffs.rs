@@ -10,7 +10,7 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use super::content::visit_objects;
 
 checks! { V2 Agent "tool-calls";
-    21 Should "A diff includes a patch whenever possible." => has_patch;
+    21 Should "A diff includes a patch whenever possible." => includes_patch;
     22 Must "Paths in a patch are absolute." => uses_absolute_paths;
     23 Must "A patch has no commit metadata or email header." => starts_with_git_header;
     24 Must "Every file of a patch is listed in `changes`." => lists_all_files;
@@ -90,7 +90,7 @@ fn is_absolute(path: &str) -> bool {
     path.starts_with('/') || path.starts_with("\\\\") || drive
 }
 
-async fn has_patch(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn includes_patch(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let diffs = collect_diffs(harness).await?;
     // Other files may have nothing to show.
     let other = |change: &Value| {

@@ -11,7 +11,7 @@ checks! { V2 Agent "elicitation";
     1 Must "A client that supports only forms gets only forms." => sends_forms_only;
     2 Must "A client that supports only URLs gets only URLs." => sends_urls_only;
     3 Must "A select field has at least one choice." => has_choices;
-    4 Must "A form requires only fields that it contains." => requires_existing_fields;
+    4 Must "A form requires only fields that it contains." => requires_only_existing_fields;
 }
 
 /// Makes the agent request input from a client with this capability, and returns the elicitations.
@@ -85,7 +85,7 @@ async fn has_choices(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn requires_existing_fields(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn requires_only_existing_fields(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     for form in collect_forms(harness).await? {
         let required = form["required"].as_array().into_iter().flatten();
         for name in required.filter_map(Value::as_str) {

@@ -15,8 +15,8 @@ checks! { V2 Agent "initialization";
     4 Must "If version 1 is negotiated, the response to a prompt ends its turn." => negotiates_version_1;
     5 Must "Unknown capabilities and fields in `initialize` are ignored." => ignores_unknown_capabilities;
     6 Must "Capabilities omitted in `initialize` are treated as unsupported." => requires_no_capabilities;
-    7 Must "In version 2, the agent calls no file or terminal methods, even if the client offers them for version 1." => uses_no_client_files;
-    8 Must "In version 2, no `tool_call`, `plan` or `current_mode_update` is sent." => sends_no_old_updates;
+    7 Must "In version 2, the agent calls no file or terminal methods, even if the client offers them for version 1." => calls_no_version_1_client_methods;
+    8 Must "In version 2, no `tool_call`, `plan` or `current_mode_update` is sent." => sends_no_version_1_updates;
 }
 
 /// The error code of an agent that supports only versions newer than the requested one.
@@ -144,7 +144,7 @@ async fn requires_no_capabilities(harness: &mut AgentHarness) -> Result<(), Chec
     )
 }
 
-async fn uses_no_client_files(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn calls_no_version_1_client_methods(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut params = harness.initialize_params();
     params["clientCapabilities"] =
         json!({"fs": {"readTextFile": true, "writeTextFile": true}, "terminal": true});
@@ -159,7 +159,7 @@ async fn uses_no_client_files(harness: &mut AgentHarness) -> Result<(), CheckSto
     }
 }
 
-async fn sends_no_old_updates(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn sends_no_version_1_updates(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.new_session_v2().await?;
     for task in [AgentTask::Edit, AgentTask::Plan] {
         harness.run_task_v2(&session, task).await?;

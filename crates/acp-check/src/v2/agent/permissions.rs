@@ -15,7 +15,7 @@ checks! { V2 Agent "tool-calls";
     41 Must "A permission request has at least one option." => has_options;
     42 Must "Permission option ids are unique." => has_unique_option_ids;
     43 Should "A permission request has a human-readable title." => has_title;
-    44 Must "A permission request has the id of its session." => names_session;
+    44 Must "A permission request has the id of its session." => includes_session_id;
     45 Should "While the agent waits for permission, its state is `requires_action`." => reports_requires_action;
     46 Should "After a permission response, the state is `running` again." => reports_running_again;
     47 Must "After permission is granted, the turn continues to its end." => continues_after_allow;
@@ -62,7 +62,7 @@ async fn has_title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn names_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn includes_session_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.new_session_v2().await?;
     harness.host.permission_reply = PermissionReply::Hold;
     let accepted = harness.begin_task_v2(&session, AgentTask::Edit).await?;

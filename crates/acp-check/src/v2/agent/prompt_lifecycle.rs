@@ -15,9 +15,9 @@ checks! { V2 Agent "prompt-lifecycle";
     2 Must "The start of a turn is reported with a `state_update` to `running`." => reports_running;
     3 Must "The end of a turn is reported with a `state_update` to `idle`." => reports_idle;
     4 Should "The `idle` that ends a turn has a stop reason." => has_stop_reason;
-    5 Should "A turn ends with exactly one `idle`." => ends_once;
+    5 Should "A turn ends with exactly one `idle`." => becomes_idle_once;
     6 Should "The agent reports the accepted user message." => reports_prompt;
-    7 Should "The reported user message matches the prompt." => reports_as_sent;
+    7 Should "The reported user message matches the prompt." => reports_prompt_unchanged;
     8 Must "User messages, agent messages and thoughts have different ids." => separates_ids_by_role;
     9 Must "Messages of different turns have different ids." => separates_ids_by_turn;
     10 Must "When idle, the agent accepts another prompt." => accepts_next_prompt;
@@ -67,7 +67,7 @@ async fn has_stop_reason(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn ends_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn becomes_idle_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.new_session_v2().await?;
     let accepted = harness.begin_task_v2(&session, AgentTask::Answer).await?;
     harness.finish_turn_v2(&accepted).await?;
@@ -110,7 +110,7 @@ async fn reports_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn reports_as_sent(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn reports_prompt_unchanged(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, turn) = finish_prompt(harness).await?;
     let sent = harness.prompt_text(AgentTask::Answer);
     match reported_prompt(&turn) {

@@ -13,7 +13,7 @@ checks! { V2 Agent "session-setup";
     21 Should "With `replayFrom` set to `start`, user and agent messages are replayed from the beginning." => replays_messages;
     22 Should "The replay is complete before the response to `session/resume`." => replays_before_response;
     23 Should "Without `replayFrom`, nothing is replayed." => replays_nothing;
-    24 Should "A null `replayFrom` is treated as absent." => ignores_null;
+    24 Should "A null `replayFrom` is treated as absent." => treats_null_replay_from_as_absent;
     25 Should "An unknown `replayFrom` fails." => rejects_unknown_start;
     26 Must "Replayed user and agent messages have different ids." => separates_ids;
 }
@@ -105,7 +105,7 @@ async fn replays_nothing(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_no_replay(harness, None).await
 }
 
-async fn ignores_null(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn treats_null_replay_from_as_absent(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_no_replay(harness, Some(Value::Null)).await
 }
 

@@ -18,7 +18,7 @@ checks! { V2 Agent "session-list";
     5 Must "A deleted session is no longer listed." => omits_deleted_session;
     6 Must "`session/set_title` returns the new title, and the session is listed with it." => sets_title;
     7 Must "Setting an empty title fails with an invalid-params error." => rejects_empty_title;
-    8 Must "Setting the title of an unknown session fails." => rejects_title_of_unknown;
+    8 Must "Setting the title of an unknown session fails." => rejects_title_for_unknown_session;
 }
 
 const TITLE_CAPABILITY: &str = "/capabilities/session/title";
@@ -121,7 +121,7 @@ async fn rejects_empty_title(harness: &mut AgentHarness) -> Result<(), CheckStop
         .await
 }
 
-async fn rejects_title_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn rejects_title_for_unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     harness.require_capability(TITLE_CAPABILITY)?;
     let params = json!({"sessionId": UNKNOWN_SESSION, "title": NEW_TITLE});

@@ -16,7 +16,7 @@ checks! { V2 Agent "session-setup";
     6 Must "An agent with the `session` capability supports `session/close`." => supports_close;
     7 Must "`session/close` cancels the running turn." => cancels_on_close;
     8 Must "Closing a session does not affect other sessions." => leaves_other_sessions;
-    9 Must "Every update has the id of its session." => names_session;
+    9 Must "Every update has the id of its session." => includes_session_id;
     10 Should "An MCP server with an unknown transport is ignored, or the request fails." => handles_unknown_server;
 }
 
@@ -126,7 +126,7 @@ async fn leaves_other_sessions(harness: &mut AgentHarness) -> Result<(), CheckSt
         .map(drop)
 }
 
-async fn names_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn includes_session_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let first = harness.new_session_v2().await?;
     let second = harness.new_session_v2().await?;
     harness.run_task_v2(&second, AgentTask::Answer).await?;

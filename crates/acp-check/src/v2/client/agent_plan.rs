@@ -8,7 +8,7 @@ use crate::verdict::CheckStop;
 
 checks! { V2 Client "agent-plan";
     101 Must "Several plans are accepted, and each may change or become empty." => accepts_several_plans;
-    102 Should "Unknown plan types are accepted." => accepts_unknown_type;
+    102 Should "Unknown plan types are accepted." => accepts_unknown_plan_type;
     103 Should "Unknown priorities and statuses are accepted." => accepts_unknown_values;
 }
 
@@ -33,7 +33,7 @@ async fn accepts_several_plans(harness: &mut ClientHarness) -> Result<(), CheckS
     harness.require_tolerance_v2("two plans", &updates).await
 }
 
-async fn accepts_unknown_type(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_unknown_plan_type(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let own = plan_update(&json!({"type": "_acp-check/map", "planId": "map", "places": []}));
     let later = plan_update(&json!({"type": "map", "planId": "map"}));
     harness

@@ -9,7 +9,7 @@ use acp_rules::schema::Envelope;
 
 checks! { V2 Client "authentication";
     101 Must "Without auth methods, neither `auth/login` nor `auth/logout` is sent." => logs_in_only_if_offered;
-    102 Must "`auth/login` is not sent with a `terminal` auth method." => does_not_use_terminal;
+    102 Must "`auth/login` is not sent with a `terminal` auth method." => does_not_use_terminal_auth_method;
     103 Must "`auth/login` uses an auth method the agent offered." => uses_offered_auth_method;
     104 May "After a login, the client opens its session." => continues_after_login;
 }
@@ -74,7 +74,7 @@ async fn logs_in_only_if_offered(harness: &mut ClientHarness) -> Result<(), Chec
     }
 }
 
-async fn does_not_use_terminal(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn does_not_use_terminal_auth_method(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let methods =
         json!([{"type": "terminal", "methodId": "tty", "name": "Terminal", "args": ["login"]}]);
     match wait_for_login(harness, methods).await? {

@@ -8,7 +8,7 @@ use crate::verdict::CheckStop;
 
 checks! { V2 Client "content";
     101 Should "Unknown content types are accepted." => accepts_unknown_type;
-    102 Must "All content types are accepted in messages." => accepts_all_types;
+    102 Must "All content types are accepted in messages." => accepts_all_content_types;
 }
 
 fn message_chunk(content: Value) -> Value {
@@ -23,7 +23,7 @@ async fn accepts_unknown_type(harness: &mut ClientHarness) -> Result<(), CheckSt
         .await
 }
 
-async fn accepts_all_types(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_all_content_types(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let annotations = json!({"audience": ["user", "_acp-check/cat"], "priority": 0.5});
     let updates = [
         json!({"type": "text", "text": "**Hello**", "annotations": annotations}),

@@ -7,13 +7,13 @@ use crate::client_harness::ClientHarness;
 use crate::verdict::{CheckStop, fail, require};
 
 checks! { V2 Client "tool-calls";
-    121 Must "The selected option is one of the offered options." => selects_offered;
+    121 Must "The selected option is one of the offered options." => selects_one_of_the_options;
     122 Must "A permission request may omit its subject." => accepts_missing_subject;
     123 Must "A permission request may be about a command." => accepts_command;
     124 Should "A permission request with an unknown subject gets a response." => responds_to_unknown_subject;
     125 Should "Unknown option kinds are accepted." => accepts_unknown_option;
     126 Must "A permission request may refer to a tool call that was not announced." => accepts_unannounced_call;
-    127 Must "Permission requests from an announced subagent are answered like those from its parent." => responds_for_subagent;
+    127 Must "Permission requests from an announced subagent are answered like those from its parent." => responds_to_subagent_permission_request;
 }
 
 /// Returns the params of a permission request with one option that allows the action and one that rejects it.
@@ -61,7 +61,9 @@ async fn require_permission_response(
     harness.end_turn_v2(&prompted, "end_turn").await
 }
 
-async fn responds_for_subagent(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn responds_to_subagent_permission_request(
+    harness: &mut ClientHarness,
+) -> Result<(), CheckStop> {
     let prompted = harness.begin_turn_v2().await?;
     let child = "acp-check-subagent";
     let announced = json!({"sessionUpdate": "subagent_update", "sessionId": child,
@@ -76,7 +78,7 @@ async fn responds_for_subagent(harness: &mut ClientHarness) -> Result<(), CheckS
     harness.end_turn_v2(&prompted, "end_turn").await
 }
 
-async fn selects_offered(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn selects_one_of_the_options(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     require_permission_response(harness, |params| {
         let call = json!({"toolCallId": "asked", "title": "Check", "kind": "edit"});
         params["subject"] = json!({"type": "tool_call", "toolCall": call});

@@ -9,8 +9,8 @@ use crate::verdict::{CheckStop, fail};
 
 checks! { V2 Client "prompt-lifecycle";
     101 Must "The client waits for `idle`, not just for the response to the prompt." => waits_for_idle;
-    102 Must "An `idle` without a stop reason is accepted." => accepts_missing_reason;
-    103 Should "Unknown stop reasons are accepted." => accepts_unknown_reason;
+    102 Must "An `idle` without a stop reason is accepted." => accepts_missing_stop_reason;
+    103 Should "Unknown stop reasons are accepted." => accepts_unknown_stop_reason;
     104 Should "Unknown states are accepted." => accepts_unknown_state;
     105 Should "Unknown update types are accepted." => accepts_unknown_update;
     106 Must "A message with only an id is accepted." => accepts_message_with_id_only;
@@ -44,11 +44,11 @@ async fn waits_for_idle(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.end_turn_v2(&prompted, "end_turn").await
 }
 
-async fn accepts_missing_reason(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_missing_stop_reason(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     require_idle_accepted(harness, json!({"state": "idle"})).await
 }
 
-async fn accepts_unknown_reason(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_unknown_stop_reason(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     require_idle_accepted(
         harness,
         json!({"state": "idle", "stopReason": "_acp-check/tired"}),

@@ -13,7 +13,7 @@ checks! { V2 Client "tool-calls";
     104 Should "Unknown kinds and statuses are accepted." => accepts_unknown_values;
     105 Should "Unknown tool call content types are accepted." => accepts_unknown_content;
     106 Must "A diff without a patch is accepted." => accepts_diff_without_patch;
-    107 Should "Unknown file operations and patch formats are accepted." => accepts_unknown_operation;
+    107 Should "Unknown file operations and patch formats are accepted." => accepts_unknown_file_operation;
     108 Must "A terminal with only an id is accepted." => accepts_terminal_with_id_only;
     109 Must "Terminal output consists of arbitrary bytes, in chunks that may end anywhere." => accepts_binary_output;
     110 Must "Terminal fields can be replaced, and cleared with null." => accepts_changed_terminal;
@@ -96,10 +96,7 @@ async fn accepts_unknown_values(harness: &mut ClientHarness) -> Result<(), Check
 async fn accepts_unknown_content(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let odd = json!({"content": [{"type": "_acp-check/smell", "of": "rain"}, {"type": "smell"}]});
     harness
-        .require_tolerance_v2(
-            "tool call content of an unknown type",
-            &[call_update(&odd)],
-        )
+        .require_tolerance_v2("tool call content of an unknown type", &[call_update(&odd)])
         .await
 }
 
@@ -117,7 +114,7 @@ async fn accepts_diff_without_patch(harness: &mut ClientHarness) -> Result<(), C
         .await
 }
 
-async fn accepts_unknown_operation(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_unknown_file_operation(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let changes =
         json!([{"operation": "_acp-check/fold", "path": "/a", "fileType": "_acp-check/paper"}]);
     let patch = json!({"format": "_acp-check/steps", "text": "fold here"});

@@ -90,13 +90,13 @@ pub(crate) fn crashing_mutant(
 
 impl Mutant {
     /// Makes the mutant keep running after its input has ended.
-    pub(crate) fn hanging(mut self) -> Self {
+    pub(crate) fn keep_running_after_input_ends(mut self) -> Self {
         self.hangs = true;
         self
     }
 
     /// Sets the check in which the message of a shape is sent.
-    pub(crate) fn seen_in(mut self, check: &'static str) -> Self {
+    pub(crate) fn sent_in_check(mut self, check: &'static str) -> Self {
         self.seen_in = Some(check);
         self
     }

@@ -101,7 +101,7 @@ fn describe_outcome(outcome: &CheckOutcome) -> String {
 }
 
 /// Checks that each check catches its mutants for the right reason.
-async fn assert_kills(right: CorrectPeer, checks: Vec<Check>, mutants: Vec<Mutant>) {
+async fn assert_mutants_are_killed(right: CorrectPeer, checks: Vec<Check>, mutants: Vec<Mutant>) {
     let mut alive = Vec::new();
     let mut without = Vec::new();
     let played: Vec<Check> = checks
@@ -193,7 +193,7 @@ async fn correct_agent_passes_version_1() {
 #[tokio::test]
 async fn agent_checks_of_version_1_kill_their_mutants() {
     let checks = acp_check::agent_checks(SchemaVersion::V1);
-    assert_kills(agent::start, checks, v1_agent::mutants()).await;
+    assert_mutants_are_killed(agent::start, checks, v1_agent::mutants()).await;
 }
 
 #[tokio::test]
@@ -240,7 +240,7 @@ async fn minimal_client_passes_version_1() {
 
 #[tokio::test]
 async fn client_checks_of_version_1_kill_their_mutants() {
-    assert_kills(
+    assert_mutants_are_killed(
         client::start_client,
         acp_check::client_checks(SchemaVersion::V1),
         v1_client::mutants(),
@@ -260,7 +260,7 @@ async fn correct_agent_passes_version_2() {
 
 #[tokio::test]
 async fn agent_checks_of_version_2_kill_their_mutants() {
-    assert_kills(
+    assert_mutants_are_killed(
         agent::start_v2,
         acp_check::agent_checks(SchemaVersion::V2),
         v2_agent::mutants(),
@@ -280,7 +280,7 @@ async fn correct_client_passes_version_2() {
 
 #[tokio::test]
 async fn client_checks_of_version_2_kill_their_mutants() {
-    assert_kills(
+    assert_mutants_are_killed(
         client_v2::start_client,
         acp_check::client_checks(SchemaVersion::V2),
         v2_client::mutants(),
@@ -301,12 +301,12 @@ async fn assert_all_skipped(right: CorrectPeer, checks: Vec<Check>) {
 }
 
 #[tokio::test]
-async fn version_1_agent_is_skipped_by_the_checks_of_version_2() {
+async fn version_2_checks_skip_a_version_1_agent() {
     assert_all_skipped(agent::start, acp_check::agent_checks(SchemaVersion::V2)).await;
 }
 
 #[tokio::test]
-async fn version_1_client_is_skipped_by_the_checks_of_version_2() {
+async fn version_2_checks_skip_a_version_1_client() {
     assert_all_skipped(
         client::start_client,
         acp_check::client_checks(SchemaVersion::V2),

@@ -157,7 +157,7 @@ impl UnstablePeer {
             Value::Null => None,
             prompt => Some(applicable_text(&prompt).ok_or((INVALID_PARAMS, Value::Null))?),
         };
-        let session = match session_id_of(message) {
+        let session = match requested_session_id(message) {
             Some(session) if message["method"] != "session/fork" => Some(session),
             _ => None,
         };
@@ -289,7 +289,7 @@ impl UnstablePeer {
 }
 
 /// Returns the session id in a request.
-fn session_id_of(message: &Value) -> Option<String> {
+fn requested_session_id(message: &Value) -> Option<String> {
     message["params"]["sessionId"].as_str().map(str::to_owned)
 }
 

@@ -69,7 +69,7 @@ impl Renderer {
     }
 
     /// Returns `true` if stdout was closed by its reader.
-    pub(super) fn is_broken(&self) -> bool {
+    pub(super) fn is_output_closed(&self) -> bool {
         self.screen.is_stdout_closed()
     }
 

@@ -122,11 +122,11 @@ impl TextRenderer {
             // The user has just entered it.
             ItemKind::User(_) => {}
             ItemKind::Agent(message) => {
-                self.separate(at, out);
+                self.separate_item(at, out);
                 self.render_message(at, message, out, false);
             }
             ItemKind::Thought(message) => {
-                self.separate(at, out);
+                self.separate_item(at, out);
                 self.render_message(at, message, out, true);
             }
             ItemKind::ToolCall(call) => {
@@ -137,7 +137,7 @@ impl TextRenderer {
                         self.tool_calls.insert(call.id.clone(), shown);
                         return;
                     }
-                    self.separate(at, out);
+                    self.separate_item(at, out);
                 }
                 if shown.update(call, thread, out, came_back) {
                     self.last_item = Some(at);
@@ -147,7 +147,7 @@ impl TextRenderer {
             ItemKind::Notice(notice) => self.render_notice(at, notice, out),
             ItemKind::Subagent(subagent) => self.render_subagent(at, subagent, out),
             ItemKind::SessionMessage(message) => {
-                self.separate(at, out);
+                self.separate_item(at, out);
                 let name = |id: &Option<SessionId>| Some(thread.subagent(id.as_ref()?)?.name());
                 let whose = match (name(&message.sender), name(&message.recipient)) {
                     (Some(sender), _) => format!("from {sender}"),
@@ -166,7 +166,7 @@ impl TextRenderer {
                 shown.shown_bytes = text.len();
             }
             ItemKind::Compaction(compaction) => {
-                self.separate(at, out);
+                self.separate_item(at, out);
                 let how = match (&compaction.status, &compaction.error) {
                     (CompactionStatus::InProgress, _) => "is being compacted".to_owned(),
                     (CompactionStatus::Completed, _) => "was compacted".to_owned(),
@@ -179,7 +179,7 @@ impl TextRenderer {
                 out.push_styled(out.styles.dim, &format!("(the conversation {how})\n"));
             }
             ItemKind::Unknown(object) => {
-                self.separate(at, out);
+                self.separate_item(at, out);
                 let kind: String = object.field("sessionUpdate").unwrap_or_default();
                 let text = format!("(unknown update: {})\n", terminal_text::clean_value(&kind));
                 out.push_styled(out.styles.dim, &text);
@@ -189,7 +189,7 @@ impl TextRenderer {
     }
 
     fn render_notice(&mut self, at: usize, notice: &Notice, out: &mut ScreenOutput) {
-        self.separate(at, out);
+        self.separate_item(at, out);
         let style = match notice.severity {
             NoticeSeverity::Error => out.styles.bad,
             _ => out.styles.dim,
@@ -219,7 +219,7 @@ impl TextRenderer {
         let ends = ended.is_some() && shown.stop_reason != ended;
         if new || news || named || ends {
             let again = self.last_item != Some(at);
-            self.separate(at, out);
+            self.separate_item(at, out);
             if again || named {
                 out.end_line();
                 let head = format!(
@@ -264,7 +264,7 @@ impl TextRenderer {
     }
 
     /// Starts a new item: ends the current line and adds an empty one.
-    fn separate(&mut self, at: usize, out: &mut ScreenOutput) {
+    fn separate_item(&mut self, at: usize, out: &mut ScreenOutput) {
         if self.last_item == Some(at) {
             return;
         }
@@ -324,7 +324,7 @@ impl TextRenderer {
     fn render_plan(&mut self, plan: &ThreadPlan, out: &mut ScreenOutput) {
         let entries = plan.entries();
         if entries.is_empty() {
-            self.render_other_plan(plan, out);
+            self.render_plan_without_steps(plan, out);
         }
         let before = self.plans.insert(plan.id.clone(), entries.to_vec());
         let same_steps = before.as_ref().is_some_and(|before| {
@@ -336,7 +336,7 @@ impl TextRenderer {
         });
         let before = before.unwrap_or_default();
         if !same_steps {
-            self.separate(usize::MAX, out);
+            self.separate_item(usize::MAX, out);
             out.push_styled(out.styles.bold, "Plan\n");
         }
         for (n, entry) in entries.iter().enumerate() {
@@ -347,7 +347,7 @@ impl TextRenderer {
             {
                 continue;
             }
-            self.separate(usize::MAX, out);
+            self.separate_item(usize::MAX, out);
             let (mark, style) = match entry.status {
                 PlanEntryStatus::Completed => ("[x]", out.styles.good),
                 PlanEntryStatus::InProgress => ("[>]", out.styles.accent),
@@ -364,13 +364,13 @@ impl TextRenderer {
     }
 
     /// Renders a plan without steps.
-    fn render_other_plan(&mut self, plan: &ThreadPlan, out: &mut ScreenOutput) {
+    fn render_plan_without_steps(&mut self, plan: &ThreadPlan, out: &mut ScreenOutput) {
         let text = match &plan.content {
             PlanContent::Markdown(text) => terminal_text::clean_text(text),
             PlanContent::File(uri) => terminal_text::clean_value(uri),
             _ => return,
         };
-        self.separate(usize::MAX, out);
+        self.separate_item(usize::MAX, out);
         out.push_styled(out.styles.bold, "Plan\n");
         for line in text.lines() {
             out.push_text(&format!("  {line}\n"));
@@ -396,7 +396,7 @@ impl TextRenderer {
         }
         let known = self.mode.is_some();
         if let (true, Some(mode)) = (known, &mode) {
-            self.separate(usize::MAX, out);
+            self.separate_item(usize::MAX, out);
             out.push_styled(
                 out.styles.dim,
                 &format!("(mode: {})\n", terminal_text::clean_value(mode)),

@@ -108,7 +108,7 @@ impl ShownToolCall {
             for terminal in &mut self.terminals {
                 terminal.end_line(&mut part);
             }
-            part.render_end(thread);
+            part.render_final_status(thread);
         }
         part.shown
     }
@@ -262,7 +262,7 @@ impl ToolCallPart<'_, '_> {
         }
     }
 
-    fn render_end(&mut self, thread: &Thread) {
+    fn render_final_status(&mut self, thread: &Thread) {
         let (style, how) = match (&self.call.status, self.call.is_cancelled) {
             (ToolCallStatus::Completed, _) => (self.out.styles.good, "completed"),
             (ToolCallStatus::Failed, _) => (self.out.styles.bad, "failed"),
@@ -365,7 +365,7 @@ fn render_diff(diff: &ThreadDiff, out: &mut ScreenOutput) {
     }
     for change in &diff.changes {
         match &change.texts {
-            Some(texts) => render_texts(change, texts, out),
+            Some(texts) => render_text_diff(change, texts, out),
             None if diff.patch.is_none() => {
                 let path = terminal_text::clean_value(&change.path);
                 let from = change.old_path.as_deref().map(terminal_text::clean_value);
@@ -378,7 +378,7 @@ fn render_diff(diff: &ThreadDiff, out: &mut ScreenOutput) {
     }
 }
 
-fn render_texts(change: &FileChange, texts: &FileTexts, out: &mut ScreenOutput) {
+fn render_text_diff(change: &FileChange, texts: &FileTexts, out: &mut ScreenOutput) {
     let path = terminal_text::clean_value(&change.path);
     let before = if texts.old.is_some() {
         path.as_str()

@@ -46,7 +46,7 @@ fn cell_colors(screen: &ChatScreen) -> Vec<Color> {
 }
 
 #[test]
-fn no_cell_is_colored_without_colors() {
+fn nothing_is_colored_if_colors_are_disabled() {
     for environment in ["NO_COLOR=1", "-u COLORTERM TERM=dumb"] {
         let project = TestProject::new();
         let screen = start_with_colors(&project, environment, "");

@@ -11,7 +11,7 @@ fn start_with_form(project: &TestProject, columns: u16, rows: u16) -> ChatScreen
     screen.wait_for("· helper");
     screen.send_line("ask");
     screen.wait_for("helper asks: Who are you?");
-    run_question_reader();
+    wait_until_question_accepts_keys();
     screen
 }
 
@@ -119,7 +119,7 @@ fn start_with_url(project: &TestProject, url: &str, columns: u16, rows: u16) -> 
         &json!([{"visit": url}, message_step("Thank you.")]),
     );
     screen.wait_for("Please confirm the device.");
-    run_question_reader();
+    wait_until_question_accepts_keys();
     screen
 }
 

@@ -99,7 +99,7 @@ fn sent_images(project: &TestProject) -> String {
 /// Waits until the output to the terminal contains `text`, and returns it. The copy of the output lags behind the
 /// screen.
 #[track_caller]
-fn sent_images_with(project: &TestProject, text: &str) -> String {
+fn wait_for_sent_images(project: &TestProject, text: &str) -> String {
     let begun = std::time::Instant::now();
     loop {
         let sent = sent_images(project);
@@ -131,7 +131,7 @@ fn cell_colors(screen: &ChatScreen, row: u16, column: u16) -> (vt100::Color, vt1
 #[track_caller]
 fn wait_for_blocks(screen: &mut ChatScreen, rows: usize, columns: usize) {
     let whole = "▀".repeat(columns);
-    screen.wait_for_text_that(&format!("{rows} rows of {columns} blocks"), |text| {
+    screen.wait_for_matching_text(&format!("{rows} rows of {columns} blocks"), |text| {
         text.lines().filter(|line| line.contains(&whole)).count() == rows
     });
 }
@@ -209,7 +209,7 @@ fn images_in_tool_calls_and_prompts_are_shown() {
     screen.wait_until_gone("Esc: cancel");
     screen.send_line("say card");
     screen.wait_for("Screenshot");
-    screen.wait_for_text_that("the tool call's image at the end", |text| {
+    screen.wait_for_matching_text("the tool call's image at the end", |text| {
         let whole = format!("    {}", "▀".repeat(40));
         text.lines().filter(|line| **line == whole).count() == 20
     });
@@ -228,7 +228,7 @@ fn kitty_gets_a_reencoded_image_and_deletes_it_afterwards() {
     // 40×40 pixels on cells of 10×20.
     let label = find_row(&screen, IMAGE_LABEL);
     assert_eq!(find_row(&screen, "Nice."), label + 3);
-    let sent_so_far = sent_images_with(&project, "\x1b_G");
+    let sent_so_far = wait_for_sent_images(&project, "\x1b_G");
     let commands: Vec<&str> = sent_so_far.split("\x1b_G").skip(1).collect();
     let (said, data) = commands[0].split_once(';').unwrap();
     let id = said

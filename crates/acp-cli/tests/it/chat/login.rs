@@ -62,7 +62,7 @@ fn login_program_gets_the_terminal() {
     screen.wait_for("l: log in");
     screen.send_keys("l");
     // What was on the terminal before is there again, with the first question.
-    screen.wait_for_text_that("the question once more", |text| {
+    screen.wait_for_matching_text("the question once more", |text| {
         text.matches("password for the vault:").count() == 2
     });
     screen.send_line("sesame");
@@ -72,7 +72,7 @@ fn login_program_gets_the_terminal() {
 }
 
 #[test]
-fn one_of_several_login_methods_is_chosen() {
+fn user_chooses_among_several_login_methods() {
     for (columns, rows) in SIZES {
         let project = TestProject::new();
         let mut screen = start_logged_out(&project, "plain,form,program", columns, rows);
@@ -84,7 +84,7 @@ fn one_of_several_login_methods_is_chosen() {
         screen.send_keys(ENTER);
         // What it asks for belongs to no session, and there is none yet.
         screen.wait_for("vault asks: Who are you?");
-        run_question_reader();
+        wait_until_question_accepts_keys();
         screen.send_keys("abcd");
         // Where there is no room for all of it, it is read to its end first.
         screen.send_keys("\u{1b}[6~");
@@ -105,7 +105,7 @@ fn declined_login_can_be_retried() {
     let mut screen = start_logged_out(&project, "form", 80, 24);
     screen.send_keys("l");
     screen.wait_for("vault asks: Who are you?");
-    run_question_reader();
+    wait_until_question_accepts_keys();
     screen.send_keys(SHIFT_TAB);
     screen.send_keys(ENTER);
     screen.wait_for("login failed:");

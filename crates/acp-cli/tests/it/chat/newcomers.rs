@@ -49,7 +49,7 @@ fn hanging_agent_is_reported_with_its_output() {
     screen.wait_for("starting sh");
     screen.wait_for("sh has not responded yet. Does it speak ACP on stdin and stdout?");
     // They are broken over two lines here.
-    screen.wait_for_text_that("F5: restart agent   Ctrl-Q: quit", |text| {
+    screen.wait_for_matching_text("F5: restart agent   Ctrl-Q: quit", |text| {
         let words: Vec<&str> = text.split_whitespace().collect();
         words.join(" ").contains("F5: restart agent Ctrl-Q: quit")
     });

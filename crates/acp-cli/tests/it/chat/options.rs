@@ -15,7 +15,7 @@ fn mode_is_changed_by_key_and_from_a_list() {
     screen.wait_for("› Code");
     screen.send_keys(ENTER);
     screen.wait_until_gone("╭ Mode");
-    screen.wait_for_text_that("Code in the last line", |text| {
+    screen.wait_for_matching_text("Code in the last line", |text| {
         text.lines()
             .last()
             .is_some_and(|line| line.starts_with(" Code"))
@@ -32,7 +32,7 @@ fn config_option_is_changed_by_key_and_from_the_option_list() {
     for (columns, rows) in SIZES {
         let project = TestProject::new();
         let mut screen = start_with_player(&project, columns, rows, "--options");
-        screen.wait_for_text_that("the options", |text| {
+        screen.wait_for_matching_text("the options", |text| {
             session_line(text).starts_with(" Write · Swift 3 · Some")
         });
         // The model has a key of its own.
@@ -43,7 +43,7 @@ fn config_option_is_changed_by_key_and_from_the_option_list() {
         screen.send_keys(DOWN);
         screen.wait_for("› Deep 9");
         screen.send_keys(ENTER);
-        screen.wait_for_text_that("the model", |text| {
+        screen.wait_for_matching_text("the model", |text| {
             session_line(text).starts_with(" Write · Deep 9 · Some")
         });
         wait_for_record(
@@ -95,7 +95,7 @@ fn option_values_are_listed_in_the_agent_order_with_descriptions() {
 }
 
 #[test]
-fn missing_feature_of_an_agent_is_reported() {
+fn unsupported_agent_feature_is_reported() {
     let project = TestProject::new();
     let mut screen = start_with_player(&project, 80, 24, "");
     screen.send_keys("\u{1b}p");

@@ -12,7 +12,7 @@ fn edit_notes(project: &TestProject, screen: &mut ChatScreen) {
     screen.send_line("changed");
     screen.wait_for("wants to: Edit");
     screen.wait_for("1 y  Allow");
-    run_question_reader();
+    wait_until_question_accepts_keys();
     screen.send_keys("y");
     screen.wait_for("Edited notes.txt at line 2.");
     assert_eq!(project.read_file("notes.txt"), "first\nchanged\nthird\n");

@@ -7,7 +7,7 @@ fn old_session_is_loaded_from_the_list() {
     let project = TestProject::new();
     write_hello_file(&project);
     let mut screen = start_chat(&project, 80, 24);
-    run_question_reader_on(&mut screen);
+    run_read_turn(&mut screen);
     screen.send_keys("\u{11}");
     assert_eq!(screen.wait_for_exit().0, Some(0));
 
@@ -30,7 +30,7 @@ fn sandboxed_chat_stores_its_sessions() {
     let confined = format!("{ACP} chat --sandbox");
     let mut screen = ChatScreen::start(&project, 80, 24, &confined);
     screen.wait_for("Ask");
-    run_question_reader_on(&mut screen);
+    run_read_turn(&mut screen);
     screen.send_keys("\u{11}");
     assert_eq!(screen.wait_for_exit().0, Some(0));
 
@@ -140,7 +140,7 @@ fn conversation_is_exported_as_markdown() {
     let project = TestProject::new();
     write_hello_file(&project);
     let mut screen = start_chat(&project, 80, 24);
-    run_question_reader_on(&mut screen);
+    run_read_turn(&mut screen);
     let save = |screen: &mut ChatScreen| {
         screen.send_keys("\u{10}");
         screen.wait_for("╭ Commands");
@@ -169,7 +169,7 @@ fn named_session_is_started_in_the_chat_and_continued_by_a_script() {
     write_hello_file(&project);
     let mut screen = start_chat_with_args(&project, 80, 24, "--session build");
     screen.wait_for("named `build`; reopen it with `acp chat --session NAME`");
-    run_question_reader_on(&mut screen);
+    run_read_turn(&mut screen);
     // Another name beside it.
     screen.send_keys("\u{1b}OQ");
     screen.wait_for("╭ Session name");
@@ -197,7 +197,7 @@ fn open_session_is_not_deleted() {
     let project = TestProject::new();
     write_hello_file(&project);
     let mut screen = start_chat(&project, 80, 24);
-    run_question_reader_on(&mut screen);
+    run_read_turn(&mut screen);
     screen.send_keys("\u{f}");
     screen.wait_for("› /read src/main.rs");
     screen.send_keys("\u{4}");
@@ -221,7 +221,7 @@ fn open_session_can_be_forked() {
     let project = TestProject::new();
     write_hello_file(&project);
     let mut screen = start_chat(&project, 80, 24);
-    run_question_reader_on(&mut screen);
+    run_read_turn(&mut screen);
     screen.send_keys("\u{10}");
     screen.wait_for("╭ Commands");
     screen.send_keys("fork this");
@@ -272,7 +272,7 @@ fn session_is_resumed_without_replay() {
 }
 
 #[test]
-fn failure_to_open_a_session_is_reported_and_another_started() {
+fn failure_to_open_a_session_is_reported_and_another_session_is_started() {
     let project = TestProject::new();
     let mut screen = start_with_sessions(&project, "--sessions 3 --opens load");
     screen.send_keys("sess_2");

@@ -120,7 +120,7 @@ pub(crate) fn wait_for_record(project: &TestProject, what: &Value) {
 }
 
 /// Waits until keys count as an answer, which is when nothing has been typed for 300 ms.
-pub(crate) fn run_question_reader() {
+pub(crate) fn wait_until_question_accepts_keys() {
     std::thread::sleep(Duration::from_millis(400));
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn assert_golden(screen: &mut ChatScreen, project: &TestProject, name
         return;
     }
     let golden = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{name}: {e}"));
-    screen.wait_for_text_that(&format!("as in {name}.txt:\n{golden}"), |text| {
+    screen.wait_for_matching_text(&format!("as in {name}.txt:\n{golden}"), |text| {
         shown(text) == golden
     });
 }
@@ -186,7 +186,7 @@ fn hide_times(text: &str) -> String {
 }
 
 /// Runs a turn to its end.
-pub(crate) fn run_question_reader_on(screen: &mut ChatScreen) {
+pub(crate) fn run_read_turn(screen: &mut ChatScreen) {
     screen.send_line("/read src/main.rs");
     screen.wait_for("✓ ▤ Read src/main.rs");
     screen.wait_until_gone("Esc: cancel");
@@ -201,7 +201,7 @@ pub(crate) fn write_hello_file(project: &TestProject) {
 /// background.
 #[track_caller]
 pub(crate) fn assert_colored(screen: &mut ChatScreen, code: &str) {
-    screen.wait_for_screen_that(&format!("{code} in colors"), |screen| {
+    screen.wait_for_matching_screen(&format!("{code} in colors"), |screen| {
         find_cell(screen, code).fgcolor() != vt100::Color::Default
     });
 }

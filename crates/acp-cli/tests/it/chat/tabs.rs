@@ -39,7 +39,7 @@ fn two_agents_run_in_two_tabs() {
     screen.send_keys(ENTER);
     screen.wait_for("ACP Agent");
     screen.wait_for(" Ask");
-    run_question_reader_on(&mut screen);
+    run_read_turn(&mut screen);
     screen.send_keys("\u{1b}1");
     screen.wait_for("heard 1 blocks");
     assert!(!screen.text().contains("✓ ▤ Read"));
@@ -67,7 +67,7 @@ fn activity_in_another_tab_is_marked_in_the_tab_bar() {
     assert!(screen.title().starts_with("? "), "{}", screen.title());
     screen.send_keys("\u{1b}2");
     screen.wait_for("ACP Agent wants to: Run");
-    run_question_reader();
+    wait_until_question_accepts_keys();
     screen.send_keys("n");
     screen.wait_until_gone("wants to");
     screen.wait_until_gone("Esc: cancel");

@@ -9,12 +9,12 @@ fn resized_terminal_shows_the_same_content() {
     screen.send_line("/help");
     screen.wait_for("Type a prompt");
     screen.resize(120, 40);
-    screen.wait_for_text_that("a frame of 120 columns", |text| {
+    screen.wait_for_matching_text("a frame of 120 columns", |text| {
         text.lines()
             .any(|line| line.chars().count() == 120 && line.starts_with('╭'))
     });
     screen.resize(40, 12);
-    screen.wait_for_text_that("a frame of 40 columns", |text| {
+    screen.wait_for_matching_text("a frame of 40 columns", |text| {
         text.lines()
             .any(|line| line.chars().count() == 40 && line.starts_with('╭'))
     });
@@ -125,7 +125,7 @@ fn mouse_scrolls_and_selects_if_enabled() {
     let (row, column) = find_position(&screen, "Guide");
     screen.send_keys(&format!("\u{1b}[<0;{};{}M", column + 1, row + 1));
     screen.wait_until_gone("╭ Mode");
-    screen.wait_for_text_that("the mode", |text| {
+    screen.wait_for_matching_text("the mode", |text| {
         text.lines()
             .last()
             .is_some_and(|line| line.starts_with(" Guide"))
@@ -133,7 +133,7 @@ fn mouse_scrolls_and_selects_if_enabled() {
 }
 
 #[test]
-fn mouse_is_left_to_the_terminal_if_disabled() {
+fn mouse_is_not_captured_by_default() {
     let project = TestProject::new();
     let screen = start_chat(&project, 80, 24);
     assert_eq!(
@@ -232,7 +232,7 @@ fn key_bindings_come_from_the_configuration() {
 }
 
 #[test]
-fn tiny_terminal_is_survived() {
+fn chat_survives_a_tiny_terminal() {
     let project = TestProject::new();
     write_hello_file(&project);
     let mut screen = start_chat(&project, 80, 24);

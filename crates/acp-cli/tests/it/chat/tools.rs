@@ -154,13 +154,13 @@ fn diffs_are_side_by_side_if_wide_enough_or_configured() {
         text.lines()
             .any(|line| line.contains("let n = count") && line.contains("split(text)"))
     };
-    screen.wait_for_text_that("the old beside the new", beside);
+    screen.wait_for_matching_text("the old beside the new", beside);
     screen.send_keys("\u{1b}d");
-    screen.wait_for_text_that("the old above the new", |text| {
+    screen.wait_for_matching_text("the old above the new", |text| {
         !beside(text) && text.contains("let n = count")
     });
     screen.send_keys("\u{1b}d");
-    screen.wait_for_text_that("the old beside the new", beside);
+    screen.wait_for_matching_text("the old beside the new", beside);
 }
 
 /// Returns a step that sends an update of the subagent's session.
@@ -224,7 +224,7 @@ fn question_of_a_subagent_is_shown_in_the_tab_of_its_session() {
     play_steps(&project, &mut screen, &steps);
     screen.wait_for("Sweep the floor");
     screen.wait_for("subagent: Look around");
-    run_question_reader();
+    wait_until_question_accepts_keys();
     screen.send_keys("y");
     screen.wait_for("It was allowed.");
     wait_for_record(&project, &json!({"outcome": "selected", "optionId": "y"}));

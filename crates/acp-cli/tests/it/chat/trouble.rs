@@ -8,7 +8,7 @@ fn crashed_agent_is_restarted_with_its_session() {
         let project = TestProject::new();
         write_hello_file(&project);
         let mut screen = start_chat(&project, columns, rows);
-        run_question_reader_on(&mut screen);
+        run_read_turn(&mut screen);
         let agent = agent_pid(&project);
         rustix::process::kill_process(agent, rustix::process::Signal::KILL).unwrap();
         screen.wait_for("acp agent ended: signal SIGKILL");

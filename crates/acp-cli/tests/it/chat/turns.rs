@@ -134,7 +134,7 @@ fn always_option_states_its_effect_and_is_remembered() {
     screen.wait_for("2 a  Always allow edits");
     screen.wait_for("– allow in this");
     screen.wait_for("project, until you revoke it: any edit of src/main.rs");
-    run_question_reader();
+    wait_until_question_accepts_keys();
     screen.send_keys("a");
     screen.wait_for("Edited src/main.rs at line 2.");
     screen.wait_until_gone("Esc: cancel");
@@ -164,7 +164,7 @@ fn option_is_chosen_by_arrow_keys_and_tool_input_shown() {
     // What the tool is given is shown unasked.
     screen.wait_for("to: all@example.org");
     screen.wait_for("2 a  Send all letters – ");
-    run_question_reader();
+    wait_until_question_accepts_keys();
     screen.send_keys("i");
     screen.wait_for("\"to\": \"all@example.org\"");
     screen.send_keys(UP);

@@ -89,7 +89,7 @@ fn mentioned_image_is_attached_in_place() {
 }
 
 #[test]
-fn image_is_dropped_with_a_note_if_the_agent_accepts_none() {
+fn image_is_omitted_with_a_note_if_the_agent_does_not_accept_images() {
     let project = TestProject::new();
     let picture = write_image(&project);
     let mut screen = start_with_player(&project, 120, 24, "");
@@ -231,7 +231,7 @@ fn command_list_overlays_the_status_line() {
 }
 
 #[test]
-fn installed_editor_is_used_without_a_configured_one() {
+fn installed_editor_is_used_if_none_is_configured() {
     for (named, expected) in [
         ("", "by vi"),
         ("VISUAL=my-editor", "by mine"),

@@ -285,7 +285,7 @@ impl Agent for ScriptedAgent {
         self.check_logged_in()?;
         let text = match prompt.text().as_str() {
             "ask" => describe_action(&turn.elicit("Who are you?", sample_form(), None).await?),
-            "reach" => super::reach::reach_paths(&turn).await?,
+            "reach" => super::reach::try_paths(&turn).await?,
             text => format!("you said {text}"),
         };
         turn.send_message(text).await?;

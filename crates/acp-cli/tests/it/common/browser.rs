@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 /// The variable that makes a test fail instead of being skipped if there is no Chromium.
-const REQUIRE_VARIABLE: &str = "ACP_REQUIRE_CHROMIUM";
+const REQUIRE_BROWSER_VARIABLE: &str = "ACP_REQUIRE_CHROMIUM";
 
 /// The possible names of the Chromium program.
 const BROWSER_NAMES: [&str; 5] = [
@@ -43,10 +43,11 @@ impl Browser {
             version.is_ok_and(|version| version.status.success())
         };
         let Some(name) = BROWSER_NAMES.iter().find(runs) else {
-            let required = std::env::var_os(REQUIRE_VARIABLE).is_some_and(|value| value == "1");
+            let required =
+                std::env::var_os(REQUIRE_BROWSER_VARIABLE).is_some_and(|value| value == "1");
             assert!(
                 !required,
-                "{REQUIRE_VARIABLE} is set, and there is no Chromium"
+                "{REQUIRE_BROWSER_VARIABLE} is set, and there is no Chromium"
             );
             // Past the harness, which keeps what tests that pass print to itself.
             let _ = writeln!(std::io::stderr(), "skipped: there is no Chromium");

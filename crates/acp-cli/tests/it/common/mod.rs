@@ -83,7 +83,7 @@ impl TestProject {
     }
 
     /// Returns the beginning of an agent's command line that allows all commands for the agent but not for `acp run`.
-    pub(crate) fn allowing_commands(&self) -> [String; 2] {
+    pub(crate) fn environment_allowing_commands(&self) -> [String; 2] {
         let config = self.home.path().join("agent");
         std::fs::create_dir_all(config.join("acp")).unwrap();
         std::fs::write(config.join("acp/permissions.toml"), ALLOW_COMMANDS_RULES).unwrap();
@@ -153,7 +153,7 @@ impl TestProject {
 
     /// Returns the command line that runs this test program as the agent in [`agent`].
     #[cfg(unix)]
-    pub(crate) fn agent_line(&self, flags: &str) -> String {
+    pub(crate) fn test_agent_command(&self, flags: &str) -> String {
         let script =
             itself::write_agent_script(&self.home.path().join("agent.sh"), agent::AGENT_TEST_NAME);
         format!("{script} {flags}")
@@ -161,14 +161,14 @@ impl TestProject {
 
     /// Runs `acp run` with the bundled agent, which plays a script.
     pub(crate) fn run_script(&self, args: &[&str], turn: &str) -> CommandResult {
-        let script = self.script_line(turn);
+        let script = self.write_turn_script(turn);
         let mut all = args.to_vec();
         all.extend(["go", "--", ACP, "agent", "--script", &script]);
         self.run(&all)
     }
 
     /// Writes a script with one turn and returns its path.
-    pub(crate) fn script_line(&self, turn: &str) -> String {
+    pub(crate) fn write_turn_script(&self, turn: &str) -> String {
         let file = self.file(".script.json");
         std::fs::write(&file, format!("{{\"turns\": [[{turn}]]}}")).unwrap();
         file.to_str().unwrap().to_owned()

@@ -10,10 +10,10 @@ use acp::agent::Turn;
 pub(crate) const PATHS_FILE: &str = "paths.json";
 
 /// The file with the results, in the order of the paths: the text that was read, and whether writing succeeded.
-pub(crate) const REACHED_FILE: &str = "reached.json";
+pub(crate) const REACH_RESULTS_FILE: &str = "reached.json";
 
 /// Tries to read and write each path through the client.
-pub(crate) async fn reach_paths(turn: &Turn) -> Result<String> {
+pub(crate) async fn try_paths(turn: &Turn) -> Result<String> {
     let paths: Vec<String> =
         serde_json::from_str(&std::fs::read_to_string(PATHS_FILE).unwrap()).unwrap();
     let mut reached: Vec<(Option<String>, bool)> = Vec::new();
@@ -23,7 +23,7 @@ pub(crate) async fn reach_paths(turn: &Turn) -> Result<String> {
         let written = turn.write_text_file(path, "written by an attempt").await;
         reached.push((read.or(part), written.is_ok()));
     }
-    std::fs::write(REACHED_FILE, serde_json::to_string(&reached).unwrap()).unwrap();
+    std::fs::write(REACH_RESULTS_FILE, serde_json::to_string(&reached).unwrap()).unwrap();
     Ok(format!("tried {} paths", paths.len()))
 }
 

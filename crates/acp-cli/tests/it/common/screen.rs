@@ -161,13 +161,13 @@ impl ChatScreen {
 
     /// Waits until the text on the screen satisfies `is`.
     #[track_caller]
-    pub(crate) fn wait_for_text_that(&mut self, what: &str, is: impl Fn(&str) -> bool) {
-        self.wait_for_screen_that(what, |screen| is(&screen.text()));
+    pub(crate) fn wait_for_matching_text(&mut self, what: &str, is: impl Fn(&str) -> bool) {
+        self.wait_for_matching_screen(what, |screen| is(&screen.text()));
     }
 
     /// Waits until the screen satisfies `is`.
     #[track_caller]
-    pub(crate) fn wait_for_screen_that(&mut self, what: &str, is: impl Fn(&Self) -> bool) {
+    pub(crate) fn wait_for_matching_screen(&mut self, what: &str, is: impl Fn(&Self) -> bool) {
         let begun = Instant::now();
         let mut bytes = [0; 4096];
         while !is(self) {
@@ -194,13 +194,13 @@ impl ChatScreen {
     /// Waits until this text is on the screen.
     #[track_caller]
     pub(crate) fn wait_for(&mut self, shown: &str) {
-        self.wait_for_text_that(shown, |text| text.contains(shown));
+        self.wait_for_matching_text(shown, |text| text.contains(shown));
     }
 
     /// Waits until this text is no longer on the screen.
     #[track_caller]
     pub(crate) fn wait_until_gone(&mut self, shown: &str) {
-        self.wait_for_text_that(&format!("without {shown}"), |text| !text.contains(shown));
+        self.wait_for_matching_text(&format!("without {shown}"), |text| !text.contains(shown));
     }
 
     /// Types these keys.

@@ -42,7 +42,7 @@ fn last_response(project: &TestProject) -> Value {
 }
 
 #[test]
-fn allowing_a_read_allows_no_command() {
+fn allowing_a_read_does_not_allow_commands() {
     let project = TestProject::new();
     let read = json!({"toolCallId": "r", "title": "Read notes.txt", "kind": "read",
         "locations": [{"path": project.file("notes.txt")}]});
@@ -313,7 +313,7 @@ fn chat_grant_covers_only_what_was_shown() {
         ("touch stolen", "n"),
         ("touch wanted", "y"),
     ] {
-        screen.wait_for_text_that(shown, |text| {
+        screen.wait_for_matching_text(shown, |text| {
             text.split_once("asks for permission")
                 .is_some_and(|(_, question)| question.contains(shown))
         });

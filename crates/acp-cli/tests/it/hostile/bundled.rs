@@ -81,7 +81,7 @@ fn action_outcome(project: &TestProject, args: &str, deed: &str) -> (ActionOutco
     };
     let refused = |text: &str| text.contains("ejected") || text.contains("Permission denied");
     let asked = |text: &str| text.contains("enter choose");
-    screen.wait_for_text_that("what becomes of it", |text| {
+    screen.wait_for_matching_text("what becomes of it", |text| {
         done(text) || refused(text) || asked(text)
     });
     let mut fate = ActionOutcome::Done;
@@ -91,7 +91,7 @@ fn action_outcome(project: &TestProject, args: &str, deed: &str) -> (ActionOutco
         screen.settle();
         screen.send_keys("y");
         screen.wait_until_gone("enter choose");
-        screen.wait_for_text_that("that it is done", |text| done(text) || asked(text));
+        screen.wait_for_matching_text("that it is done", |text| done(text) || asked(text));
     }
     let shown = screen.text();
     if !was_executed(project, deed, &shown) {

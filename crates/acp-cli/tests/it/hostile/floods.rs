@@ -13,7 +13,7 @@ fn peak_memory_step() -> Value {
 
 /// Returns the reported peak memory in bytes, and prints it for the log.
 #[allow(clippy::print_stdout)]
-fn count_successes(answers: &[Value]) -> usize {
+fn peak_memory_bytes(answers: &[Value]) -> usize {
     let mut shells = answers.iter().filter_map(|answer| answer["shell"].as_str());
     let line = shells.next_back().unwrap();
     let kib = line.split_whitespace().nth(1).unwrap();
@@ -23,7 +23,7 @@ fn count_successes(answers: &[Value]) -> usize {
 }
 
 #[test]
-fn unopened_session_gets_no_terminal() {
+fn terminal_request_for_an_unknown_session_is_rejected() {
     let project = TestProject::new();
     let steps: Vec<Value> = (0..100)
         .map(|n| {
@@ -60,7 +60,7 @@ fn unread_responses_do_not_fill_memory() {
     agent::run_steps(&project, &["--allow", "reads"], &steps);
     let answers = agent::read_responses(&project);
     let refused = answers.iter().filter(|answer| answer["error"].is_object());
-    let most = count_successes(&answers);
+    let most = peak_memory_bytes(&answers);
     println!(
         "{} of {} answers were refused",
         refused.count(),
@@ -82,6 +82,6 @@ fn file_size_limit_applies_to_the_escaped_text() {
     agent::run_steps(&project, &["--allow", "reads"], &steps);
     let answers = agent::read_responses(&project);
     assert!(answers[0]["error"].is_object(), "it was read");
-    let most = count_successes(&answers);
+    let most = peak_memory_bytes(&answers);
     assert!(most < 160 * MIB, "{} MiB", most / MIB);
 }

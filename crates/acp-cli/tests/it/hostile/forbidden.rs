@@ -174,7 +174,7 @@ fn read_only_sandbox_equals_the_read_only_policy() {
 }
 
 #[test]
-fn default_policy_confines_no_agent() {
+fn default_policy_does_not_confine_agents() {
     let project = TestProject::new();
     agent::run_steps(&project, &[], &[agent::shell_step("echo its own > state")]);
     assert_eq!(project.read_file("state"), "its own\n");
@@ -214,7 +214,7 @@ fn read_only_chat_confines_the_agent() {
 }
 
 #[test]
-fn sandboxed_agent_leaves_no_changed_trusted_files() {
+fn sandboxed_agent_cannot_leave_trusted_files_changed() {
     if !is_sandbox_available() {
         return;
     }

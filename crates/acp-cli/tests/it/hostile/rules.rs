@@ -77,7 +77,7 @@ fn shell_expansion_is_not_covered_by_a_rule() {
 }
 
 #[test]
-fn command_line_is_not_taken_for_a_project_program() {
+fn command_line_is_not_mistaken_for_a_project_program() {
     let project = project_that_allows("echo *");
     std::fs::create_dir(project.file("echo ")).unwrap();
     project.write_file("evil", "#!/bin/sh\ntouch stolen\n");

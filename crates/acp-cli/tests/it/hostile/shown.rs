@@ -106,7 +106,7 @@ fn assert_shows_all(shown: &str) {
 }
 
 #[test]
-fn escape_sequence_hides_no_command() {
+fn escape_sequence_cannot_hide_a_command() {
     let call = json!({"toolCallId": "c", "title": "Say hello", "kind": "execute", "rawInput": {"command": HIDING_COMMAND}});
     for shown in [
         run_question(permission_step(call.clone())),
@@ -204,7 +204,7 @@ fn every_input_field_is_shown() {
 }
 
 #[test]
-fn exactly_shown_input_is_not_repeated_and_the_rest_is_complete() {
+fn raw_input_is_shown_in_full_unless_already_shown() {
     let new = "one\ntwo\n";
     let diff = |old: &str| json!({"type": "diff", "path": "/p/f", "oldText": old, "newText": new});
     let call = |old: &str| {
@@ -270,7 +270,7 @@ fn long_question_cannot_be_allowed_before_it_is_scrolled() {
     let mut screen = agent::start_chat(&project, 80, 24, &[step]);
     screen.send_line("go");
     screen.wait_for("more lines: PgDn");
-    run_question_reader();
+    wait_until_question_accepts_keys();
     screen.send_keys("y");
     screen.wait_for("read to the end first");
     assert_eq!(agent::read_responses(&project), [] as [Value; 0]);
@@ -281,7 +281,7 @@ fn long_question_cannot_be_allowed_before_it_is_scrolled() {
 }
 
 /// Waits until keys count as an answer, which is when nothing has been typed for 300 ms.
-fn run_question_reader() {
+fn wait_until_question_accepts_keys() {
     std::thread::sleep(std::time::Duration::from_millis(400));
 }
 

@@ -33,9 +33,9 @@ pub(super) struct HttpExchange {
 }
 
 /// It is not known yet whether the server speaks HTTP/2 without TLS.
-const HTTP_UNKNOWN: u8 = 0;
-const HTTP_ONLY_H2: u8 = 1;
-const HTTP_OTHER: u8 = 2;
+const POOL_UNDECIDED: u8 = 0;
+const POOL_H2: u8 = 1;
+const POOL_OTHER: u8 = 2;
 
 /// The error for a request without a response.
 #[derive(Debug)]
@@ -48,10 +48,10 @@ pub(super) struct NoResponse {
 impl HttpExchange {
     pub(super) fn new(target: Arc<Target>) -> Self {
         let (choice, alpn): (u8, &'static [&'static [u8]]) = match target.options.http_version {
-            HttpVersion::Http1 => (HTTP_OTHER, &[ALPN_HTTP_1]),
-            HttpVersion::Http2 => (HTTP_ONLY_H2, &[ALPN_H2]),
-            HttpVersion::Auto if target.is_tls => (HTTP_OTHER, &[ALPN_H2, ALPN_HTTP_1]),
-            HttpVersion::Auto => (HTTP_UNKNOWN, &[]),
+            HttpVersion::Http1 => (POOL_OTHER, &[ALPN_HTTP_1]),
+            HttpVersion::Http2 => (POOL_H2, &[ALPN_H2]),
+            HttpVersion::Auto if target.is_tls => (POOL_OTHER, &[ALPN_H2, ALPN_HTTP_1]),
+            HttpVersion::Auto => (POOL_UNDECIDED, &[]),
         };
         Self {
             h2: build_pool(&target, alpn, true),
@@ -81,13 +81,13 @@ impl HttpExchange {
             request
         };
         let choice = self.choice.load(Ordering::Relaxed);
-        let pool = if choice == HTTP_OTHER {
+        let pool = if choice == POOL_OTHER {
             &self.other
         } else {
             &self.h2
         };
         let mut sent = pool.request(request()).await;
-        if choice == HTTP_UNKNOWN {
+        if choice == POOL_UNDECIDED {
             let speaks_h2 = match &sent {
                 Ok(_) => true,
                 // No server is listening, which says nothing about HTTP/2.
@@ -96,13 +96,13 @@ impl HttpExchange {
                 Err(_) => {
                     sent = self.other.request(request()).await;
                     if sent.is_ok() {
-                        self.choice.store(HTTP_OTHER, Ordering::Relaxed);
+                        self.choice.store(POOL_OTHER, Ordering::Relaxed);
                     }
                     false
                 }
             };
             if speaks_h2 {
-                self.choice.store(HTTP_ONLY_H2, Ordering::Relaxed);
+                self.choice.store(POOL_H2, Ordering::Relaxed);
             }
         }
         match sent {

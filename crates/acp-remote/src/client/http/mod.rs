@@ -186,7 +186,7 @@ impl HttpClient {
     /// Runs the connection until it has ended.
     async fn run(self: Arc<Self>) {
         let abandoned = async {
-            self.gone.wait_both().await;
+            self.gone.wait_for_both_drops().await;
             tokio::time::sleep(CLOSE_TIMEOUT).await;
         };
         let is_local = tokio::select! {

@@ -104,7 +104,7 @@ impl HttpClient {
             }
         };
         tokio::select! {
-            () = self.gone.wait_both() => {}
+            () = self.gone.wait_for_both_drops() => {}
             _ = timeout(CLOSE_TIMEOUT, waiting) => {}
         }
     }

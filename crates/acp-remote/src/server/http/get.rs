@@ -84,9 +84,10 @@ fn open_stream(
                     StatusCode::GONE,
                     "the messages after this id are no longer stored",
                 ),
-                OpenStreamError::OutOfWindow(OutOfWindow::Future) => {
-                    Refusal::new(StatusCode::BAD_REQUEST, "the id in Last-Event-ID was never sent")
-                }
+                OpenStreamError::OutOfWindow(OutOfWindow::Future) => Refusal::new(
+                    StatusCode::BAD_REQUEST,
+                    "the id in Last-Event-ID was never sent",
+                ),
             })?;
     if received.is_some() {
         increment(&registry.counters.resumed);

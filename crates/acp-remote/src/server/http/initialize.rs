@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn initialize_response_announces_the_connection() {
+    fn initialize_response_contains_the_connection_id() {
         let terms = ResumeTerms {
             window: 1_048_576,
             grace: std::time::Duration::from_secs(60),

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_keep_the_agent_order_until_filtered() {
+    fn commands_keep_the_agents_order_until_filtered() {
         let commands = ["review", "compact", "plan"].map(|name| {
             let does = format!("what {name}\u{1b}[2J does\nand more");
             AvailableCommand::new(name, does)

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn slash_triggers_at_the_start_and_at_sign_after_whitespace() {
+    fn slash_at_the_start_and_at_sign_after_space_open_completion() {
         assert_eq!(trigger_at("/pl", 3), Some((false, 0, "pl".into())));
         assert_eq!(trigger_at("/pl", 1), Some((false, 0, String::new())));
         assert_eq!(trigger_at("/plan x", 7), None);

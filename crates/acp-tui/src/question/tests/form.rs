@@ -181,7 +181,7 @@ fn long_list_is_filtered_by_typing_and_long_form_scrolls() {
 }
 
 #[test]
-fn typed_values_are_not_debug_printed() {
+fn typed_values_do_not_appear_in_debug_output() {
     let mut shown = ShownQuestion::new(form_question(
         r#"{ "type": "object", "properties": { "key": { "type": "string", "format": "password" } } }"#,
     ));

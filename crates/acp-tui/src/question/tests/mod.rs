@@ -20,7 +20,7 @@ use serde_json::json;
 
 use crate::theme::{Background, Colors};
 
-const AFTER_SETTLING: Duration = Duration::from_secs(5);
+const SETTLE_WAIT: Duration = Duration::from_secs(5);
 
 fn open_question(question: ChatQuestion) -> Arc<OpenQuestion> {
     Arc::new(OpenQuestion {
@@ -42,7 +42,7 @@ impl ShownQuestion {
         let now = Instant::now();
         Self {
             view: QuestionView::new(open_question(question), "fix-agent", now),
-            now: now + AFTER_SETTLING,
+            now: now + SETTLE_WAIT,
             theme: Theme::default(),
         }
     }

@@ -83,7 +83,7 @@ fn edit_is_shown_with_its_diff_and_all_options() {
 }
 
 #[test]
-fn command_is_shown_to_the_last_character() {
+fn command_is_shown_in_full() {
     let line = format!(
         "echo {}\nrm -rf \u{202e}~\u{200b}; true\r\u{1b}[2K",
         "x".repeat(100)
@@ -180,7 +180,7 @@ fn enter_selects_only_after_an_arrow_key() {
 }
 
 #[test]
-fn fast_typing_answers_nothing() {
+fn fast_typing_does_not_answer_a_question() {
     let now = Instant::now();
     let at = |ms| now + Duration::from_millis(ms);
     let key = |c| KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE);

@@ -242,7 +242,7 @@ fn output_dropped_by_the_thread_is_noted() {
 }
 
 #[test]
-fn output_is_parsed_in_portions() {
+fn output_is_parsed_in_steps() {
     // Each of these sequences erases the whole screen, which is the most work for the fewest bytes.
     let printed = TerminalFixture::new(&"\u{1b}[2J".repeat(200_000));
     let mut terminal = TerminalText::new();
@@ -252,7 +252,7 @@ fn output_is_parsed_in_portions() {
 }
 
 #[test]
-fn cleared_or_resized_screen_is_parsed_anew() {
+fn cleared_or_resized_screen_is_parsed_again() {
     let mut printed = TerminalFixture::new("");
     printed.update(json!({"output": {"data": "b25lIHR3bw=="}}));
     let mut terminal = TerminalText::new();
@@ -314,7 +314,7 @@ proptest! {
     }
 
     #[test]
-    fn plain_text_is_complete(text in "[a-zA-Z0-9漢字é\n]{0,300}", width in 2_u16..200) {
+    fn plain_text_is_shown_in_full(text in "[a-zA-Z0-9漢字é\n]{0,300}", width in 2_u16..200) {
         let shown = shown_lines(&text, width).concat();
         let wanted: String = text.chars().filter(|c| *c != '\n').collect();
         prop_assert_eq!(shown, wanted);

@@ -50,7 +50,7 @@ struct DiffBudget {
 
 impl DiffBudget {
     /// The limits while a user waits for the screen to be drawn.
-    const FOR_SCREEN: Self = Self {
+    const SCREEN_BUDGET: Self = Self {
         lines: Duration::from_millis(200),
         words: Duration::from_millis(100),
     };
@@ -89,7 +89,7 @@ pub(crate) fn render_diff(
     width: u16,
     theme: &Theme,
 ) -> Vec<Line<'static>> {
-    render_diff_with_budget(DiffBudget::FOR_SCREEN, of, layout, width, theme)
+    render_diff_with_budget(DiffBudget::SCREEN_BUDGET, of, layout, width, theme)
 }
 
 fn render_diff_with_budget(

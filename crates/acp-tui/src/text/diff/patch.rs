@@ -58,13 +58,13 @@ impl<'t> PatchReader<'t> {
                 }
             } else if let Some(header) = line.strip_prefix("@@ ") {
                 if !self.begin_hunk(header) {
-                    self.push_other(line);
+                    self.push_unrecognized(line);
                 }
             } else if !self.read_file_header(line) {
-                self.push_other(line);
+                self.push_unrecognized(line);
             }
         } else {
-            self.push_other(line);
+            self.push_unrecognized(line);
         }
     }
 
@@ -234,7 +234,7 @@ impl<'t> PatchReader<'t> {
     }
 
     /// Adds an unrecognized line of the patch.
-    fn push_other(&mut self, line: &'t str) {
+    fn push_unrecognized(&mut self, line: &'t str) {
         match &mut self.file {
             Some(file) if file.notes.iter().any(|note| note == "binary") => {}
             Some(file) => file.remarks.push(line.to_owned()),

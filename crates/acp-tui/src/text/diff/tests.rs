@@ -233,7 +233,7 @@ fn change_color_fills_the_line() {
 }
 
 #[test]
-fn invisible_characters_are_named() {
+fn invisible_characters_are_shown_as_escapes() {
     let of = v1_diff("/code/a\u{1b}[2J", Some("a\n"), "a\u{202e}b\u{1b}[31m\n");
     let theme = Theme::new(Background::Dark, Colors::Ansi16);
     let all = diff_lines(&of, DiffLayout::Unified, 80, &theme);
@@ -292,7 +292,7 @@ fn differing_line_endings_are_shown() {
 }
 
 #[test]
-fn unchanged_or_oversized_files_are_noted() {
+fn unchanged_and_oversized_files_get_a_note() {
     assert_eq!(
         unified_texts(&v1_diff("/code/a", Some("x\n"), "x\n"), 40),
         ["a", "no changes"]
@@ -389,7 +389,7 @@ fn patch_is_shown_by_file() {
 }
 
 #[test]
-fn other_lines_of_a_patch_are_shown() {
+fn unrecognized_lines_of_a_patch_are_shown() {
     let patch = "From: someone\ndiff --git /code/a /code/a\n--- /code/a\n+++ /code/a\n@@ -1 +1 @@\n-a\n+b\n\
         +a line that its header does not count\n@@ nonsense @@\n";
     let all = unified_texts(&v2_diff(json!([]), Some(patch)), 60);
@@ -425,7 +425,7 @@ fn other_lines_of_a_patch_are_shown() {
 }
 
 #[test]
-fn narrow_view_keeps_the_text() {
+fn narrow_view_loses_no_text() {
     let of = v1_diff("/code/a", Some("one\n"), "abcdef\n");
     assert_eq!(unified_texts(&of, 10), ["a  +1 -1", "- one", "+ abcdef"]);
     assert_eq!(

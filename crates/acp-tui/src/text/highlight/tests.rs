@@ -144,7 +144,7 @@ fn language_is_found_by_its_aliases() {
 }
 
 #[test]
-fn oversized_code_is_plain() {
+fn oversized_code_is_not_highlighted() {
     let plain = |line: &Line<'_>| line.spans.iter().all(|span| span.style == Style::new());
     let many = "1\n".repeat(MAX_LINES + 1);
     let lines = highlight_lines(&many, Language::Name("json"), Colors::Full);

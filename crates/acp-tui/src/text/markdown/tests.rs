@@ -111,7 +111,7 @@ fn inline_styles_are_applied() {
 }
 
 #[test]
-fn code_differs_from_text_without_colors() {
+fn code_is_distinguishable_without_colors() {
     let theme = Theme::new(Background::Dark, Colors::None);
     let mut markdown = MarkdownView::default();
     assert_eq!(
@@ -316,7 +316,7 @@ fn control_sequences_are_removed() {
 }
 
 #[test]
-fn unfinished_markdown_is_rendered_sensibly() {
+fn unfinished_markdown_is_rendered_as_if_complete() {
     assert_shown("Look:\n```py\nx = 1", 20, "Look:\n\n╭─ py\n│ x = 1\n╰─");
     // An incomplete end of a fence is not shown as code.
     assert_shown("```py\nx = 1\n``", 20, "╭─ py\n│ x = 1\n╰─");
@@ -354,7 +354,7 @@ fn changed_text_width_or_theme_restarts_the_layout() {
 }
 
 /// Appends chunks to a long message. Returns how many bytes were parsed for each of them.
-fn append_costs(long: String, more: &[&str]) -> Vec<usize> {
+fn measure_append_cost(long: String, more: &[&str]) -> Vec<usize> {
     let theme = test_theme();
     let mut markdown = MarkdownView::default();
     let mut source = long;
@@ -374,12 +374,12 @@ fn append_costs_only_the_last_block() {
     let paragraph = "Some words of a paragraph, *stressed* and not.\n\n";
     let text = paragraph.repeat(500_000 / paragraph.len());
     let more = ["and twenty bytes...", " more\n", "\nThe next begins"];
-    for worked in append_costs(text.clone(), &more) {
+    for worked in measure_append_cost(text.clone(), &more) {
         assert!(worked < 4 * paragraph.len(), "{worked}");
     }
     // An open fence, of which only the last line is parsed.
     let text = format!("```text\n{}", "some words of code\n".repeat(500_000 / 19));
-    for worked in append_costs(text, &["let a = 1;", "\n", "let b"]) {
+    for worked in measure_append_cost(text, &["let a = 1;", "\n", "let b"]) {
         assert!(worked < 100, "{worked}");
     }
     // Only a part of an endless block or line is parsed.
@@ -388,7 +388,7 @@ fn append_costs_only_the_last_block() {
         "word ".repeat(100_000),
         "x".repeat(500_000),
     ] {
-        for worked in append_costs(text, &["more", "\n", "- more"]) {
+        for worked in measure_append_cost(text, &["more", "\n", "- more"]) {
             assert!(worked <= 3 * (MAX_UNIT_BYTES + MAX_PIECE_BYTES), "{worked}");
         }
     }

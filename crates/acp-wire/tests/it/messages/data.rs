@@ -109,7 +109,7 @@ pub(crate) fn array_variants(version: &str, method: &str, of_params: bool) -> Ve
 }
 
 /// Returns JSON pointers to the objects inside a message.
-pub(crate) fn objects_inside(message: &Value) -> Vec<String> {
+pub(crate) fn nested_object_pointers(message: &Value) -> Vec<String> {
     fn collect_objects(value: &Value, place: &str, found: &mut Vec<String>) {
         match value {
             Value::Array(items) => {
@@ -138,7 +138,7 @@ pub(crate) fn objects_inside(message: &Value) -> Vec<String> {
 pub(crate) struct KnownKeys(BTreeMap<String, BTreeSet<String>>);
 
 impl KnownKeys {
-    pub(crate) fn in_cases(version: &str) -> Self {
+    pub(crate) fn from_cases(version: &str) -> Self {
         let mut told = Self(BTreeMap::new());
         for case in read_cases(version).values() {
             told.walk(&serde_json::from_str(case.raw().get()).unwrap());

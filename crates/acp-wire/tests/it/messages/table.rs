@@ -116,7 +116,7 @@ macro_rules! method_table_tests {
                 let row = METHODS.iter().find(|row| row.name == case.method).unwrap();
                 let of_params = case.params.is_some();
                 let message: Value = serde_json::from_str(case.raw().get()).unwrap();
-                for place in crate::messages::data::objects_inside(&message) {
+                for place in crate::messages::data::nested_object_pointers(&message) {
                     let instead = |value: Value| {
                         let mut message = message.clone();
                         *message.pointer_mut(&place).unwrap() = value;

@@ -88,7 +88,7 @@ fn assert_same_json(theirs: &Value, ours: &Value) {
 
 /// Converts our type to JSON, which must match the schema, to the official type, to JSON and back to our type, and
 /// checks that nothing is lost. `common` removes the parts that only one of the two crates has.
-pub(crate) fn assert_ours_survives<Ours, Official>(
+pub(crate) fn assert_our_value_is_preserved<Ours, Official>(
     ours: &Ours,
     schema: &Validator,
     common: fn(Value) -> Value,
@@ -117,7 +117,7 @@ pub(crate) fn assert_ours_survives<Ours, Official>(
 
 /// Converts the official type to JSON, to our type, to JSON and back to the official type, and checks that nothing is
 /// lost.
-pub(crate) fn assert_official_survives<Ours, Official>(
+pub(crate) fn assert_official_value_is_preserved<Ours, Official>(
     official: &Official,
     common: fn(Value) -> Value,
 ) where
@@ -150,7 +150,7 @@ macro_rules! messages {
                     let schema = jsonschema::validator_for(&check::schema_of::<official_types::$name>()).unwrap();
                     proptest!(|(bytes in check::arbitrary_bytes())| {
                         let ours: super::$name = check::generate(&bytes);
-                        check::assert_ours_survives::<_, official_types::$name>(&ours, &schema, $common);
+                        check::assert_our_value_is_preserved::<_, official_types::$name>(&ours, &schema, $common);
                     });
                 }
             )+
@@ -166,7 +166,7 @@ macro_rules! messages {
                     for sample in samples {
                         let official: official_types::$name =
                             check::from_json(&sample, "the official crate cannot read its own schema");
-                        check::assert_official_survives::<super::$name, _>(&official, $common);
+                        check::assert_official_value_is_preserved::<super::$name, _>(&official, $common);
                     }
                 }
             )+

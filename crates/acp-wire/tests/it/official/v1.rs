@@ -12,12 +12,12 @@ use super::check::{self, KnownVariants, assert_generated};
 use super::samples::Samples;
 
 /// Removes the parts that only one of the two crates has.
-fn to_common(json: Value) -> Value {
-    fn is_common_part(name: &str, json: Value) -> Value {
+fn retain_common_parts(json: Value) -> Value {
+    fn retain_common_in(name: &str, json: Value) -> Value {
         match json {
             Value::Array(items) => items
                 .into_iter()
-                .map(|item| is_common_part(name, item))
+                .map(|item| retain_common_in(name, item))
                 .collect(),
             Value::Object(object) => {
                 let is = |key: &str, value: &str| object.get(key).is_some_and(|v| v == value);
@@ -44,7 +44,7 @@ fn to_common(json: Value) -> Value {
                 let mut kept = serde_json::Map::new();
                 for (key, value) in &object {
                     if !only_in_one(key, value) {
-                        kept.insert(key.clone(), is_common_part(key, value.clone()));
+                        kept.insert(key.clone(), retain_common_in(key, value.clone()));
                     }
                 }
                 Value::Object(kept)
@@ -52,11 +52,11 @@ fn to_common(json: Value) -> Value {
             other => other,
         }
     }
-    is_common_part("", json)
+    retain_common_in("", json)
 }
 
 messages! {
-    common = super::to_common;
+    common = super::retain_common_parts;
     InitializeRequest InitializeResponse
     AuthenticateRequest AuthenticateResponse
     LogoutRequest LogoutResponse
@@ -157,16 +157,16 @@ fn generated_values_cover_every_type() {
 }
 
 #[test]
-fn values_from_constructors_survive() {
-    fn assert_official_survives<Ours, Official>(official: &Official)
+fn constructed_values_are_preserved() {
+    fn assert_official_value_is_preserved<Ours, Official>(official: &Official)
     where
         Ours: Serialize + DeserializeOwned,
         Official: Serialize + DeserializeOwned,
     {
-        check::assert_official_survives::<Ours, Official>(official, to_common);
+        check::assert_official_value_is_preserved::<Ours, Official>(official, retain_common_parts);
     }
 
-    assert_official_survives::<InitializeRequest, _>(
+    assert_official_value_is_preserved::<InitializeRequest, _>(
         &official_types::InitializeRequest::new(official::ProtocolVersion::V1)
             .client_capabilities(
                 official_types::ClientCapabilities::new()
@@ -177,7 +177,7 @@ fn values_from_constructors_survive() {
                 official_types::Implementation::new("quill", "4.2.0").title("Quill".to_owned()),
             ),
     );
-    assert_official_survives::<NewSessionRequest, _>(
+    assert_official_value_is_preserved::<NewSessionRequest, _>(
         &official_types::NewSessionRequest::new("/home/ada").mcp_servers(vec![
             official_types::McpServer::Stdio(
                 official_types::McpServerStdio::new("seeds", "/bin/seeds")
@@ -189,7 +189,7 @@ fn values_from_constructors_survive() {
             )),
         ]),
     );
-    assert_official_survives::<PromptRequest, _>(&official_types::PromptRequest::new(
+    assert_official_value_is_preserved::<PromptRequest, _>(&official_types::PromptRequest::new(
         "sess_1",
         vec![
             "What grows here?".into(),
@@ -199,7 +199,7 @@ fn values_from_constructors_survive() {
             )),
         ],
     ));
-    assert_official_survives::<PromptResponse, _>(&official_types::PromptResponse::new(
+    assert_official_value_is_preserved::<PromptResponse, _>(&official_types::PromptResponse::new(
         official_types::StopReason::MaxTurnRequests,
     ));
     for update in [
@@ -226,18 +226,18 @@ fn values_from_constructors_survive() {
         ),
         official_types::SessionUpdate::UsageUpdate(official_types::UsageUpdate::new(u64::MAX, 1)),
     ] {
-        assert_official_survives::<SessionNotification, _>(
+        assert_official_value_is_preserved::<SessionNotification, _>(
             &official_types::SessionNotification::new("sess_1", update),
         );
     }
-    assert_official_survives::<RequestPermissionResponse, _>(
+    assert_official_value_is_preserved::<RequestPermissionResponse, _>(
         &official_types::RequestPermissionResponse::new(
             official_types::RequestPermissionOutcome::Selected(
                 official_types::SelectedPermissionOutcome::new("yes"),
             ),
         ),
     );
-    assert_official_survives::<SetSessionConfigOptionRequest, _>(
+    assert_official_value_is_preserved::<SetSessionConfigOptionRequest, _>(
         &official_types::SetSessionConfigOptionRequest::new("sess_1", "tidy", true),
     );
 }

@@ -17,7 +17,7 @@ mod official_types {
 }
 
 /// Removes the parts that only one of the two crates has.
-fn to_common(mut json: Value) -> Value {
+fn retain_common_parts(mut json: Value) -> Value {
     // `null` for absent values, which the official crate keeps in errors and next to unknown stop reasons.
     let state = match json
         .pointer("/update/sessionUpdate")
@@ -38,7 +38,7 @@ fn to_common(mut json: Value) -> Value {
 }
 
 messages! {
-    common = super::to_common;
+    common = super::retain_common_parts;
     InitializeRequest InitializeResponse
     LoginAuthRequest LoginAuthResponse
     LogoutAuthRequest LogoutAuthResponse
@@ -150,10 +150,10 @@ proptest! {
         let idle = IdleStateUpdate::new().stop_reason(StopReason::Error).error(error);
         let update = SessionUpdate::StateUpdate(StateUpdate::Idle(idle));
         let schema = jsonschema::validator_for(&check::schema_of::<official_types::UpdateSessionNotification>());
-        check::assert_ours_survives::<_, official_types::UpdateSessionNotification>(
+        check::assert_our_value_is_preserved::<_, official_types::UpdateSessionNotification>(
             &UpdateSessionNotification::new("sess_1", update),
             &schema.unwrap(),
-            to_common,
+            retain_common_parts,
         );
     }
 }

@@ -314,7 +314,7 @@ fn failed_writes_leave_no_output() {
 }
 
 #[test]
-fn errors_show_useful_details() {
+fn error_text_includes_string_details() {
     let error = Error::new(-32000, "Failed");
     assert_eq!(error.to_string(), "Failed");
     assert_eq!(error.clone().data("no key").to_string(), "Failed: no key");

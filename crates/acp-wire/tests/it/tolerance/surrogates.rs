@@ -165,7 +165,7 @@ fn lone_surrogates_in_value_maps_are_replaced() {
 }
 
 #[test]
-fn lone_surrogates_in_the_envelope_are_handled() {
+fn lone_surrogates_in_ids_and_methods_are_errors() {
     // An ignored member.
     let line = r#"{"\ud83d":"\ud83d","id":1,"method":"m","x":"\ud83d"}"#;
     match jsonrpc::parse(line.as_bytes()).unwrap() {
@@ -184,7 +184,7 @@ fn lone_surrogates_in_the_envelope_are_handled() {
 }
 
 #[test]
-fn other_errors_are_still_reported() {
+fn errors_unrelated_to_surrogates_are_still_reported() {
     let params = raw_value(r#"{"sessionId":"\ud83d","prompt":5}"#);
     let error = v1::ClientRequest::read("session/prompt", Some(&params)).unwrap_err();
     assert!(

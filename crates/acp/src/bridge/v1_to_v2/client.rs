@@ -39,7 +39,7 @@ impl V1ToV2Bridge {
                 Ok(())
             }
             method::RESUME_SESSION => self.handle_resume(id, params, line, out),
-            method::LIST_SESSIONS if !self.agent_offers(method::LIST_SESSIONS) => {
+            method::LIST_SESSIONS if !self.agent_supports_method(method::LIST_SESSIONS) => {
                 write_result(&mut out.client, id, &self.list_known_sessions(&params)?);
                 Ok(())
             }
@@ -68,7 +68,7 @@ impl V1ToV2Bridge {
                 Ok(())
             }
             method::LOGOUT_V2 => {
-                if !self.agent_offers(method::LOGOUT_V1) {
+                if !self.agent_supports_method(method::LOGOUT_V1) {
                     return Err(unsupported_method_error(
                         method_name,
                         "the agent does not support logout",
@@ -202,8 +202,8 @@ impl V1ToV2Bridge {
         let from = from.map(|from| from.field::<String>("type").unwrap_or_default());
         let mut params = params.without(&["replayFrom"]);
         setup::servers_to_v1(&mut params);
-        let resumes = self.agent_offers(method::RESUME_SESSION);
-        let loads = self.agent_offers(method::LOAD_SESSION);
+        let resumes = self.agent_supports_method(method::RESUME_SESSION);
+        let loads = self.agent_supports_method(method::LOAD_SESSION);
         let known = self.sessions.get_or_insert(&session);
         match from.as_deref() {
             None if resumes => line.write_with_params(&mut out.agent, &params),
@@ -266,7 +266,7 @@ impl V1ToV2Bridge {
                 continue;
             }
             let mut info = object! { "sessionId": id };
-            if self.agent_offers(method::ARCHIVE_SESSION) {
+            if self.agent_supports_method(method::ARCHIVE_SESSION) {
                 info.push("archived".to_owned(), to_raw_value(&false));
             }
             for (key, value) in place.iter() {
@@ -285,7 +285,7 @@ impl V1ToV2Bridge {
         out: &mut BridgeOutput,
     ) -> Result<(), jsonrpc::Error> {
         let session_id = require_session_id(params)?;
-        if self.agent_offers(method::CLOSE_SESSION) {
+        if self.agent_supports_method(method::CLOSE_SESSION) {
             line.write_unchanged(&mut out.agent);
             let session = session_id.clone();
             self.client_requests

@@ -142,7 +142,7 @@ impl V2ToV1Bridge {
         let option = self
             .sessions
             .get(session)
-            .and_then(|session| session.config.id_of(switch));
+            .and_then(|session| session.config.legacy_setting_id(switch));
         let Some(option) = option else {
             let text = format!(
                 "Invalid params: the session has no {} option",

@@ -87,7 +87,7 @@ pub(crate) fn bridge_peer(role: PeerRole, pipe: usize) -> (Transport, BridgePeer
 
 /// Returns `true` if a message contains a type that its version does not have, other than the types that the tests
 /// invent.
-fn stray_message(read: &str) -> bool {
+fn is_stray_message(read: &str) -> bool {
     read.matches("Unknown(").count() > read.matches("_odd").count()
 }
 
@@ -291,7 +291,7 @@ impl BridgePeer {
             _ => Ok(Value::Null),
         };
         match read {
-            Ok(read) if stray_message(&read.to_string()) => Err(read.to_string()),
+            Ok(read) if is_stray_message(&read.to_string()) => Err(read.to_string()),
             Ok(_) | Err(ReadError::UnknownMethod(_)) => Ok(()),
             Err(error) => Err(error.to_string()),
         }

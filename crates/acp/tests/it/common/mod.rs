@@ -157,7 +157,7 @@ impl TestPeer {
     }
 
     /// Writes until all tasks wait, and returns how many bytes were accepted.
-    pub(crate) async fn send_bytes_accepted(&mut self, bytes: &[u8]) -> usize {
+    pub(crate) async fn send_until_blocked(&mut self, bytes: &[u8]) -> usize {
         let output = self.output().expect("the peer still writes");
         let mut taken = 0;
         while let Some(rest) = bytes.get(taken..).filter(|rest| !rest.is_empty()) {

@@ -250,7 +250,7 @@ async fn rejections_of_oversized_messages_are_not_lost() {
 }
 
 async fn assert_each_rejected(mut peer: TestPeer, flood: &str) {
-    let taken = peer.send_bytes_accepted(flood.as_bytes()).await;
+    let taken = peer.send_until_blocked(flood.as_bytes()).await;
     assert!(taken < flood.len());
     let (mut reading, mut writing) = peer.split();
     let rest = flood.as_bytes()[taken..].to_vec();

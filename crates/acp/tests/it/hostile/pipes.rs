@@ -148,7 +148,7 @@ async fn a_flood_of_requests_with_unread_responses_leaks_nothing() {
     peer.send_prompt("p", &s, "talk").await;
     let flood = r#"{"id":1,"method":"session/list"}"#.to_owned() + "\n";
     let taken = peer
-        .send_bytes_accepted(flood.repeat(20_000).as_bytes())
+        .send_until_blocked(flood.repeat(20_000).as_bytes())
         .await;
     assert!(taken < 400_000, "{taken}");
     // The peer has closed without reading anything.
@@ -159,7 +159,7 @@ async fn a_flood_of_requests_with_unread_responses_leaks_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn closing_one_direction_ends_the_connection_in_order() {
+async fn closing_one_direction_ends_the_connection_cleanly() {
     // An agent whose client closes its side still responds where it can, and does not wait for the rest.
     let agent = PromptAgent(async |turn: acp::agent::Turn, _| {
         let call = acp::v1::ToolCallUpdate::new("c");

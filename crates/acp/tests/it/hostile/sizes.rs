@@ -146,7 +146,7 @@ async fn an_oversized_response_read_ahead_fails_its_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_last_line_without_a_line_ending_counts() {
+async fn a_last_line_without_a_line_ending_is_handled() {
     let (_conn, mut peer) = TestPeer::connect_to_agent_with(
         idle_agent(),
         limits_with(|l| l.linger = std::time::Duration::from_secs(2)),
@@ -195,7 +195,7 @@ async fn a_last_line_without_a_line_ending_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn deep_nesting_and_huge_numbers_do_no_harm() {
+async fn deep_nesting_and_huge_numbers_do_not_end_the_connection() {
     let deep = |n: usize| format!("{}1{}", "[".repeat(n), "]".repeat(n));
     let objects = |n: usize| format!("{}1{}", r#"{"a":"#.repeat(n), "}".repeat(n));
     let (_conn, mut peer, s) = TestPeer::open_agent_session(idle_agent()).await;

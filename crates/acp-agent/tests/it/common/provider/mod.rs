@@ -88,7 +88,7 @@ pub enum ProviderReply {
 
 /// The reply to a request for the list of models.
 #[derive(Debug, Clone)]
-pub enum Listing {
+pub enum ModelListReply {
     /// This list of models.
     Models(String),
     /// This list of models, which is sent only after a notification.
@@ -169,7 +169,7 @@ struct ProviderState {
     format: WireFormat,
     answers: Mutex<VecDeque<ProviderReply>>,
     heard: watch::Sender<Vec<ProviderRequest>>,
-    listing: Mutex<Listing>,
+    listing: Mutex<ModelListReply>,
     /// The requests for the list of models.
     listed: watch::Sender<Vec<ProviderRequest>>,
     /// The number of connections so far.
@@ -208,7 +208,7 @@ impl ProviderServer {
             format,
             answers: Mutex::new(answers.into_iter().collect()),
             heard: watch::channel(Vec::new()).0,
-            listing: Mutex::new(Listing::Absent),
+            listing: Mutex::new(ModelListReply::Absent),
             listed: watch::channel(Vec::new()).0,
             connections: AtomicUsize::new(0),
             written: AtomicU64::new(0),
@@ -253,7 +253,7 @@ impl ProviderServer {
     }
 
     /// Sets the reply to further requests for the list of models.
-    pub fn set_listing(&self, listing: Listing) {
+    pub fn set_listing(&self, listing: ModelListReply) {
         *self.state.listing.lock().unwrap() = listing;
     }
 
@@ -347,18 +347,18 @@ impl ProviderState {
     async fn send_model_list(&self, to: &mut BufReader<TcpStream>) -> std::io::Result<bool> {
         let listing = self.listing.lock().unwrap().clone();
         let body = match listing {
-            Listing::Models(body) => body,
-            Listing::When(now, body) => {
+            ModelListReply::Models(body) => body,
+            ModelListReply::When(now, body) => {
                 now.notified().await;
                 body
             }
-            Listing::Absent => {
+            ModelListReply::Absent => {
                 to.write_all(b"HTTP/1.1 404 So\r\ncontent-length: 0\r\n\r\n")
                     .await?;
                 return Ok(true);
             }
-            Listing::Silent => return is_closed_by_peer(to).await,
-            Listing::Endless => {
+            ModelListReply::Silent => return is_closed_by_peer(to).await,
+            ModelListReply::Endless => {
                 to.write_all(b"HTTP/1.1 200 OK\r\n\r\n{\"data\": [\"")
                     .await?;
                 self.send_endlessly(to).await;

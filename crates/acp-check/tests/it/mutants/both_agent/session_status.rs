@@ -41,7 +41,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         ),
         mutant(
             "session-status/3",
-            "the error's data has no `sessionId`",
+            "the error's data does not contain the session's `sessionId`",
             "the agent's error does not name the unknown session",
             mutate_messages(|passing| {
                 if passing.said

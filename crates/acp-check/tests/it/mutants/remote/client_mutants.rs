@@ -5,7 +5,7 @@ use serde_json::Value;
 use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
 
 use super::client::{ClientChange, ClientMutant, Message};
-use super::frames::{Fate, PassingFrame};
+use super::frames::{FrameAction, PassingFrame};
 
 fn mutant(
     kills: &'static str,
@@ -22,13 +22,13 @@ fn mutant(
 }
 
 pub(crate) fn mutants() -> Vec<ClientMutant> {
-    [requests(), streams(), websocket()]
+    [requests(), stream_mutants(), websocket_mutants()]
         .into_iter()
         .flatten()
         .collect()
 }
 
-fn has(bytes: &[u8], part: &[u8]) -> bool {
+fn contains_bytes(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
 }
 
@@ -133,7 +133,7 @@ fn requests() -> Vec<ClientMutant> {
     ]
 }
 
-fn streams() -> Vec<ClientMutant> {
+fn stream_mutants() -> Vec<ClientMutant> {
     vec![
         mutant(
             "remote/streams/101",
@@ -159,7 +159,7 @@ fn streams() -> Vec<ClientMutant> {
             "remote/streams/103",
             "waiting for the response to a request after comments",
             "it knows no comments",
-            ClientChange::StopReading(|bytes| has(bytes, b": hello")),
+            ClientChange::StopReading(|bytes| contains_bytes(bytes, b": hello")),
         ),
         mutant(
             "remote/streams/104",
@@ -177,19 +177,19 @@ fn streams() -> Vec<ClientMutant> {
             "remote/streams/105",
             "after an event with several `data` lines",
             "it takes a line for a message",
-            ClientChange::StopReading(|bytes| has(bytes, b"data: {\n")),
+            ClientChange::StopReading(|bytes| contains_bytes(bytes, b"data: {\n")),
         ),
         mutant(
             "remote/streams/106",
             "after `data:` without a space",
             "it wants a space after the colon",
-            ClientChange::StopReading(|bytes| has(bytes, b"data:{")),
+            ClientChange::StopReading(|bytes| contains_bytes(bytes, b"data:{")),
         ),
         mutant(
             "remote/streams/107",
             "after an event with other fields",
             "it knows only data",
-            ClientChange::StopReading(|bytes| has(bytes, b"retry:")),
+            ClientChange::StopReading(|bytes| contains_bytes(bytes, b"retry:")),
         ),
         mutant(
             "remote/streams/108",
@@ -201,13 +201,13 @@ fn streams() -> Vec<ClientMutant> {
             "remote/streams/109",
             "after two events at once",
             "it takes what it reads for one event",
-            ClientChange::StopReading(|bytes| has(bytes, b"\n\ndata: ")),
+            ClientChange::StopReading(|bytes| contains_bytes(bytes, b"\n\ndata: ")),
         ),
         mutant(
             "remote/streams/110",
             "after a byte order mark",
             "it knows no byte order mark, as the official client in Rust",
-            ClientChange::StopReading(|bytes| has(bytes, "\u{feff}".as_bytes())),
+            ClientChange::StopReading(|bytes| contains_bytes(bytes, "\u{feff}".as_bytes())),
         ),
         mutant(
             "remote/streams/111",
@@ -225,15 +225,19 @@ const BINARY: OpCode = OpCode::Data(Data::Binary);
 const CONTINUATION: OpCode = OpCode::Data(Data::Continue);
 
 /// Drops a frame if `is_so` is true.
-fn drop_if(is_so: bool) -> Fate {
-    if is_so { Fate::Drop } else { Fate::Pass }
+fn drop_frame_if(is_so: bool) -> FrameAction {
+    if is_so {
+        FrameAction::Drop
+    } else {
+        FrameAction::Pass
+    }
 }
 
 fn message(frame: &PassingFrame) -> Value {
     serde_json::from_slice(&frame.payload).unwrap_or_default()
 }
 
-fn websocket() -> Vec<ClientMutant> {
+fn websocket_mutants() -> Vec<ClientMutant> {
     vec![
         mutant(
             "remote/websocket/101",
@@ -251,7 +255,7 @@ fn websocket() -> Vec<ClientMutant> {
                     message["method"] = "session/new".into();
                     frame.payload = message.to_string().into_bytes();
                 }
-                Fate::Pass
+                FrameAction::Pass
             }),
         ),
         mutant(
@@ -262,7 +266,7 @@ fn websocket() -> Vec<ClientMutant> {
                 if frame.from_client && frame.opcode == TEXT {
                     frame.opcode = BINARY;
                 }
-                Fate::Pass
+                FrameAction::Pass
             }),
         ),
         mutant(
@@ -271,7 +275,7 @@ fn websocket() -> Vec<ClientMutant> {
             "it does not mask",
             ClientChange::Frame(|frame| {
                 frame.mask = None;
-                Fate::Pass
+                FrameAction::Pass
             }),
         ),
         mutant(
@@ -280,9 +284,9 @@ fn websocket() -> Vec<ClientMutant> {
             "it closes at a binary frame",
             ClientChange::Frame(|frame| {
                 if !frame.from_client && frame.opcode == BINARY {
-                    return Fate::Cut;
+                    return FrameAction::Cut;
                 }
-                Fate::Pass
+                FrameAction::Pass
             }),
         ),
         mutant(
@@ -291,20 +295,20 @@ fn websocket() -> Vec<ClientMutant> {
             "it takes a frame for a message",
             ClientChange::Frame(|frame| {
                 let is_part = !frame.is_final || frame.opcode == CONTINUATION;
-                drop_if(!frame.from_client && is_part)
+                drop_frame_if(!frame.from_client && is_part)
             }),
         ),
         mutant(
             "remote/websocket/107",
             "waiting for a pong with the content of the ping",
             "it does not answer pings",
-            ClientChange::Frame(|frame| drop_if(frame.from_client && frame.opcode == PONG)),
+            ClientChange::Frame(|frame| drop_frame_if(frame.from_client && frame.opcode == PONG)),
         ),
         mutant(
             "remote/websocket/108",
             "the client closed the connection without a close frame",
             "it does not answer close frames",
-            ClientChange::Frame(|frame| drop_if(frame.from_client && frame.opcode == CLOSE)),
+            ClientChange::Frame(|frame| drop_frame_if(frame.from_client && frame.opcode == CLOSE)),
         ),
         mutant(
             "remote/websocket/109",
@@ -312,9 +316,9 @@ fn websocket() -> Vec<ClientMutant> {
             "it goes without a word",
             ClientChange::Frame(|frame| {
                 if frame.from_client && frame.opcode == CLOSE {
-                    return Fate::Cut;
+                    return FrameAction::Cut;
                 }
-                Fate::Pass
+                FrameAction::Pass
             }),
         ),
     ]

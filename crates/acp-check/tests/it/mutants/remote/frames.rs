@@ -20,14 +20,14 @@ pub(crate) struct PassingFrame {
 }
 
 /// The decision about a frame.
-pub(crate) enum Fate {
+pub(crate) enum FrameAction {
     Pass,
     Drop,
     /// Cut the connection.
     Cut,
 }
 
-pub(crate) type FrameChange = fn(&mut PassingFrame) -> Fate;
+pub(crate) type FrameChange = fn(&mut PassingFrame) -> FrameAction;
 
 /// Passes on the bytes of one client. After an upgrade, applies the change to each frame.
 pub(crate) async fn proxy(
@@ -83,9 +83,9 @@ async fn pass(
         };
         while let Some(mut frame) = take_frame(from_client, &mut buf) {
             match change(&mut frame) {
-                Fate::Pass => {}
-                Fate::Drop => continue,
-                Fate::Cut => return,
+                FrameAction::Pass => {}
+                FrameAction::Drop => continue,
+                FrameAction::Cut => return,
             }
             if to.write_all(&encode(frame)).await.is_err() {
                 return;

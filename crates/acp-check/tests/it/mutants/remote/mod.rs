@@ -37,7 +37,7 @@ async fn run(server: &TestServer, checks: &[Check], patience: Duration) -> Vec<C
 }
 
 #[tokio::test]
-async fn our_server_passes() {
+async fn acp_server_passes_all_checks() {
     let server = TestServer::start(None).await;
     let outcomes = run(&server, &server_checks(), TIMEOUT).await;
     require_passed(&outcomes);
@@ -52,7 +52,7 @@ fn require_passed(outcomes: &[CheckOutcome]) {
 }
 
 #[tokio::test]
-async fn every_check_of_servers_kills_its_mutants() {
+async fn server_checks_kill_their_mutants() {
     let checks = server_checks();
     let mutants: Vec<ServerMutant> = server_mutants::mutants()
         .into_iter()
@@ -129,7 +129,7 @@ async fn kill<M, Fut>(
 }
 
 #[tokio::test]
-async fn our_client_passes() {
+async fn acp_client_passes_all_remote_checks() {
     let checks = remote_client_checks();
     let client = client::target(client::start);
     let options = remote_options(TIMEOUT);
@@ -138,7 +138,7 @@ async fn our_client_passes() {
 }
 
 #[tokio::test]
-async fn every_check_of_clients_kills_its_mutants() {
+async fn remote_client_checks_kill_their_mutants() {
     let checks = remote_client_checks();
     let mutants = client_mutants::mutants();
     kill(
@@ -157,7 +157,7 @@ async fn every_check_of_clients_kills_its_mutants() {
 
 /// Checks that a server without WebSocket gets only one warning, from the check for WebSocket support.
 #[tokio::test]
-async fn a_server_without_websocket_is_warned_once() {
+async fn server_without_websocket_gets_one_warning() {
     let mutant = server_mutants::mutants()
         .into_iter()
         .find(|mutant| mutant.kills == "remote/requests/23");
@@ -174,7 +174,7 @@ async fn a_server_without_websocket_is_warned_once() {
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_be_reached_is_reported_once() {
+async fn unreachable_server_is_reported_once() {
     let target = RemoteServer::new("http://127.0.0.1:1/acp").unwrap();
     let found = detect_transports(&target, &remote_options(TIMEOUT)).await;
     let why = found.unwrap_err();

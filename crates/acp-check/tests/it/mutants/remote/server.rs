@@ -34,7 +34,7 @@ pub(crate) struct ServerMutant {
     pub(crate) why: &'static str,
     /// A description of what is wrong with the mutant.
     pub(crate) what: &'static str,
-    pub(crate) change: Change,
+    pub(crate) change: ServerChange,
 }
 
 /// A request that the server received.
@@ -65,7 +65,7 @@ pub(crate) type StreamKey = (String, Option<String>);
 pub(crate) type EventRoute = fn(&StreamKey, &Value, &[StreamKey]) -> Vec<(StreamKey, String)>;
 
 /// The change that turns the correct server into a mutant.
-pub(crate) enum Change {
+pub(crate) enum ServerChange {
     /// Change the headers that the endpoint receives.
     Request(fn(&ObservedRequest, &mut HeaderMap)),
     /// Respond with this status and an empty body in the endpoint's place.
@@ -100,7 +100,7 @@ impl TestServer {
     pub(crate) async fn start(mutant: Option<Arc<ServerMutant>>) -> Self {
         let change = mutant.as_ref().map(|mutant| &mutant.change);
         let agent = match change {
-            Some(Change::ForgetSessions) => None,
+            Some(ServerChange::ForgetSessions) => None,
             _ => Some(SharedAgent::default()),
         };
         let endpoint = AgentEndpoint::new(ServerConfig::new(), AgentHandler(agent));
@@ -108,8 +108,8 @@ impl TestServer {
         let mut address = listener.local_addr().unwrap();
         let mut tasks = Vec::new();
         let (frame, http1) = match change {
-            Some(Change::Frame(change)) => (Some(*change), false),
-            Some(Change::Http1) => (None, true),
+            Some(ServerChange::Frame(change)) => (Some(*change), false),
+            Some(ServerChange::Http1) => (None, true),
             _ => (None, false),
         };
         let service = MutatedService {
@@ -224,8 +224,8 @@ impl MutatedService {
         let mutant = self.mutant.clone();
         let change = mutant.as_ref().map(|mutant| &mutant.change);
         match change {
-            Some(Change::Request(change)) => change(&seen, &mut parts.headers),
-            Some(Change::Instead(instead)) => {
+            Some(ServerChange::Request(change)) => change(&seen, &mut parts.headers),
+            Some(ServerChange::Instead(instead)) => {
                 if let Some(status) = instead(&seen) {
                     let mut response = Response::new(TestBody::Whole(Full::default()));
                     *response.status_mut() = StatusCode::from_u16(status).unwrap();
@@ -240,7 +240,7 @@ impl MutatedService {
         let kind = parts.headers.get("content-type");
         let is_stream = kind.is_some_and(|kind| kind == "text/event-stream");
         if is_stream || parts.status == StatusCode::SWITCHING_PROTOCOLS {
-            if let Some(Change::Response(change)) = change {
+            if let Some(ServerChange::Response(change)) = change {
                 change(&seen, &mut parts, &mut Vec::new());
             }
             let body = if is_stream {
@@ -252,7 +252,7 @@ impl MutatedService {
             return Response::from_parts(parts, body);
         }
         let mut body = body.collect().await.unwrap().to_bytes().to_vec();
-        if let Some(Change::Response(change)) = change {
+        if let Some(ServerChange::Response(change)) = change {
             change(&seen, &mut parts, &mut body);
             parts.headers.remove("content-length");
         }
@@ -290,7 +290,7 @@ impl MutatedService {
                     route(&key, &event, change, &routes.lock().unwrap());
                 }
             }
-            if matches!(change, Some(Change::KeepStreams)) {
+            if matches!(change, Some(ServerChange::KeepStreams)) {
                 sender.closed().await;
             }
             let mut routes = routes.lock().unwrap();
@@ -304,7 +304,7 @@ impl MutatedService {
     }
 }
 
-fn route(key: &StreamKey, event: &[u8], change: Option<&Change>, routes: &Routes) {
+fn route(key: &StreamKey, event: &[u8], change: Option<&ServerChange>, routes: &Routes) {
     let send = |key: &StreamKey, bytes: Vec<u8>| {
         if let Some(sender) = routes.senders.get(key) {
             let _ = sender.send(bytes.into());
@@ -313,7 +313,7 @@ fn route(key: &StreamKey, event: &[u8], change: Option<&Change>, routes: &Routes
     let text = std::str::from_utf8(event).unwrap();
     let data = text.lines().find_map(|line| line.strip_prefix("data: "));
     match (data, change) {
-        (Some(data), Some(Change::Event(change))) => {
+        (Some(data), Some(ServerChange::Event(change))) => {
             let message = serde_json::from_str(data).unwrap();
             for (to, data) in change(key, &message, &routes.keys) {
                 send(&to, format!("data: {data}\n\n").into_bytes());

@@ -4,8 +4,8 @@ use http::{HeaderValue, StatusCode};
 use serde_json::Value;
 use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
 
-use super::frames::{Fate, PassingFrame};
-use super::server::{Change, ServerMutant};
+use super::frames::{FrameAction, PassingFrame};
+use super::server::{ServerChange, ServerMutant};
 
 const TEXT: OpCode = OpCode::Data(Data::Text);
 const BINARY: OpCode = OpCode::Data(Data::Binary);
@@ -15,8 +15,12 @@ fn message(frame: &PassingFrame) -> Value {
 }
 
 /// Cuts the connection at this frame if `is_so` is true.
-fn cut_if(is_so: bool) -> Fate {
-    if is_so { Fate::Cut } else { Fate::Pass }
+fn cut_connection_if(is_so: bool) -> FrameAction {
+    if is_so {
+        FrameAction::Cut
+    } else {
+        FrameAction::Pass
+    }
 }
 
 pub(crate) fn mutants() -> Vec<ServerMutant> {
@@ -31,7 +35,7 @@ pub(crate) fn mutants() -> Vec<ServerMutant> {
             "remote/websocket/1",
             "has no Acp-Connection-Id",
             "the upgrade does not name the connection",
-            Change::Response(|_, parts, _| {
+            ServerChange::Response(|_, parts, _| {
                 parts.headers.remove("acp-connection-id");
             }),
         ),
@@ -39,7 +43,7 @@ pub(crate) fn mutants() -> Vec<ServerMutant> {
             "remote/websocket/2",
             "Sec-WebSocket-Accept is `yes`",
             "it does not confirm the key",
-            Change::Response(|_, parts, _| {
+            ServerChange::Response(|_, parts, _| {
                 if parts.status == StatusCode::SWITCHING_PROTOCOLS {
                     let yes = HeaderValue::from_static("yes");
                     parts.headers.insert("sec-websocket-accept", yes);
@@ -50,7 +54,7 @@ pub(crate) fn mutants() -> Vec<ServerMutant> {
             "remote/websocket/3",
             "two connections have the same id",
             "all connections have one id",
-            Change::Response(|_, parts, _| {
+            ServerChange::Response(|_, parts, _| {
                 let id = HeaderValue::from_static("the-only-one");
                 parts.headers.insert("acp-connection-id", id);
             }),
@@ -59,78 +63,84 @@ pub(crate) fn mutants() -> Vec<ServerMutant> {
             "remote/websocket/4",
             "waiting for the response to `initialize`",
             "it does not answer `initialize`",
-            Change::Frame(|frame| match message(frame)["result"]["protocolVersion"] {
-                Value::Null => Fate::Pass,
-                _ => Fate::Drop,
+            ServerChange::Frame(|frame| match message(frame)["result"]["protocolVersion"] {
+                Value::Null => FrameAction::Pass,
+                _ => FrameAction::Drop,
             }),
         ),
         mutant(
             "remote/websocket/5",
             "a message arrived in a binary frame",
             "messages are binary",
-            Change::Frame(|frame| {
+            ServerChange::Frame(|frame| {
                 if !frame.from_client && frame.opcode == TEXT {
                     frame.opcode = BINARY;
                 }
-                Fate::Pass
+                FrameAction::Pass
             }),
         ),
         mutant(
             "remote/websocket/5",
             "a text frame is not a JSON-RPC message",
             "a frame has several messages",
-            Change::Frame(|frame| {
+            ServerChange::Frame(|frame| {
                 if message(frame)["method"] == "session/update" {
                     let again = frame.payload.clone();
                     frame.payload.push(b'\n');
                     frame.payload.extend(again);
                 }
-                Fate::Pass
+                FrameAction::Pass
             }),
         ),
         mutant(
             "remote/websocket/6",
             "after a binary frame: the server closed the connection",
             "it closes at a binary frame",
-            Change::Frame(|frame| cut_if(frame.from_client && frame.opcode == BINARY)),
+            ServerChange::Frame(|frame| {
+                cut_connection_if(frame.from_client && frame.opcode == BINARY)
+            }),
         ),
         mutant(
             "remote/websocket/7",
             "closed the connection before the response to a message in three frames",
             "it takes a frame for a message",
-            Change::Frame(|frame| cut_if(frame.from_client && !frame.is_final)),
+            ServerChange::Frame(|frame| cut_connection_if(frame.from_client && !frame.is_final)),
         ),
         mutant(
             "remote/websocket/8",
             "waiting for a pong with the content of the ping",
             "it does not answer pings",
-            Change::Frame(|frame| match frame.opcode {
-                OpCode::Control(Control::Pong) => Fate::Drop,
-                _ => Fate::Pass,
+            ServerChange::Frame(|frame| match frame.opcode {
+                OpCode::Control(Control::Pong) => FrameAction::Drop,
+                _ => FrameAction::Pass,
             }),
         ),
         mutant(
             "remote/websocket/9",
             "the server closed the connection before a close frame",
             "it cuts the connection at a close frame",
-            Change::Frame(|frame| {
-                cut_if(frame.from_client && frame.opcode == OpCode::Control(Control::Close))
+            ServerChange::Frame(|frame| {
+                cut_connection_if(
+                    frame.from_client && frame.opcode == OpCode::Control(Control::Close),
+                )
             }),
         ),
         mutant(
             "remote/websocket/10",
             "after a text frame that is not JSON: the server closed the connection",
             "it closes at what is not JSON",
-            Change::Frame(|frame| {
+            ServerChange::Frame(|frame| {
                 let is_message = message(frame).is_object();
-                cut_if(frame.from_client && frame.opcode == TEXT && !is_message)
+                cut_connection_if(frame.from_client && frame.opcode == TEXT && !is_message)
             }),
         ),
         mutant(
             "remote/websocket/11",
             "the server closed the connection before the response to a message of 1 MB",
             "its frames have 64 KiB at most",
-            Change::Frame(|frame| cut_if(frame.from_client && frame.payload.len() > 64 * 1024)),
+            ServerChange::Frame(|frame| {
+                cut_connection_if(frame.from_client && frame.payload.len() > 64 * 1024)
+            }),
         ),
     ]
 }

@@ -33,7 +33,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "the agent accepted an auth method it did not offer",
             "the agent accepts unknown auth methods",
             mutate_messages(|passing| {
-                respond_done(passing, "authenticate", "acp-check-no-such-method")
+                respond_without_executing(passing, "authenticate", "acp-check-no-such-method")
             }),
         ),
         mutant(
@@ -46,7 +46,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/authentication/5",
             "opened a session without a login",
             "the agent accepts a logout, but does not log out",
-            mutate_messages(|passing| respond_done(passing, "logout", "")),
+            mutate_messages(|passing| respond_without_executing(passing, "logout", "")),
         ),
         mutant(
             "v1/authentication/6",
@@ -59,7 +59,11 @@ pub(crate) fn mutants() -> Vec<Mutant> {
 
 /// Responds as if `method` had been executed, without passing the call on to the agent. A login is affected only if it
 /// uses the auth method `id`.
-fn respond_done(passing: &mut crate::mutants::layer::PassingMessage<'_>, method: &str, id: &str) {
+fn respond_without_executing(
+    passing: &mut crate::mutants::layer::PassingMessage<'_>,
+    method: &str,
+    id: &str,
+) {
     let by_id = |message: &Value| id.is_empty() || message["params"]["methodId"] == id;
     if !passing.said
         && passing.method == method

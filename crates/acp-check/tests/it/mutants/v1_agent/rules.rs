@@ -17,7 +17,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
                 }
             }),
         )
-        .seen_in("v1/initialization/4"),
+        .sent_in_check("v1/initialization/4"),
         mutant(
             "v1/rules/1",
             "boolean-option-not-offered",
@@ -27,6 +27,6 @@ pub(crate) fn mutants() -> Vec<Mutant> {
                     json!([{"id": "a", "name": "A", "type": "boolean", "currentValue": true}]);
             }),
         )
-        .seen_in("v1/initialization/4"),
+        .sent_in_check("v1/initialization/4"),
     ]
 }

@@ -11,19 +11,21 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     for (check, seen_in, method, wrong, field) in RESPONSE_ROWS {
         let change = change_result(method, move |result| set_invalid_value(result, field));
         mutants.push(
-            mutant(check, wrong, "the agent answers in another shape", change).seen_in(seen_in),
+            mutant(check, wrong, "the agent answers in another shape", change)
+                .sent_in_check(seen_in),
         );
     }
     for (check, seen_in, method, wrong, field) in CALL_ROWS {
         let change = change_call(method, move |params| set_invalid_value(params, field));
         mutants.push(
-            mutant(check, wrong, "the agent calls in another shape", change).seen_in(seen_in),
+            mutant(check, wrong, "the agent calls in another shape", change).sent_in_check(seen_in),
         );
     }
     for (check, seen_in, kind, wrong, field) in UPDATE_ROWS {
         let change = change_update(kind, move |update| set_invalid_value(update, field));
         mutants.push(
-            mutant(check, wrong, "the agent reports in another shape", change).seen_in(seen_in),
+            mutant(check, wrong, "the agent reports in another shape", change)
+                .sent_in_check(seen_in),
         );
     }
     mutants
@@ -48,7 +50,7 @@ fn envelope_mutants() -> Vec<Mutant> {
                 }
             }),
         )
-        .seen_in("v1/initialization/1"),
+        .sent_in_check("v1/initialization/1"),
         mutant(
             "v1/schema/JSON-RPC",
             "params.update.sessionUpdate",
@@ -57,7 +59,7 @@ fn envelope_mutants() -> Vec<Mutant> {
                 update["sessionUpdate"] = json!("agent_mood");
             }),
         )
-        .seen_in("v1/prompt-turn/1"),
+        .sent_in_check("v1/prompt-turn/1"),
         mutant(
             "v1/schema/Error",
             "error.code",
@@ -70,7 +72,7 @@ fn envelope_mutants() -> Vec<Mutant> {
                 }
             }),
         )
-        .seen_in("v1/prompt-turn/10"),
+        .sent_in_check("v1/prompt-turn/10"),
     ]
 }
 

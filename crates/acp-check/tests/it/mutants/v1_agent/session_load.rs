@@ -257,7 +257,7 @@ fn reject_later_prompts() -> Mutation {
         if !passing.said && passing.method == "session/prompt" {
             prompts += 1;
             if prompts > 1 {
-                respond_no_such_session(passing);
+                respond_session_not_found(passing);
             }
         }
     })
@@ -269,12 +269,12 @@ fn reject_prompts_after_close() -> Mutation {
     Box::new(move |passing: PassingMessage<'_>| {
         closed |= passing.method == "session/close";
         if closed && !passing.said && passing.method == "session/prompt" {
-            respond_no_such_session(passing);
+            respond_session_not_found(passing);
         }
     })
 }
 
-fn respond_no_such_session(passing: PassingMessage<'_>) {
+fn respond_session_not_found(passing: PassingMessage<'_>) {
     if let Some(message) = passing.message.take() {
         let error = json!({"code": -32002, "message": "no such session"});
         let answer = json!({"jsonrpc": "2.0", "id": message["id"], "error": error});

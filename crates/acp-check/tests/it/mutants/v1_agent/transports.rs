@@ -27,7 +27,7 @@ fn writing_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/transports/2",
-            "a line has only part of a message",
+            "a line contains only part of a message",
             "the agent splits a message into several lines",
             mutate_messages(|passing| {
                 if passing.said
@@ -198,13 +198,13 @@ fn closing_mutants() -> Vec<Mutant> {
             "the agent does not exit when its input is closed",
             nothing,
         )
-        .hanging(),
+        .keep_running_after_input_ends(),
         mutant(
             "v1/transports/18",
             "the agent did not close its output within",
             "the agent does not exit when its input is closed during a turn",
             nothing,
         )
-        .hanging(),
+        .keep_running_after_input_ends(),
     ]
 }

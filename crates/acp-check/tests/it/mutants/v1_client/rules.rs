@@ -14,6 +14,6 @@ pub(crate) fn mutants() -> Vec<Mutant> {
                 params["sessionId"] = json!("other");
             }),
         )
-        .seen_in("v1/initialization/104"),
+        .sent_in_check("v1/initialization/104"),
     ]
 }

@@ -18,7 +18,7 @@ fn request_with_unknown_field(
         what,
         change,
     )
-    .seen_in(seen_in)
+    .sent_in_check(seen_in)
 }
 
 /// Returns a mutant that adds a custom field to its responses to `method`.
@@ -35,7 +35,7 @@ fn response_with_unknown_field(
         what,
         change,
     )
-    .seen_in(seen_in)
+    .sent_in_check(seen_in)
 }
 
 pub(crate) fn mutants() -> Vec<Mutant> {
@@ -52,7 +52,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
                 }
             }),
         )
-        .seen_in("v1/initialization/101"),
+        .sent_in_check("v1/initialization/101"),
         mutant(
             "v1/schema/Error",
             "`error.message` is missing",
@@ -67,7 +67,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
                 }
             }),
         )
-        .seen_in("v1/overview/105"),
+        .sent_in_check("v1/overview/105"),
     ];
     let old = "v1/session-setup/113";
     mutants.extend([

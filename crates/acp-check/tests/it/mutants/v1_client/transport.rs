@@ -66,7 +66,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "the client waits for an agent that has exited",
             mutate_messages(|_| {}),
         )
-        .hanging(),
+        .keep_running_after_input_ends(),
         crashing_mutant(
             "v1/transport/110",
             "after a message with escapes",

@@ -108,7 +108,7 @@ fn has_block_of_type(kind: &'static str) -> impl Fn(&Value) -> bool + Clone + Se
     }
 }
 
-fn rejecting_content(check: &'static str, why: &'static str, kind: &'static str) -> Mutant {
+fn content_rejection_mutant(check: &'static str, why: &'static str, kind: &'static str) -> Mutant {
     let refused = reject_if("session/prompt", -32603, has_block_of_type(kind));
     mutant(
         check,
@@ -157,14 +157,14 @@ fn prompt_mutants() -> Vec<Mutant> {
                 params["prompt"][1]["type"] == "text"
             }),
         ),
-        rejecting_content(
+        content_rejection_mutant(
             "v2/prompt-lifecycle/12",
             "of type `resource_link` failed",
             "resource_link",
         ),
-        rejecting_content("v2/prompt-lifecycle/13", "of type `image` failed", "image"),
-        rejecting_content("v2/prompt-lifecycle/14", "of type `audio` failed", "audio"),
-        rejecting_content(
+        content_rejection_mutant("v2/prompt-lifecycle/13", "of type `image` failed", "image"),
+        content_rejection_mutant("v2/prompt-lifecycle/14", "of type `audio` failed", "audio"),
+        content_rejection_mutant(
             "v2/prompt-lifecycle/15",
             "of type `resource` failed",
             "resource",

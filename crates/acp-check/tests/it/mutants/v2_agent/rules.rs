@@ -15,6 +15,6 @@ pub(crate) fn mutants() -> Vec<Mutant> {
                 }
             }),
         )
-        .seen_in("v2/prompt-lifecycle/1"),
+        .sent_in_check("v2/prompt-lifecycle/1"),
     ]
 }

@@ -140,7 +140,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "a message has the wrong shape",
             change,
         )
-        .seen_in(seen_in)
+        .sent_in_check(seen_in)
     });
     let updates = [
         ("user_message_chunk", "messageId", "v2/session-setup/21"),
@@ -171,7 +171,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         let why = format!("`params.update.{field}` is missing").leak();
         let change = change_update(kind, move |update| set_field(update, field, None));
         let check = find_shape_id(&checks, "SessionUpdate", Some(kind));
-        mutant(check, why, "an update has the wrong shape", change).seen_in(seen_in)
+        mutant(check, why, "an update has the wrong shape", change).sent_in_check(seen_in)
     });
     let info = find_shape_id(&checks, "SessionUpdate", Some("session_info_update"));
     let info = mutant(
@@ -182,7 +182,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     );
     messages
         .chain(updates)
-        .chain([info.seen_in("v2/prompt-lifecycle/3")])
+        .chain([info.sent_in_check("v2/prompt-lifecycle/3")])
         .collect()
 }
 

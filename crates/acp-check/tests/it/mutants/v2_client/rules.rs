@@ -14,6 +14,6 @@ pub(crate) fn mutants() -> Vec<Mutant> {
                 params["sessionId"] = json!("other");
             }),
         )
-        .seen_in("v2/prompt-lifecycle/101"),
+        .sent_in_check("v2/prompt-lifecycle/101"),
     ]
 }

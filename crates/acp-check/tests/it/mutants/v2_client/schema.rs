@@ -143,7 +143,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "a message has the wrong shape",
             change,
         )
-        .seen_in(seen_in)
+        .sent_in_check(seen_in)
     });
     mutants.collect()
 }

@@ -28,7 +28,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     ends.into_iter().chain(permission_mutants()).collect()
 }
 
-fn rejecting_subject(check: &'static str, subject: fn(&Value) -> bool) -> Mutant {
+fn subject_rejection_mutant(check: &'static str, subject: fn(&Value) -> bool) -> Mutant {
     let why = "the permission request failed with error";
     mutant(
         check,
@@ -56,20 +56,20 @@ fn permission_mutants() -> Vec<Mutant> {
                 result["outcome"]["outcome"] = json!("perhaps")
             }),
         ),
-        rejecting_subject("v2/tool-calls/127", |params| {
+        subject_rejection_mutant("v2/tool-calls/127", |params| {
             params["sessionId"] == "acp-check-subagent"
         }),
-        rejecting_subject("v2/tool-calls/122", |params| params["subject"].is_null()),
-        rejecting_subject("v2/tool-calls/123", |params| {
+        subject_rejection_mutant("v2/tool-calls/122", |params| params["subject"].is_null()),
+        subject_rejection_mutant("v2/tool-calls/123", |params| {
             params["subject"]["type"] == "command"
         }),
-        rejecting_subject("v2/tool-calls/124", |params| {
+        subject_rejection_mutant("v2/tool-calls/124", |params| {
             params["subject"]["type"] == "_acp-check/weather"
         }),
-        rejecting_subject("v2/tool-calls/125", |params| {
+        subject_rejection_mutant("v2/tool-calls/125", |params| {
             params["options"][0]["kind"] == "_acp-check/maybe"
         }),
-        rejecting_subject("v2/tool-calls/126", |params| {
+        subject_rejection_mutant("v2/tool-calls/126", |params| {
             params["subject"]["toolCall"]["toolCallId"] == "never-told-of"
         }),
     ]

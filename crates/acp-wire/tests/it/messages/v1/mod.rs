@@ -54,7 +54,7 @@ fn every_case_is_covered_by_the_method_tables() {
 
 #[test]
 fn every_type_and_value_has_test_data() {
-    let told = KnownKeys::in_cases("v1");
+    let told = KnownKeys::from_cases("v1");
     told.assert_values("state", AuthState::KNOWN);
     told.assert_values("status", SessionStatus::KNOWN);
     told.assert_values("apiType", &[LlmProtocol::Anthropic, LlmProtocol::Openai]);

@@ -53,7 +53,7 @@ fn every_case_is_covered_by_the_method_tables() {
 
 #[test]
 fn every_type_and_value_has_test_data() {
-    let told = KnownKeys::in_cases("v2");
+    let told = KnownKeys::from_cases("v2");
     told.assert_values("state", AuthState::KNOWN);
     told.assert_values("status", SessionStatus::KNOWN);
     told.assert_values("apiType", &[LlmProtocol::Anthropic, LlmProtocol::Openai]);

@@ -30,7 +30,7 @@ fn mode_update_accepts_both_field_names() {
 }
 
 #[test]
-fn config_option_update_accepts_both_names() {
+fn config_option_update_accepts_both_type_names() {
     let options = json!([{"id": "tidy", "name": "Tidy", "type": "boolean", "currentValue": true}]);
     for name in ["config_option_update", "config_options_update"] {
         let update: SessionUpdate =

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn optional_fields_read_as_absent() {
+fn malformed_optional_fields_read_as_absent() {
     for wrong in [
         json!(null),
         json!(7),
@@ -157,7 +157,7 @@ fn invalid_entries_of_maps_are_skipped() {
 }
 
 #[test]
-fn required_fields_are_required() {
+fn missing_or_malformed_required_fields_are_errors() {
     fn assert_fails<T: DeserializeOwned + std::fmt::Debug>(json: Value, about: &str) {
         let error = serde_json::from_str::<T>(&json.to_string()).unwrap_err();
         assert!(error.to_string().contains(about), "{error}");
@@ -214,7 +214,7 @@ fn unrepresentable_values_read_as_absent() {
 }
 
 #[test]
-fn nulls_are_absent() {
+fn null_fields_read_as_absent() {
     let block: ContentBlock = from_json(json!({
         "type": "image", "data": "AA==", "mimeType": "image/png",
         "uri": null, "annotations": null, "_meta": null
@@ -302,7 +302,7 @@ fn nulls_are_absent() {
 }
 
 #[test]
-fn null_is_absent_except_where_it_clears() {
+fn null_clears_a_clearable_field_and_malformed_values_are_absent() {
     let cleared: SessionInfoUpdate =
         from_json(json!({"title": null, "updatedAt": "2026-01-01T00:00:00Z"}));
     assert_eq!(cleared.title, Some(None));

@@ -81,7 +81,7 @@ fn config_option_value_without_type_is_accepted() {
 }
 
 #[test]
-fn config_option_update_accepts_both_names() {
+fn config_option_update_accepts_both_type_names() {
     let options =
         json!([{"configId": "tidy", "name": "Tidy", "type": "boolean", "currentValue": true}]);
     for name in ["config_option_update", "config_options_update"] {

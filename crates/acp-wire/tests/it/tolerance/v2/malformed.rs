@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn optional_fields_read_as_absent() {
+fn malformed_optional_fields_read_as_absent() {
     for wrong in [json!(null), json!(7), json!("?"), json!(true)] {
         let request: InitializeRequest = from_json(
             json!({"protocolVersion": 2, "info": wrong, "capabilities": wrong, "_meta": wrong}),
@@ -134,7 +134,7 @@ fn invalid_item_does_not_affect_the_others() {
 }
 
 #[test]
-fn nulls_are_absent() {
+fn null_fields_read_as_absent() {
     let server: McpServer = from_json(json!({
         "type": null, "name": "n", "command": "/c", "args": null, "env": null, "url": null, "headers": null
     }));
@@ -175,7 +175,7 @@ fn nulls_are_absent() {
 }
 
 #[test]
-fn required_fields_are_required() {
+fn missing_or_malformed_required_fields_are_errors() {
     fn assert_fails<T: DeserializeOwned + std::fmt::Debug>(json: Value, about: &str) {
         let error = serde_json::from_str::<T>(&json.to_string()).unwrap_err();
         assert!(error.to_string().contains(about), "{error}");

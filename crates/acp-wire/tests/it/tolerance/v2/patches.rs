@@ -17,7 +17,7 @@ fn patch_update(kind: &str, ids: &Value, field: Option<(&str, &str)>) -> String 
 }
 
 #[test]
-fn absent_null_and_values_differ_in_every_field() {
+fn absent_null_and_set_values_are_distinct_in_every_field() {
     let tool_call = json!({"toolCallId": "c"});
     let terminal = json!({"terminalId": "t"});
     let message = json!({"messageId": "m"});
