@@ -5,7 +5,8 @@
 //!   stdout ◀── download ◀── transport ◀── server
 //! ```
 //!
-//! Bytes are passed on as they come. If one side does not read, nothing more is read from the other.
+//! Bytes are passed on as they come, or message by message if paths are replaced. If one side does not read, nothing
+//! more is read from the other.
 
 use std::io::{self, ErrorKind, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,17 +20,21 @@ use acp_remote::client::{
     ConnectError, ConnectOptions, ConnectionStatus, TokenStyle, Trust, connect as connect_to,
 };
 use acp_remote::{CloseStatus, Token};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{sleep, timeout};
 
 use crate::args::connect::ConnectArgs;
 use crate::exit::CommandExit;
+use crate::path_mapper::{MessageDirection, PathMapper};
 use crate::remote_agent::RECONNECT_NOTE;
 use crate::signals::Signals;
 
 /// How much is read at a time, in bytes.
 const READ_CHUNK_SIZE: usize = 64 * 1024;
+
+/// The maximum length of a message in which paths are replaced, in bytes.
+const MAX_MESSAGE: usize = 64 * 1024 * 1024;
 
 /// How long to keep passing on messages after the client has closed stdin.
 const GRACE_AFTER_STDIN_CLOSES: Duration = Duration::from_secs(2);
@@ -145,19 +150,20 @@ async fn relay(remote: &RemoteAgent, options: ConnectOptions) -> ConnectRelayEnd
         Ok(client) => client,
         Err(e) => return ConnectRelayEnd::ClientFailed(e),
     };
-    let (mut from_client, to_client) = client.into_split();
-    let mut first = vec![0; READ_CHUNK_SIZE];
+    let (from_client, to_client) = client.into_split();
+    let mapper = PathMapper::new(&remote.paths);
+    let mut from_client = MessageSource::new(from_client, &mapper, MessageDirection::ToAgent);
     let connecting = connect_to(remote.url.as_str(), options);
     tokio::pin!(connecting);
-    let (connected, read) = tokio::select! {
-        connected = &mut connecting => (connected, 0),
-        read = from_client.read(&mut first) => match read {
+    let connected = tokio::select! {
+        connected = &mut connecting => connected,
+        ended = from_client.has_ended() => match ended {
             // The client has gone, but whoever started it should still learn that there is no server.
-            Ok(0) => match timeout(GRACE_AFTER_STDIN_CLOSES, &mut connecting).await {
-                Ok(connected) => (connected, 0),
+            Ok(true) => match timeout(GRACE_AFTER_STDIN_CLOSES, &mut connecting).await {
+                Ok(connected) => connected,
                 Err(_) => return ConnectRelayEnd::ClientClosed,
             },
-            Ok(read) => (connecting.await, read),
+            Ok(false) => connecting.await,
             Err(e) => return ConnectRelayEnd::from_client_error(e),
         },
     };
@@ -165,11 +171,11 @@ async fn relay(remote: &RemoteAgent, options: ConnectOptions) -> ConnectRelayEnd
         Ok(transport) => transport.into_split(),
         Err(e) => return ConnectRelayEnd::Failed(e),
     };
-    first.truncate(read);
+    let from_server = MessageSource::new(from_server, &mapper, MessageDirection::ToClient);
     let has_ended = Notify::new();
     let is_over = AtomicBool::new(false);
     let uploading = async {
-        let failed = upload(first, from_client, to_server, || {
+        let failed = upload(from_client, to_server, || {
             is_over.store(true, Ordering::Relaxed);
             has_ended.notify_one();
         });
@@ -191,31 +197,76 @@ async fn relay(remote: &RemoteAgent, options: ConnectOptions) -> ConnectRelayEnd
     }
 }
 
-/// Sends `first` and then everything from the client, until it closes stdin. Then calls `on_end` and waits forever,
-/// since the other direction detects the end of the connection. Returns only if reading fails.
+/// What one side sends, in the pieces in which it is passed on.
+struct MessageSource<'m, R> {
+    reader: BufReader<R>,
+    /// Replaces the paths in messages.
+    mapper: Option<(&'m PathMapper, MessageDirection)>,
+    /// The piece that was read last.
+    piece: Vec<u8>,
+}
+
+impl<'m, R: AsyncRead + Unpin> MessageSource<'m, R> {
+    fn new(reader: R, mapper: &'m Option<PathMapper>, direction: MessageDirection) -> Self {
+        Self {
+            reader: BufReader::with_capacity(READ_CHUNK_SIZE, reader),
+            mapper: mapper.as_ref().map(|mapper| (mapper, direction)),
+            piece: Vec::new(),
+        }
+    }
+
+    /// Waits for input, and returns `true` if there is none left. Dropping the future loses nothing.
+    async fn has_ended(&mut self) -> io::Result<bool> {
+        Ok(self.reader.fill_buf().await?.is_empty())
+    }
+
+    /// Reads the next piece: a message with its paths replaced, or the bytes that are there. It is empty at the end.
+    async fn next(&mut self) -> io::Result<&[u8]> {
+        self.piece.clear();
+        // A large message does not keep its memory.
+        self.piece.shrink_to(READ_CHUNK_SIZE);
+        let Some((mapper, direction)) = self.mapper else {
+            let bytes = self.reader.fill_buf().await?;
+            self.piece.extend_from_slice(bytes);
+            self.reader.consume(self.piece.len());
+            return Ok(&self.piece);
+        };
+        let mut limited = (&mut self.reader).take(MAX_MESSAGE as u64 + 1);
+        limited.read_until(b'\n', &mut self.piece).await?;
+        if self.piece.len() > MAX_MESSAGE {
+            return Err(io::Error::other(format!(
+                "message too large: more than {MAX_MESSAGE} bytes, which --map does not support"
+            )));
+        }
+        if let Some(mapped) = mapper.map_message(&self.piece, direction) {
+            self.piece = mapped;
+        }
+        Ok(&self.piece)
+    }
+}
+
+/// Sends everything from the client, until it closes stdin. Then calls `on_end` and waits forever, since the other
+/// direction detects the end of the connection. Returns only if reading fails.
 async fn upload(
-    first: Vec<u8>,
-    mut from_client: impl AsyncRead + Unpin,
+    mut from_client: MessageSource<'_, impl AsyncRead + Unpin>,
     mut to_server: impl AsyncWrite + Unpin,
     on_end: impl Fn(),
 ) -> io::Error {
-    let mut buffer = first;
     let mut is_reading = true;
     loop {
+        let piece = match from_client.next().await {
+            Ok([]) => break,
+            Ok(piece) => piece,
+            Err(e) => return e,
+        };
         // A server that does not read any more may still send messages, and then says why the connection ended.
         // Meanwhile, the client may end it.
         if is_reading {
             let sent = async {
-                to_server.write_all(&buffer).await?;
+                to_server.write_all(piece).await?;
                 to_server.flush().await
             };
             is_reading = sent.await.is_ok();
-        }
-        buffer.resize(READ_CHUNK_SIZE, 0);
-        match from_client.read(&mut buffer).await {
-            Ok(0) => break,
-            Ok(read) => buffer.truncate(read),
-            Err(e) => return e,
         }
     }
     on_end();
@@ -225,19 +276,17 @@ async fn upload(
 
 /// Passes on everything from the server until the connection ends.
 async fn download(
-    mut from_server: impl AsyncRead + Unpin,
+    mut from_server: MessageSource<'_, impl AsyncRead + Unpin>,
     mut to_client: impl AsyncWrite + Unpin,
 ) -> ConnectRelayEnd {
-    let mut buffer = vec![0; READ_CHUNK_SIZE];
     loop {
-        let read = match from_server.read(&mut buffer).await {
-            Ok(0) => return ConnectRelayEnd::ServerClosed,
-            Ok(read) => read,
+        let piece = match from_server.next().await {
+            Ok([]) => return ConnectRelayEnd::ServerClosed,
+            Ok(piece) => piece,
             Err(e) => return ConnectRelayEnd::from_server_error(e),
         };
         let passed_on = async {
-            let chunk = buffer.get(..read).unwrap_or_default();
-            to_client.write_all(chunk).await?;
+            to_client.write_all(piece).await?;
             to_client.flush().await
         };
         if let Err(e) = passed_on.await {

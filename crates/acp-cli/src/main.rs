@@ -20,6 +20,7 @@ mod login;
 mod man;
 mod mcp_proxy;
 mod models;
+mod path_mapper;
 mod permissions;
 mod remote_agent;
 mod run;

@@ -1,5 +1,6 @@
 //! `acp serve`: serves agents over the network.
 
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -32,18 +33,59 @@ const TOKEN_FILE: &str = "serve.token";
 /// The file for the self-signed certificate and its key, in the state directory.
 const CERTIFICATE_FILE: &str = "serve-certificate.pem";
 
+/// Traces to record, one for each connection.
+pub(crate) struct RecordedConnections {
+    /// The absolute path of the directory for the traces.
+    pub(crate) directory: PathBuf,
+    /// Whether the traces contain secrets.
+    pub(crate) secrets: bool,
+}
+
+impl RecordedConnections {
+    /// Returns the command that starts the recorder in the place of an agent.
+    fn recorder(&self, agent: AgentCommand) -> Result<AgentCommand, CommandExit> {
+        let mut args: Vec<OsString> = vec!["trace".into(), self.directory.clone().into()];
+        if self.secrets {
+            args.push("--secrets".into());
+        }
+        args.extend(["--".into(), agent.program]);
+        args.extend(agent.args);
+        let mut recorder = AgentCommand::new(this_program()?).args(args);
+        recorder.environment = agent.environment;
+        recorder.env = agent.env;
+        recorder.cwd = agent.cwd;
+        recorder.sandbox = agent.sandbox;
+        Ok(recorder)
+    }
+}
+
 pub(crate) async fn serve(args: ServeArgs) -> CommandExit {
-    match run_server(&args).await {
+    run(&args, None).await
+}
+
+/// Serves agents, and records a trace of each connection.
+pub(crate) async fn serve_recorded(
+    args: ServeArgs,
+    connections: RecordedConnections,
+) -> CommandExit {
+    run(&args, Some(&connections)).await
+}
+
+async fn run(args: &ServeArgs, recorded: Option<&RecordedConnections>) -> CommandExit {
+    match run_server(args, recorded).await {
         Ok(()) => CommandExit::SUCCESS,
         Err(exit) => exit,
     }
 }
 
-async fn run_server(args: &ServeArgs) -> Result<(), CommandExit> {
+async fn run_server(
+    args: &ServeArgs,
+    recorded: Option<&RecordedConnections>,
+) -> Result<(), CommandExit> {
     let mut signals = Signals::listen()
         .map_err(|e| CommandExit::failed(format!("cannot listen for signals: {e}")))?;
     check_exposure(args)?;
-    let agents = served_agents(args)?;
+    let agents = served_agents(args, recorded)?;
     let access = ServerAccess::prepare(args)?;
     let listener = TcpListener::bind(args.listen)
         .await
@@ -97,7 +139,10 @@ fn check_exposure(args: &ServeArgs) -> Result<(), CommandExit> {
 }
 
 /// Returns the agents to serve, each with its command and the directories that clients may open.
-fn served_agents(args: &ServeArgs) -> Result<Vec<ServedAgent>, CommandExit> {
+fn served_agents(
+    args: &ServeArgs,
+    recorded: Option<&RecordedConnections>,
+) -> Result<Vec<ServedAgent>, CommandExit> {
     let roots: Vec<PathBuf> = match args.cwd.as_slice() {
         [] => vec![absolute_directory(Path::new("."))?],
         roots => roots
@@ -154,6 +199,10 @@ fn served_agents(args: &ServeArgs) -> Result<Vec<ServedAgent>, CommandExit> {
                 confined.command
             }
         };
+        let command = match recorded {
+            None => command,
+            Some(connections) => connections.recorder(command)?,
+        };
         let name = name.or(choice.name).unwrap_or_else(|| "agent".to_owned());
         agents.push((
             name.clone(),
@@ -171,11 +220,15 @@ fn bundled_command(
     environment: &acp_host::Environment,
     cwd: &Path,
 ) -> Result<AgentCommand, CommandExit> {
-    let this = std::env::current_exe().map_err(|e| {
-        CommandExit::agent_failed(format!("cannot find the path of this program: {e}"))
-    })?;
-    let command = AgentCommand::new(this).args(["agent"]);
+    let command = AgentCommand::new(this_program()?).args(["agent"]);
     Ok(command.cwd(cwd).environment(environment.clone()))
+}
+
+/// Returns the path of this program.
+fn this_program() -> Result<PathBuf, CommandExit> {
+    std::env::current_exe().map_err(|e| {
+        CommandExit::agent_failed(format!("cannot find the path of this program: {e}"))
+    })
 }
 
 /// What clients need to connect: the token, and the certificate.

@@ -38,6 +38,7 @@ pub use toml::Spanned;
 
 pub use agents::choice::{AgentChoice, AgentSelector, ConfirmFn};
 pub use agents::list::{AgentList, AgentOrigin, ListedAgent};
+pub use agents::path_mapping::PathMapping;
 pub use agents::project::ProjectAgents;
 pub use agents::remote::{AgentToken, RemoteAgent, RemoteOptions, TOKEN_VARIABLE, TypedUrl};
 pub use agents::remote_url::{RemoteUrl, TokenHeader};

@@ -25,6 +25,7 @@ Examples:
   acp connect wss://agents.example.com/acp           # the token is in ACP_TOKEN
   acp connect wss://192.0.2.7:7180/acp#sha256:...    # a self-signed certificate
   acp connect https://example.com/acp --token-header x-secret-key
+  acp connect wss://HOST/acp --map ~/project=/srv/project
   acp connect unix:/run/user/1000/agent.sock
 
 Other commands need no `acp connect`: use `acp run --url URL`, or define the agent in

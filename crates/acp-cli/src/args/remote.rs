@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use acp_config::{RemoteAgent, RemoteOptions, TokenHeader, TypedUrl};
+use acp_config::{PathMapping, RemoteAgent, RemoteOptions, TokenHeader, TypedUrl};
 use clap::{ValueEnum, ValueHint};
 
 use crate::exit::CommandExit;
@@ -29,6 +29,13 @@ pub(crate) struct RemoteArgs {
     /// the end of the URL, where it can also be given: wss://HOST/acp#sha256:...
     #[arg(long, value_name = "FINGERPRINT")]
     pub(crate) pin: Option<String>,
+
+    /// Directory on this machine, and its path on the agent's machine.
+    ///
+    /// For example, `--map .=/srv/project`. Paths below it are replaced in messages in both directions. Paths
+    /// in texts and in commands stay as they are. Can be repeated.
+    #[arg(long, value_name = "LOCAL=REMOTE")]
+    pub(crate) map: Vec<PathMapping>,
 }
 
 impl RemoteArgs {
@@ -38,6 +45,7 @@ impl RemoteArgs {
             token_file: self.token_file.clone(),
             token_header: self.token_header.map(TokenHeader::from),
             pin: self.pin.clone(),
+            paths: self.map.clone(),
         }
     }
 }
@@ -83,10 +91,11 @@ impl UrlArgs {
             let remote = &self.remote;
             let is_given = remote.token_file.is_some()
                 || remote.token_header.is_some()
-                || remote.pin.is_some();
+                || remote.pin.is_some()
+                || !remote.map.is_empty();
             return match is_given {
                 true => Err(CommandExit::usage(
-                    "--token-file, --token-header and --pin require --url",
+                    "--token-file, --token-header, --pin and --map require --url",
                 )),
                 false => Ok(None),
             };

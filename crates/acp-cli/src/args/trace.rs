@@ -8,10 +8,11 @@ use globset::{Glob, GlobMatcher};
 
 use super::agent_choice::EnvArgs;
 use super::remote::UrlArgs;
+use super::serve::ServeArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "acp trace [OPTIONS] FILE -- AGENT COMMAND...\n       acp trace [OPTIONS] FILE --url URL\n       acp trace show [OPTIONS] FILE\n       acp trace lint [OPTIONS] FILE\n       acp trace html FILE [-o OUT]\n       acp trace replay [OPTIONS] FILE --as SIDE",
+    override_usage = "acp trace [OPTIONS] FILE -- AGENT COMMAND...\n       acp trace [OPTIONS] FILE --url URL\n       acp trace show [OPTIONS] FILE\n       acp trace lint [OPTIONS] FILE\n       acp trace html FILE [-o OUT]\n       acp trace replay [OPTIONS] FILE --as SIDE\n       acp trace serve [OPTIONS] DIR [-- AGENT COMMAND...]",
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     after_long_help = RECORD_EXAMPLES
@@ -46,6 +47,31 @@ pub(crate) enum TraceSubcommand {
     /// started and sent the recorded client's messages. Redacted values are sent as they are in the trace,
     /// and are not compared.
     Replay(ReplayArgs),
+
+    /// Serve an agent over the network, and record a trace of each connection.
+    ///
+    /// Like `acp serve`. To record what passes between clients and an existing server, serve a remote agent:
+    /// `--agent NAME`, or `-- acp connect URL`.
+    Serve(TraceServeArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct TraceServeArgs {
+    /// Directory for the traces.
+    ///
+    /// It is created if it does not exist. Each connection gets a file whose name is the time. Only you can
+    /// read the files. With --sandbox, the agent can write to the directory.
+    #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub(crate) directory: PathBuf,
+
+    /// Record secrets, too.
+    ///
+    /// See `acp trace --help`.
+    #[arg(long)]
+    pub(crate) secrets: bool,
+
+    #[command(flatten)]
+    pub(crate) serve: ServeArgs,
 }
 
 #[derive(Debug, clap::Args)]
@@ -223,7 +249,8 @@ fn parse_glob(pattern: &str) -> Result<GlobMatcher, globset::Error> {
 pub(crate) struct RecordArgs {
     /// Trace file to write.
     ///
-    /// It has one JSON object per line. Only you can read it.
+    /// It has one JSON object per line. Only you can read it. In a directory, a file is created whose name is
+    /// the time.
     #[arg(value_name = "FILE", required = true)]
     pub(crate) file: Option<PathBuf>,
 
@@ -261,6 +288,7 @@ Examples:
   acp trace show hello.trace
   acp trace lint hello.trace
   acp trace html hello.trace                         # write hello.html
+  acp trace serve traces -- gemini --acp             # over the network
 
 Exit codes:
     0  the client closed the connection

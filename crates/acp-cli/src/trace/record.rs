@@ -1,7 +1,7 @@
 //! `acp trace FILE -- COMMAND…`: takes the place of an agent, relays all messages and records them.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use acp_host::AgentProcess;
@@ -36,8 +36,10 @@ pub(super) async fn record_trace(args: RecordArgs) -> CommandExit {
         Ok(given) => given,
         Err(exit) => return exit,
     };
-    let Some(file) = &args.file else {
-        return CommandExit::usage("no file given");
+    let file = match &args.file {
+        None => return CommandExit::usage("no file given"),
+        Some(directory) if directory.is_dir() => &new_file_in(directory),
+        Some(file) => file,
     };
     let agent = match RelayedAgent::from_args(&args.agent, &args.url, given.environment()) {
         Ok(agent) => agent,
@@ -52,6 +54,13 @@ pub(super) async fn record_trace(args: RecordArgs) -> CommandExit {
     let finished = tokio::task::spawn_blocking(move || recorder.finish(WRITE_TIMEOUT));
     let _ = finished.await;
     exit
+}
+
+/// Returns a file in a directory whose name is the current time in UTC. It also has the id of this process, since
+/// several recorders may start at the same time.
+fn new_file_in(directory: &Path) -> PathBuf {
+    let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H-%M-%S");
+    directory.join(format!("{now}-{}.trace", std::process::id()))
 }
 
 fn create_recorder(

@@ -48,6 +48,8 @@ mod nginx;
 #[cfg(unix)]
 #[path = "../../../acp-host/tests/it/common/ordinary_user.rs"]
 mod ordinary_user;
+#[cfg(unix)]
+mod path_mapping;
 mod permissions;
 mod promises;
 mod registry;
@@ -71,5 +73,7 @@ mod trace;
 mod trace_html;
 mod trace_lint;
 mod trace_replay;
+#[cfg(unix)]
+mod trace_serve;
 mod trace_show;
 mod type_names;

@@ -35,14 +35,14 @@ impl Server {
     fn start_with(project: &TestProject, args: &[&str], agents: usize) -> Self {
         let mut command = project.acp_command(&["serve", "--listen", "127.0.0.1:0"]);
         command.args(args);
-        Self::of(command, agents)
+        Self::from_command(command, agents)
     }
 
     pub(crate) fn start(project: &TestProject, args: &[&str]) -> Self {
         Self::start_with(project, args, 1)
     }
 
-    fn of(mut command: Command, agents: usize) -> Self {
+    pub(crate) fn from_command(mut command: Command, agents: usize) -> Self {
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut stderr = BufReader::new(TimedReader::new(child.stderr.take().unwrap()));
         let mut urls = Vec::new();
@@ -121,6 +121,13 @@ impl Server {
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    /// Shuts the server down, and waits until all agents have exited.
+    #[cfg(unix)]
+    pub(crate) fn stop(self) {
+        self.signal(rustix::process::Signal::TERM);
+        assert_eq!(self.wait().0, Some(0));
     }
 
     /// Waits for the exit, and returns its code and the rest of stderr.
@@ -481,7 +488,7 @@ fn non_loopback_address_requires_tls_and_a_token() {
     assert!(refused(&["--tls-self-signed", "--no-token"]).contains("remove --no-token"));
     let mut command = project.acp_command(&["serve", "--listen", "0.0.0.0:0", "--insecure"]);
     command.arg("--no-token");
-    let mut server = Server::of(command, 1);
+    let mut server = Server::from_command(command, 1);
     server.wait_for("warning: no token: everyone who can reach this address");
     server.wait_for("warning: no TLS: ");
 }
@@ -522,7 +529,7 @@ async fn json_log_identifies_connections_and_sessions() {
     command
         .args(["--log-format", "json", "--token-file"])
         .arg(&file);
-    let mut server = Server::of(command, 0);
+    let mut server = Server::from_command(command, 0);
     let listening: Value = serde_json::from_str(&server.wait_for("listening")).unwrap();
     server
         .urls

@@ -274,7 +274,7 @@ fn every_command_has_a_man_page() {
             "acp-run - Run one turn",
             "acp run [OPTIONS] PROMPT... [-- AGENT COMMAND...]",
             "EXIT CODES",
-            "the agent refused to continue",
+            "the agent refused",
             "SEE ALSO",
         ]);
 }

@@ -105,6 +105,7 @@ impl AgentSelector {
                     ("--token-file", self.remote.token_file.is_some()),
                     ("--token-header", self.remote.token_header.is_some()),
                     ("--pin", self.remote.pin.is_some()),
+                    ("--map", !self.remote.paths.is_empty()),
                 ];
                 if let Some((option, _)) = options.iter().find(|(_, is_set)| *is_set) {
                     return Err(ConfigError::usage(format!(

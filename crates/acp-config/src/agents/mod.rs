@@ -5,6 +5,7 @@
 
 pub(crate) mod choice;
 pub(crate) mod list;
+pub(crate) mod path_mapping;
 pub(crate) mod project;
 pub(crate) mod remote;
 pub(crate) mod remote_url;

@@ -234,6 +234,9 @@ fn check_remote(settings: &AgentSettings, directory: &Path) -> Result<Option<Str
         Some(_) if settings.token_env.is_some() => "`token_env`",
         Some(_) if settings.token_file.is_some() => "`token_file`",
         Some(url) if url.token.is_some() => "a token in `url`",
+        Some(_) if !settings.paths.is_empty() => {
+            return Err("`paths` is not allowed in a project's file; use --map".to_owned());
+        }
         Some(url) => {
             let pin = url.pin.as_ref().map(|pin| format!("#{pin}"));
             return Ok(Some(format!("{}{}", url.as_str(), pin.unwrap_or_default())));

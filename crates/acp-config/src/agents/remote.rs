@@ -6,8 +6,9 @@ use std::str::FromStr;
 
 use acp_host::process_secrets;
 
+use super::path_mapping::PathMapping;
 use super::remote_url::{PIN_REQUIRES_TLS, RemoteUrl, TokenHeader, parse_pin};
-use super::settings::AgentSettings;
+use super::settings::{AgentSettings, home_path};
 use super::token_file::read_token_file;
 use crate::error::ConfigError;
 use crate::quote::quote;
@@ -42,6 +43,8 @@ pub struct RemoteOptions {
     pub token_header: Option<TokenHeader>,
     /// The fingerprint of the server's certificate.
     pub pin: Option<String>,
+    /// The directories that the agent has under other paths.
+    pub paths: Vec<PathMapping>,
 }
 
 /// A token. It is never shown by `Debug`.
@@ -74,6 +77,8 @@ pub struct RemoteAgent {
     pub token_header: TokenHeader,
     /// The SHA-256 fingerprint of the only certificate to trust, with `sha256:` in front.
     pub pin: Option<String>,
+    /// The directories that the agent has under other paths.
+    pub paths: Vec<PathMapping>,
     /// The command-line arguments that choose the same agent again. They do not contain the token.
     args: Vec<String>,
     /// Warnings for the user.
@@ -114,6 +119,9 @@ impl RemoteAgent {
     ) -> Result<Self, ConfigError> {
         let mut agent = Self::new(url, Vec::new());
         agent.token_header = settings.token_header.unwrap_or_default();
+        agent.paths = settings
+            .path_mappings()
+            .map_err(|e| config_error(format!("paths: {e}")))?;
         if let Some(pin) = &settings.pin {
             agent
                 .set_pin(pin)
@@ -144,6 +152,7 @@ impl RemoteAgent {
             pin: url.pin.take(),
             url,
             token_header: TokenHeader::default(),
+            paths: Vec::new(),
             args,
             notes: Vec::new(),
         }
@@ -164,6 +173,12 @@ impl RemoteAgent {
         if let Some(header) = options.token_header {
             self.token_header = header;
             self.add_arg("--token-header", header.as_str());
+        }
+        for mapping in &options.paths {
+            self.add_arg("--map", &mapping.to_string());
+            // The command line replaces what is configured for the same directory.
+            self.paths.retain(|other| other.local != mapping.local);
+            self.paths.push(mapping.clone());
         }
         if let Some(pin) = &options.pin {
             self.set_pin(pin).map_err(|e| usage("--pin", e))?;
@@ -212,6 +227,9 @@ impl RemoteAgent {
             let header = self.token_header.as_str().to_owned();
             args.extend(["--token-header".to_owned(), header]);
         }
+        for mapping in &self.paths {
+            args.extend(["--map".to_owned(), mapping.to_string()]);
+        }
         args.push(self.url.as_str().to_owned());
         args
     }
@@ -228,19 +246,4 @@ fn token_from_variable(name: &str) -> Option<AgentToken> {
     let value = process_secrets::variable(name)?.into_string().ok()?;
     let token = value.trim();
     (!token.is_empty()).then(|| AgentToken(token.to_owned()))
-}
-
-/// Resolves a path in the user's configuration, so that it refers to the same file from every directory.
-fn home_path(written: &Path) -> Result<PathBuf, String> {
-    if let Ok(rest) = written.strip_prefix("~") {
-        let home = std::env::home_dir().ok_or("no home directory")?;
-        return Ok(home.join(rest));
-    }
-    match written.is_absolute() {
-        true => Ok(written.to_owned()),
-        false => Err(format!(
-            "{}: use an absolute path, or one that starts with ~/",
-            written.display()
-        )),
-    }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer};
 
+use super::path_mapping::PathMapping;
 use super::remote_url::{PIN_REQUIRES_TLS, RemoteUrl, TokenHeader, parse_pin};
 use crate::mcp_servers::McpServerSettings;
 
@@ -30,6 +31,9 @@ pub struct AgentSettings {
     pub token_header: Option<TokenHeader>,
     /// The fingerprint of the only certificate to trust.
     pub pin: Option<String>,
+    /// Directories on this machine, and the paths under which a remote agent has them.
+    #[serde(default)]
+    pub(crate) paths: BTreeMap<String, String>,
     /// The values of environment variables to set for the agent.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
@@ -77,6 +81,7 @@ impl AgentSettings {
                 ("token_file", self.token_file.is_some()),
                 ("token_header", self.token_header.is_some()),
                 ("pin", self.pin.is_some()),
+                ("paths", !self.paths.is_empty()),
             ];
             return match only_for_url.iter().find(|(_, is_set)| *is_set) {
                 Some((key, _)) => Err(format!("`{key}` requires `url`")),
@@ -115,7 +120,37 @@ impl AgentSettings {
                 return Err("pin: the URL has a different fingerprint".to_owned());
             }
         }
+        self.path_mappings().map_err(|e| format!("paths: {e}"))?;
         Ok(Some(url))
+    }
+
+    /// Returns the directories that a remote agent has under other paths.
+    ///
+    /// # Errors
+    /// A path is relative.
+    pub(crate) fn path_mappings(&self) -> Result<Vec<PathMapping>, String> {
+        let mapping = |(local, remote): (&String, &String)| {
+            PathMapping::new(&home_path(Path::new(local))?, remote)
+        };
+        self.paths.iter().map(mapping).collect()
+    }
+}
+
+/// Resolves a path in the user's configuration, so that it refers to the same file from every directory.
+///
+/// # Errors
+/// The path is relative, or there is no home directory.
+pub(super) fn home_path(written: &Path) -> Result<PathBuf, String> {
+    if let Ok(rest) = written.strip_prefix("~") {
+        let home = std::env::home_dir().ok_or("no home directory")?;
+        return Ok(home.join(rest));
+    }
+    match written.is_absolute() {
+        true => Ok(written.to_owned()),
+        false => Err(format!(
+            "{}: use an absolute path, or one that starts with ~/",
+            written.display()
+        )),
     }
 }
 

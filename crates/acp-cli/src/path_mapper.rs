@@ -1,0 +1,486 @@
+//! Replaces paths in messages to and from a remote agent that has the same files under other paths.
+//!
+//! Only paths in fields of the protocol are replaced, in requests and notifications of its methods and in the response
+//! to `session/list`. A path in the text of a message, in a tool's raw input or output, in `_meta`, in a form, in an
+//! MCP server's command or in an extension method stays as it is: nothing says whose path it is.
+//!
+//! A message keeps its other bytes. So numbers of any precision, and members that repeat, reach the other side as they
+//! were.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use acp_config::PathMapping;
+use memchr::memmem;
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// Fields with a path.
+const PATH_FIELDS: [&str; 3] = ["cwd", "oldPath", "path"];
+
+/// Fields with a list of paths.
+const PATH_LIST_FIELDS: [&str; 1] = ["additionalDirectories"];
+
+/// Fields with a URI, which may be that of a file.
+const URI_FIELDS: [&str; 1] = ["uri"];
+
+/// Fields whose content belongs to the agent, the user or an MCP server.
+const OPAQUE_FIELDS: [&str; 6] = [
+    "_meta",
+    "rawInput",
+    "rawOutput",
+    "mcpServers",
+    "env",
+    "headers",
+];
+
+/// The maximum depth of nested objects and arrays in which paths are replaced.
+const MAX_DEPTH: usize = 32;
+
+/// The characters that the path of a URI cannot contain.
+const ENCODED_IN_PATHS: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'<')
+    .add(b'>')
+    .add(b'?')
+    .add(b'[')
+    .add(b'\\')
+    .add(b']')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
+
+/// The direction in which a message passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MessageDirection {
+    /// From the client, with local paths, to the agent.
+    ToAgent,
+    /// From the agent, with remote paths, to the client.
+    ToClient,
+}
+
+/// Replaces the paths in messages.
+#[derive(Debug, Clone)]
+pub(crate) struct PathMapper {
+    mappings: Vec<PathMapping>,
+}
+
+/// An object, with its members in order.
+struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MembersVisitor;
+
+        impl<'de> Visitor<'de> for MembersVisitor {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(name) = map.next_key::<JsonText<'de>>()? {
+                    members.push((name.0, map.next_value()?));
+                }
+                Ok(Members(members))
+            }
+        }
+
+        deserializer.deserialize_map(MembersVisitor)
+    }
+}
+
+/// A string, borrowed from the message if it has no escapes.
+#[derive(Deserialize)]
+struct JsonText<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// A string to replace: its range in the message, and its new JSON.
+type Replacement = (Range<usize>, String);
+
+impl PathMapper {
+    /// Creates a mapper. Returns `None` if there is nothing to replace.
+    pub(crate) fn new(mappings: &[PathMapping]) -> Option<Self> {
+        (!mappings.is_empty()).then(|| Self {
+            mappings: mappings.to_vec(),
+        })
+    }
+
+    /// Replaces the paths in a message. Returns `None` if there are none, or if it is not valid JSON.
+    pub(crate) fn map_message(
+        &self,
+        message: &[u8],
+        direction: MessageDirection,
+    ) -> Option<Vec<u8>> {
+        let fields = PATH_FIELDS
+            .iter()
+            .chain(&PATH_LIST_FIELDS)
+            .chain(&URI_FIELDS);
+        if !{ fields }.any(|field| memmem::find(message, field.as_bytes()).is_some()) {
+            return None;
+        }
+        let Members(members) = serde_json::from_slice(message).ok()?;
+        let member = |wanted: &str| {
+            let mut named = members.iter().filter(|(name, _)| name == wanted);
+            named.next_back().map(|(_, value)| *value)
+        };
+        let mut walk = MessageWalk {
+            mapper: self,
+            direction,
+            start: message.as_ptr() as usize,
+            replacements: Vec::new(),
+        };
+        match member("method") {
+            Some(method) => {
+                let method: Cow<'_, str> =
+                    serde_json::from_str::<JsonText<'_>>(method.get()).ok()?.0;
+                if method.starts_with('_') || method.starts_with("elicitation/") {
+                    return None;
+                }
+                walk.value(member("params")?, 0);
+            }
+            // Only the response to `session/list` contains paths.
+            None => {
+                let Members(result) = serde_json::from_str(member("result")?.get()).ok()?;
+                for (name, value) in result {
+                    if name == "sessions" {
+                        walk.value(value, 0);
+                    }
+                }
+            }
+        }
+        walk.apply_to(message)
+    }
+
+    /// Returns the path on the other side. Returns `None` if no mapping applies.
+    fn map_path(&self, path: &str, direction: MessageDirection) -> Option<String> {
+        let sides = |mapping: &PathMapping| match direction {
+            MessageDirection::ToAgent => (mapping.local.clone(), mapping.remote.clone()),
+            MessageDirection::ToClient => (mapping.remote.clone(), mapping.local.clone()),
+        };
+        let matching = self.mappings.iter().map(sides).filter_map(|(from, to)| {
+            let rest = path_below(path, &from)?.to_owned();
+            Some((from, to, rest))
+        });
+        // The most specific directory.
+        let (from, to, rest) = matching.max_by_key(|(from, _, _)| from.len())?;
+        let rest = match (has_backslashes(&from), has_backslashes(&to)) {
+            (true, false) => rest.replace('\\', "/"),
+            (false, true) => rest.replace('/', "\\"),
+            _ => rest,
+        };
+        let separator = if has_backslashes(&to) { '\\' } else { '/' };
+        Some(match rest.is_empty() {
+            // A drive alone is not a directory.
+            true if to.ends_with(':') => format!("{to}{separator}"),
+            true => to,
+            false if to.ends_with(['/', '\\']) => format!("{to}{rest}"),
+            false => format!("{to}{separator}{rest}"),
+        })
+    }
+
+    /// Returns the URI of a file on the other side.
+    fn map_uri(&self, uri: &str, direction: MessageDirection) -> Option<String> {
+        let rest = uri.strip_prefix("file://")?;
+        let rest = rest.strip_prefix("localhost").unwrap_or(rest);
+        let end = rest.find(['?', '#']).unwrap_or(rest.len());
+        let (encoded, suffix) = rest.split_at_checked(end)?;
+        let decoded = percent_decode_str(encoded).decode_utf8().ok()?;
+        // `file:///C:/x` is the path `C:/x`.
+        let path = match decoded.strip_prefix('/') {
+            Some(drive) if starts_with_drive(drive) => drive,
+            _ => &decoded,
+        };
+        let mapped = self.map_path(path, direction)?.replace('\\', "/");
+        let slash = if mapped.starts_with('/') { "" } else { "/" };
+        Some(format!(
+            "file://{slash}{}{suffix}",
+            utf8_percent_encode(&mapped, ENCODED_IN_PATHS)
+        ))
+    }
+}
+
+/// Collects the replacements in a message.
+struct MessageWalk<'m> {
+    mapper: &'m PathMapper,
+    direction: MessageDirection,
+    /// The address of the message's first byte.
+    start: usize,
+    replacements: Vec<Replacement>,
+}
+
+impl MessageWalk<'_> {
+    fn value(&mut self, value: &RawValue, depth: usize) {
+        if depth > MAX_DEPTH {
+            return;
+        }
+        match value.get().as_bytes().first() {
+            Some(b'{') => {
+                let Ok(Members(members)) = serde_json::from_str(value.get()) else {
+                    return;
+                };
+                for (name, member) in members {
+                    self.member(&name, member, depth);
+                }
+            }
+            Some(b'[') => {
+                let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(value.get()) else {
+                    return;
+                };
+                for item in items {
+                    self.value(item, depth + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn member(&mut self, name: &str, value: &RawValue, depth: usize) {
+        if OPAQUE_FIELDS.contains(&name) {
+            return;
+        }
+        if PATH_FIELDS.contains(&name) {
+            self.string(value, PathMapper::map_path);
+        } else if URI_FIELDS.contains(&name) {
+            self.string(value, PathMapper::map_uri);
+        } else if PATH_LIST_FIELDS.contains(&name) {
+            for path in serde_json::from_str::<Vec<&RawValue>>(value.get()).unwrap_or_default() {
+                self.string(path, PathMapper::map_path);
+            }
+        } else {
+            self.value(value, depth + 1);
+        }
+    }
+
+    fn string(
+        &mut self,
+        value: &RawValue,
+        map: fn(&PathMapper, &str, MessageDirection) -> Option<String>,
+    ) {
+        let json = value.get();
+        let Ok(JsonText(text)) = serde_json::from_str(json) else {
+            return;
+        };
+        let Some(mapped) = map(self.mapper, &text, self.direction) else {
+            return;
+        };
+        // The value is a part of the message.
+        let start = json.as_ptr() as usize - self.start;
+        let mapped = serde_json::Value::String(mapped).to_string();
+        self.replacements.push((start..start + json.len(), mapped));
+    }
+
+    fn apply_to(self, message: &[u8]) -> Option<Vec<u8>> {
+        if self.replacements.is_empty() {
+            return None;
+        }
+        let mut replacements = self.replacements;
+        replacements.sort_by_key(|(range, _)| range.start);
+        let mut mapped = Vec::with_capacity(message.len() + 1024);
+        let mut end = 0;
+        for (range, json) in replacements {
+            mapped.extend_from_slice(message.get(end..range.start)?);
+            mapped.extend_from_slice(json.as_bytes());
+            end = range.end;
+        }
+        mapped.extend_from_slice(message.get(end..)?);
+        Some(mapped)
+    }
+}
+
+/// Returns the rest of a path below a directory, without a separator in front. Returns an empty string for the directory
+/// itself.
+fn path_below<'p>(path: &'p str, directory: &str) -> Option<&'p str> {
+    let is_windows = has_backslashes(directory);
+    let prefix = path.get(..directory.len())?;
+    let is_equal = match is_windows {
+        // Windows ignores the case of letters, and accepts both separators.
+        true => prefix
+            .replace('/', "\\")
+            .eq_ignore_ascii_case(&directory.replace('/', "\\")),
+        false => prefix == directory,
+    };
+    let rest = path.get(directory.len()..)?;
+    let separators: &[char] = if is_windows { &['/', '\\'] } else { &['/'] };
+    match rest.strip_prefix(separators) {
+        _ if !is_equal => None,
+        Some(rest) => Some(rest),
+        None if rest.is_empty() || directory.ends_with(separators) => Some(rest),
+        None => None,
+    }
+}
+
+/// Returns `true` for a directory on Windows.
+fn has_backslashes(directory: &str) -> bool {
+    starts_with_drive(directory) || directory.starts_with('\\')
+}
+
+fn starts_with_drive(path: &str) -> bool {
+    matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use MessageDirection::{ToAgent, ToClient};
+
+    fn mapper(mappings: &[(&str, &str)]) -> PathMapper {
+        let mapping = |&(local, remote): &(&str, &str)| PathMapping {
+            local: local.to_owned(),
+            remote: remote.to_owned(),
+        };
+        PathMapper {
+            mappings: mappings.iter().map(mapping).collect(),
+        }
+    }
+
+    fn project() -> PathMapper {
+        mapper(&[("/home/me/project", "/srv/work")])
+    }
+
+    fn map(message: &str, direction: MessageDirection) -> Option<String> {
+        let mapped = project().map_message(message.as_bytes(), direction);
+        mapped.map(|mapped| String::from_utf8(mapped).unwrap())
+    }
+
+    #[test]
+    fn directories_of_a_session_are_mapped_to_the_agent() {
+        let new = r#"{"id":1,"method":"session/new","params":{"cwd":"/home/me/project/src", "additionalDirectories":["/home/me/project","/tmp"],"mcpServers":[{"command":"/home/me/project/mcp"}]}}"#;
+        let expected = r#"{"id":1,"method":"session/new","params":{"cwd":"/srv/work/src", "additionalDirectories":["/srv/work","/tmp"],"mcpServers":[{"command":"/home/me/project/mcp"}]}}"#;
+        assert_eq!(map(new, ToAgent).unwrap(), expected);
+    }
+
+    #[test]
+    fn paths_and_uris_of_updates_are_mapped_to_the_client() {
+        let update = r#"{"method":"session/update","params":{"update":{"sessionUpdate":"tool_call","rawInput":{"path":"/srv/work/a"},"_meta":{"path":"/srv/work"},"locations":[{"path":"/srv/work/a"}],"content":[{"type":"diff","path":"\/srv\/work\/b c","newText":"/srv/work"},{"type":"content","content":{"type":"resource_link","uri":"file:///srv/work/b%20c#L3"}}]}}}"#;
+        let expected = r#"{"method":"session/update","params":{"update":{"sessionUpdate":"tool_call","rawInput":{"path":"/srv/work/a"},"_meta":{"path":"/srv/work"},"locations":[{"path":"/home/me/project/a"}],"content":[{"type":"diff","path":"/home/me/project/b c","newText":"/srv/work"},{"type":"content","content":{"type":"resource_link","uri":"file:///home/me/project/b%20c#L3"}}]}}}"#;
+        assert_eq!(map(update, ToClient).unwrap(), expected);
+    }
+
+    #[test]
+    fn listed_sessions_are_mapped_and_other_responses_are_not() {
+        let listed =
+            r#"{"id":1,"result":{"sessions":[{"cwd":"/srv/work"},{"cwd":"/srv/worker"}]}}"#;
+        let expected =
+            r#"{"id":1,"result":{"sessions":[{"cwd":"/home/me/project"},{"cwd":"/srv/worker"}]}}"#;
+        assert_eq!(map(listed, ToClient).unwrap(), expected);
+        assert_eq!(
+            map(r#"{"id":1,"result":{"path":"/srv/work"}}"#, ToClient),
+            None
+        );
+    }
+
+    #[test]
+    fn what_does_not_belong_to_the_protocol_is_left_alone() {
+        for message in [
+            r#"{"method":"_goose/open","params":{"path":"/srv/work"}}"#,
+            r#"{"method":"elicitation/create","params":{"path":"/srv/work"}}"#,
+            r#"{"method":"session/update","params":{"path":"srv/work"}}"#,
+            r#"{"method":"session/update","params":{"uri":"https://h/srv/work"}}"#,
+            r#"{"method":"session/update","params":{"path":7}}"#,
+            r#"{"method":"session/update","params":{"path":"/srv/work"}"#,
+            r#"[{"method":"session/update","params":{"path":"/srv/work"}}]"#,
+        ] {
+            assert_eq!(map(message, ToClient), None, "{message}");
+        }
+        // Deeper than any message of the protocol.
+        let deep = format!(
+            "{{\"method\":\"x\",\"params\":{}{{\"path\":\"/srv/work\"}}{}}}",
+            "[".repeat(100_000),
+            "]".repeat(100_000)
+        );
+        assert_eq!(map(&deep, ToClient), None);
+    }
+
+    #[test]
+    fn other_bytes_of_a_message_are_kept() {
+        let message = r#"{ "params" : {"big":123456789012345678901234567890.10, "path":"/srv/work","path":"/srv/work/x"},"method":"fs/read_text_file" }"#;
+        let expected = message
+            .replace("/srv/work/x", "/home/me/project/x")
+            .replace("\"/srv/work\"", "\"/home/me/project\"");
+        assert_eq!(map(message, ToClient).unwrap(), expected);
+    }
+
+    #[test]
+    fn most_specific_directory_is_used() {
+        let both = mapper(&[("/a", "/remote"), ("/a/b", "/elsewhere"), ("/", "/root")]);
+        for (local, remote) in [
+            ("/a", "/remote"),
+            ("/a/c", "/remote/c"),
+            ("/a/b/c", "/elsewhere/c"),
+            ("/ab", "/root/ab"),
+            ("/", "/root"),
+        ] {
+            assert_eq!(both.map_path(local, ToAgent).as_deref(), Some(remote));
+            assert_eq!(both.map_path(remote, ToClient).as_deref(), Some(local));
+        }
+    }
+
+    #[test]
+    fn paths_of_windows_have_its_separators() {
+        let windows = mapper(&[("/home/me", r"C:\Users\me"), ("/data", "D:")]);
+        for (local, remote) in [
+            ("/home/me/a/b", r"C:\Users\me\a\b"),
+            ("/home/me", r"C:\Users\me"),
+            ("/data", r"D:\"),
+            ("/data/x", r"D:\x"),
+        ] {
+            assert_eq!(windows.map_path(local, ToAgent).as_deref(), Some(remote));
+        }
+        for (remote, local) in [
+            (r"c:/users/ME/a", "/home/me/a"),
+            (r"D:\", "/data"),
+            (r"D:\x\y", "/data/x/y"),
+        ] {
+            assert_eq!(windows.map_path(remote, ToClient).as_deref(), Some(local));
+        }
+        let uri = windows.map_uri("file:///home/me/a%20b", ToAgent).unwrap();
+        assert_eq!(uri, "file:///C:/Users/me/a%20b");
+        assert_eq!(
+            windows.map_uri(&uri, ToClient).as_deref(),
+            Some("file:///home/me/a%20b")
+        );
+    }
+
+    /// The fields that the schema defines as a path, a list of paths, or a URI.
+    fn fields_in_schema(kind: &str) -> std::collections::BTreeSet<String> {
+        let schema =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../acp-rules/src/schema");
+        let mut fields = std::collections::BTreeSet::new();
+        for version in ["v1.shapes", "v2.shapes"] {
+            let shapes = std::fs::read_to_string(schema.join(version)).unwrap();
+            let words: Vec<&str> = shapes.split_whitespace().collect();
+            for pair in words.windows(2) {
+                if let Some(field) = pair[0].strip_suffix(':')
+                    && pair[1].trim_end_matches(',') == kind
+                {
+                    fields.insert(field.trim_end_matches('?').to_owned());
+                }
+            }
+        }
+        fields
+    }
+
+    #[test]
+    fn all_paths_of_the_schema_are_known() {
+        // The program of an MCP server may be one of either machine.
+        let mut paths = fields_in_schema("path");
+        assert!(paths.remove("command"));
+        assert!(paths.iter().eq(&PATH_FIELDS), "{paths:?}");
+        assert!(fields_in_schema("[path]").iter().eq(&PATH_LIST_FIELDS));
+        // The others are addresses on the Web.
+        let mut uris = fields_in_schema("uri");
+        for web in ["baseUrl", "src", "url"] {
+            assert!(uris.remove(web), "{web}");
+        }
+        assert!(uris.iter().eq(&URI_FIELDS), "{uris:?}");
+    }
+}

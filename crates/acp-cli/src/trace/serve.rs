@@ -1,0 +1,34 @@
+//! `acp trace serve`: serves agents over the network, and records a trace of each connection.
+
+use crate::args::trace::TraceServeArgs;
+use crate::exit::CommandExit;
+use crate::serve::{RecordedConnections, serve_recorded};
+
+pub(super) async fn serve_and_record(args: TraceServeArgs) -> CommandExit {
+    let mut serve = args.serve;
+    let failed = |e: std::io::Error| {
+        CommandExit::failed(format!(
+            "cannot create the directory {}: {e}",
+            args.directory.display()
+        ))
+    };
+    let directory = match create_directory(&args.directory) {
+        Ok(directory) => directory,
+        Err(e) => return failed(e),
+    };
+    if serve.sandbox.sandbox.is_some() {
+        // The recorder starts the agent, and so runs in the sandbox with it.
+        serve.sandbox.writable.push(directory.clone());
+    }
+    let connections = RecordedConnections {
+        directory,
+        secrets: args.secrets,
+    };
+    serve_recorded(serve, connections).await
+}
+
+/// Creates a directory, if there is none, and returns its absolute path: agents may have another working directory.
+fn create_directory(directory: &std::path::Path) -> std::io::Result<std::path::PathBuf> {
+    std::fs::create_dir_all(directory)?;
+    std::path::absolute(directory)
+}
