@@ -1,4 +1,4 @@
-//! Formats errors with all their causes. For HTTP errors, often only the last cause says what went wrong.
+//! Formats errors with all their causes. For HTTP errors, often only the last cause reveals what went wrong.
 
 use std::io;
 

@@ -11,7 +11,7 @@ pub(crate) enum OfflineCommand {
     },
     Read {
         path: String,
-        /// The number of the first line and, if given, of the last line, both counted from 1.
+        /// The first line and, optionally, the last line, both counted from 1.
         lines: Option<(u32, Option<u32>)>,
     },
     Search {
@@ -40,7 +40,7 @@ pub(crate) enum OfflineCommand {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OfflineInput {
     Command(OfflineCommand),
-    /// A known command with missing or invalid arguments. The string says which arguments it takes.
+    /// A known command with missing or invalid arguments. The string describes the expected arguments.
     Incomplete(String),
     /// The name of a command that does not exist.
     Unknown(String),
@@ -152,7 +152,7 @@ pub(crate) fn help_text() -> String {
     text
 }
 
-/// Returns the names of the commands, separated by commas, for messages.
+/// Returns a comma-separated list of the command names, for use in messages.
 pub(crate) fn command_names() -> String {
     let names: Vec<String> = OFFLINE_COMMANDS
         .iter()

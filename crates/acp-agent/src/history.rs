@@ -29,7 +29,7 @@ pub(crate) struct StoredHistory {
 pub(crate) struct ModelHistory {
     /// All messages of the conversation, oldest first.
     pub(crate) messages: Vec<ModelMessage>,
-    /// The last messages of `messages`, which have not been stored yet.
+    /// The messages at the end of `messages` that have not been stored yet.
     pub(crate) missing_messages: Vec<ModelMessage>,
 }
 
@@ -42,7 +42,7 @@ impl StoredHistory {
         &self.session
     }
 
-    /// Returns the entries from number `from` on, in pages, so that they are not all in memory at the same time.
+    /// Returns the entries starting at number `from`, in pages, so that they are never all in memory at the same time.
     pub(crate) fn entry_pages(&self, which: EntryFilter, from: u64) -> EntryPages<'_> {
         EntryPages {
             history: self,
@@ -52,8 +52,7 @@ impl StoredHistory {
     }
 
     /// Reads the model's conversation, and fills gaps that a killed process may have left. A partial response that the
-    /// client has received becomes a message of the model. A tool call without a result gets a result that explains
-    /// why.
+    /// client has received becomes a message of the model. A tool call without a result is given one that explains why.
     pub(crate) async fn model_history(&self) -> Result<ModelHistory, StoreError> {
         let mut messages = Vec::new();
         let mut pages = self.entry_pages(EntryFilter::Messages, 0);

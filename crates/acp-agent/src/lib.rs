@@ -159,7 +159,7 @@ impl CodingAgent {
 
     /// Runs the commands of each session in a [`Sandbox`]. They can write only in the session's directories, in a
     /// temporary directory of their own, and where `rules` allow it. The agent then runs all commands itself, even if
-    /// the client supports terminals, because the sandbox does not confine commands of the client.
+    /// the client supports terminals, because the sandbox does not confine commands that the client runs.
     ///
     /// # Errors
     /// Sandboxes are not available on this system, or not with these rules.

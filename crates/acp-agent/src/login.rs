@@ -104,7 +104,7 @@ impl AuthStatusHandler for AgentSessions {
     }
 }
 
-/// Returns the name of an account's auth method, for the user.
+/// Returns the display name of an account's auth method.
 fn auth_method_name(account: &Account) -> String {
     match account.url() {
         None => format!("API key for {}", account.provider().title()),

@@ -1,4 +1,4 @@
-//! The available models, and the choice that a session makes among them.
+//! Manages the available models and each session's choice among them.
 //!
 //! Models are offered in this order: the configured one, those that the user added, those that the servers at the
 //! user's URLs list, and the well-known ones of each provider that has a key. If there are none, the offline model is
@@ -59,7 +59,7 @@ pub(crate) struct ModelRegistry {
 #[derive(Default)]
 struct AvailableModels {
     models: Vec<AvailableModel>,
-    /// The error in reading the key file, if it could not be read.
+    /// The error that occurred when the key file was read, if any.
     key_file_error: Option<KeyFileError>,
 }
 

@@ -15,7 +15,7 @@ pub(crate) struct ProjectFiles<'a> {
     pub(crate) lists: HashMap<&'a str, Option<Vec<&'a str>>>,
 }
 
-/// The test command of a project, or the file to read next in order to detect it.
+/// The test command of a project, or the file or directory to read next in order to detect it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ProjectHint {
     /// The test command, and the reason for choosing it.
@@ -31,14 +31,14 @@ pub(crate) enum ProjectHint {
     Nothing,
 }
 
-/// The command that runs pytest. As a Python module, pytest also finds the project's own packages.
+/// The command that runs pytest. When run as a Python module, pytest also finds the project's own packages.
 const PYTEST_COMMAND: &str = if cfg!(windows) {
     "python -m pytest"
 } else {
     "python3 -m pytest"
 };
 
-/// Describes, for the user, the files from which the test command is detected.
+/// A description, for the user, of the files from which the test command is detected.
 pub(crate) const TEST_FILES_DESCRIPTION: &str = "`Cargo.toml`, `package.json` with a test script, pytest \
      settings or tests, `go.mod`, or `Makefile` with a `test` target";
 

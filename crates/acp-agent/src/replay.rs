@@ -23,7 +23,7 @@ use crate::store::entry::StoreEntryContent;
 use crate::store::stored_session::EntryFilter;
 use crate::text::{to_code_block, truncate_to_tail};
 
-/// The maximum size of a terminal's output that is shown as text, in bytes. The end of the output is kept.
+/// The maximum size of a terminal's output when it is shown as text, in bytes. The end of the output is kept.
 const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 
 /// The content of a tool call that never finished.
@@ -64,13 +64,13 @@ struct HistoryReplay<'a> {
     is_v2: bool,
     /// The prompt that started the current turn.
     prompt: Option<MessageId>,
-    /// The messages of the turn that have been started. A version 2 client that still has such a message must replace
-    /// it, so that it is not shown twice.
+    /// The messages of the turn that have started. A version 2 client that still has such a message must replace it, so
+    /// that it is not shown twice.
     started_messages: HashSet<MessageId>,
     /// The output of the agent's own terminals in the turn. Only the end of long output is kept.
     terminals: HashMap<TerminalId, Vec<u8>>,
-    /// The tool calls of the turn that have not ended or that show terminals. It may not be known until the end of the
-    /// turn which terminals were the agent's own and what they printed.
+    /// The tool calls of the turn that have not ended or that show terminals. Which terminals were the agent's own and
+    /// what they printed may not be known until the turn ends.
     calls: BTreeMap<ToolCallId, ReplayedCall>,
     /// The compaction that is running in the turn, if any.
     compaction: Option<CompactionId>,
@@ -79,7 +79,7 @@ struct HistoryReplay<'a> {
 #[derive(Default)]
 struct ReplayedCall {
     content: Vec<ToolCallOutput>,
-    /// The content of the call that the client already has.
+    /// The part of the call's content that the client already has.
     shown_content: Vec<ToolCallOutput>,
     status: ToolCallStatus,
     raw_output: Option<Value>,
@@ -242,7 +242,7 @@ impl HistoryReplay<'_> {
         self.session.send_update(update).await
     }
 
-    /// Converts a status to the protocol version of the connection.
+    /// Converts a status to the form that the connection's protocol version uses.
     fn status_in_dialect(&self, status: &ToolCallStatus) -> ToolCallStatus {
         match status {
             ToolCallStatus::Cancelled if !self.is_v2 => ToolCallStatus::Failed,

@@ -31,7 +31,7 @@ use steering::Steering;
 #[derive(Clone)]
 pub struct OpenSession {
     pub(crate) state: Arc<SessionState>,
-    /// Counts the open sessions: each of them holds a clone.
+    /// A clone that each open session keeps so that open sessions can be counted.
     pub(crate) _count: Arc<()>,
 }
 

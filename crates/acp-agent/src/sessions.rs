@@ -33,7 +33,7 @@ use crate::store::stored_session::{
 };
 use crate::workspace::access::WorkspaceAccess;
 
-/// The number of sessions on a page of a list.
+/// The number of sessions per page of a list.
 const PAGE_SIZE: usize = 100;
 
 /// The sessions of an agent, with the settings that they share.
@@ -41,7 +41,7 @@ pub(crate) struct AgentSessions {
     pub(crate) registry: Arc<ModelRegistry>,
     /// The mode in which sessions start.
     mode: Mode,
-    /// Counts the open sessions: each of them holds a clone.
+    /// Counts the open sessions, each of which keeps a clone.
     open_count: Arc<()>,
     store: Option<Arc<dyn SessionStore>>,
     /// The sandbox rules for commands, or `None` if commands are not sandboxed.
@@ -206,8 +206,8 @@ impl AgentSessions {
         SessionState::new(own, confined, log, roots, choice, properties, messages)
     }
 
-    /// Checks that a session with this selection can use its model (Authentication, "Session Creation"). Looks for keys
-    /// again first.
+    /// Checks that a session with this selection can use its model (Authentication, "Session Creation"). First looks
+    /// for keys again.
     async fn check_authorized(&self, chosen: &ModelSelection) -> acp::Result<()> {
         self.registry.refresh_in_background().await;
         self.registry.check_key(chosen).map_err(to_acp_error)
@@ -334,7 +334,7 @@ fn session_info(stored: StoredSession) -> SessionInfo {
     info
 }
 
-/// Formats a time as in the protocol, with milliseconds.
+/// Formats a time as an RFC 3339 string with milliseconds, as the protocol does.
 fn format_milliseconds(time: Timestamp) -> String {
     format!("{time:.3}")
 }

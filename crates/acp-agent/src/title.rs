@@ -5,7 +5,7 @@ use acp::v1::{ContentBlock, EmbeddedResourceResource};
 
 use crate::text::{first_line, truncate_to_head};
 
-/// The maximum number of bytes of a prompt that are searched for a title.
+/// The maximum number of bytes of a prompt to search for a title.
 const MAX_SEARCHED_BYTES: usize = 16 * 1024;
 
 /// Prompts that are useless as titles. If the first prompt is one of them, the title comes from the next prompt.

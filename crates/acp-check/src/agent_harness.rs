@@ -145,7 +145,7 @@ impl AgentHarness {
         self.updates_since(0)
     }
 
-    /// Returns the updates that arrived after the first `messages` of all [`messages`](Self::messages).
+    /// Returns the updates that arrived after the first `messages` entries of [`messages`](Self::messages).
     pub fn updates_since(
         &self,
         messages: usize,
@@ -165,7 +165,7 @@ impl AgentHarness {
         self.requests_since(0)
     }
 
-    /// Returns the agent's requests that arrived after the first `messages` of all [`messages`](Self::messages).
+    /// Returns the agent's requests that arrived after the first `messages` entries of [`messages`](Self::messages).
     pub fn requests_since(&self, messages: usize) -> impl Iterator<Item = (&str, &Value)> + Clone {
         let since = self.messages.get(messages..).unwrap_or_default().iter();
         since.filter_map(|message| match message.envelope()? {
@@ -282,7 +282,7 @@ impl AgentHarness {
     }
 
     /// Requires that the agent still responds to requests. Sends a request with an unknown method, which must be
-    /// rejected with an error. In the reason for a failure, `after` says what happened before.
+    /// rejected with an error. `after` describes the preceding event in the reason for a failure.
     ///
     /// # Errors
     /// The agent does not respond.
@@ -393,8 +393,8 @@ impl AgentHarness {
         Ok(said)
     }
 
-    /// Returns the value at a pointer in the response to `initialize`, such as `/agentCapabilities/loadSession`, or
-    /// null.
+    /// Returns the value at a JSON pointer in the response to `initialize`, such as `/agentCapabilities/loadSession`,
+    /// or null.
     #[must_use]
     pub fn capability(&self, pointer: &str) -> &Value {
         let said = self
@@ -424,7 +424,7 @@ impl AgentHarness {
         self.options.auth_method.as_deref()
     }
 
-    /// Returns params that open a session in the check's project.
+    /// Returns params for opening a session in the check's project.
     #[must_use]
     pub fn session_params(&self) -> Value {
         json!({"cwd": self.directory.project(), "mcpServers": []})

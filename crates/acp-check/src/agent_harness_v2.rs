@@ -13,7 +13,7 @@ use super::turns::{CheckTurn, clone_request};
 use super::verdict::{CheckStop, fail, skip};
 use super::wire::ReceivedResponse;
 
-/// How long the agent must send nothing before it counts as quiet.
+/// How long the agent must stay silent before it counts as quiet.
 const QUIET_TIME: Duration = Duration::from_millis(250);
 
 /// The maximum number of pages to request when listing sessions.

@@ -24,7 +24,7 @@ pub enum CheckProcedure {
     Server(for<'a> fn(&'a mut ServerHarness) -> CheckFuture<'a>),
     /// Acts as the server for a client of the remote transport.
     RemoteClient(for<'a> fn(&'a mut RemoteClientHarness) -> CheckFuture<'a>),
-    /// Compares all messages of this shape that the program sent in other checks with the schema.
+    /// Validates against the schema every message of this shape that the program sent in other checks.
     Shape(CheckedShape),
     /// Tests whether the program followed the protocol rules in all other checks.
     Rules,
@@ -36,8 +36,8 @@ pub type CheckFuture<'a> = Pin<Box<dyn Future<Output = Result<(), CheckStop>> + 
 /// One requirement of the specification, and the code that tests it.
 #[derive(Clone, Copy)]
 pub struct Check {
-    /// The protocol version that the requirement belongs to. For the remote transport, the version that the check uses
-    /// over it.
+    /// The protocol version that the requirement belongs to. For the remote transport, the version that the check
+    /// speaks over it.
     pub version: SchemaVersion,
     /// The side that must meet the requirement.
     pub side: Side,
@@ -141,7 +141,7 @@ impl fmt::Debug for Check {
     }
 }
 
-/// Defines the checks of a page, each with number, level, requirement and function, as the constant `CHECKS`. For a
+/// Defines the checks of a page as the constant `CHECKS`, each with its number, level, requirement and function. For a
 /// page that is the same in both versions, defines `V1` and `V2` instead.
 macro_rules! checks {
     (V1 V2 $side:ident $page:literal; $( $checks:tt )+) => {

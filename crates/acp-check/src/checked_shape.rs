@@ -1,6 +1,6 @@
-//! The shape that a schema check is about.
+//! Defines the shape that a schema check covers.
 
-/// A shape in the schema that a check compares messages with.
+/// A shape in the schema, against which a check validates messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CheckedShape {
     /// The name of the shape in the schema, such as `PromptResponse`.

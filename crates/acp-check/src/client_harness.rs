@@ -24,7 +24,7 @@ pub struct ClientHarness {
     pub initialize_params: Option<Value>,
     /// All messages from the client, in order.
     pub messages: Vec<ReceivedMessage>,
-    /// The result of `initialize`. A check can change it, or respond itself.
+    /// The result of `initialize`. A check can change it, or respond to the request itself.
     pub initialize_result: Value,
     /// The result of `session/new`. A check can change it.
     pub session: Value,
@@ -36,7 +36,7 @@ pub struct ClientHarness {
     version: SchemaVersion,
 }
 
-/// A prompt from the client that is in flight.
+/// An in-flight prompt from the client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReceivedPrompt {
     /// The id of the prompt request.
@@ -265,7 +265,7 @@ impl ClientHarness {
             .await
     }
 
-    /// Returns the value at a pointer in the client's params of `initialize`, such as `/clientCapabilities/fs`, or
+    /// Returns the value at a JSON pointer in the client's params of `initialize`, such as `/clientCapabilities/fs`, or
     /// null.
     #[must_use]
     pub fn capability(&self, pointer: &str) -> &Value {

@@ -101,8 +101,8 @@ impl ClientHarness {
         self.send_state_v2(prompted, state).await
     }
 
-    /// Requires that the client still responds to requests. In the reason for a failure, `after` says what happened
-    /// before.
+    /// Requires that the client still responds to requests. `after` describes the preceding event in the reason for a
+    /// failure.
     ///
     /// # Errors
     /// The client does not respond.
@@ -132,7 +132,7 @@ impl ClientHarness {
         self.end_turn_v2(&prompted, "end_turn").await
     }
 
-    /// Requests permission, and returns the outcome that the client responds with.
+    /// Requests permission, and returns the outcome from the client's response.
     ///
     /// # Errors
     /// The request is rejected. If there is no response, the check is skipped, because a user may have to answer.

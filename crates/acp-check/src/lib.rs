@@ -1,5 +1,5 @@
 //! A conformance suite for agents and clients of the Agent Client Protocol. Each check tests one requirement of the
-//! specification and has a verdict.
+//! specification and produces a verdict.
 //!
 //! Each check plays one side for the program under test ([`CheckTarget`]), and tests one requirement. [`agent_checks`]
 //! returns the checks for agents, [`client_checks`] those for clients. [`run_checks`] runs them, and [`report`] formats

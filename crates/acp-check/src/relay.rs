@@ -184,16 +184,16 @@ async fn drain(mut from: impl AsyncRead + Unpin) {
     while from.read(&mut piece).await.is_ok_and(|read| read > 0) {}
 }
 
-/// The endpoint to which the relay connects, and the token that it must present. This is the content of the file that
-/// the relay is started with.
+/// The endpoint to which the relay connects, and the token that it must present. Both are stored in the file that is
+/// passed to the relay.
 #[derive(Debug, Serialize, Deserialize)]
 struct RelayAddress {
     connect: String,
     token: String,
 }
 
-/// Writes the file that tells the relay where to connect. Only the current user can read it. It is removed when the
-/// returned path is dropped.
+/// Writes the file that specifies where the relay must connect. Only the current user can read it. It is removed when
+/// the returned path is dropped.
 fn write_address_file(meeting: &Meeting, token: &LocalToken) -> io::Result<TempPath> {
     let reported = RelayAddress {
         connect: meeting.endpoint().to_string(),

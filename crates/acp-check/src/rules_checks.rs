@@ -1,4 +1,4 @@
-//! The check that a program followed the protocol rules in all other checks.
+//! Checks that a program followed the protocol rules in all other checks.
 
 use std::time::Duration;
 

@@ -156,7 +156,7 @@ async fn judge_check(
     (outcome, judged)
 }
 
-/// Returns the result of a check, which fails if it takes longer than `limit`.
+/// Waits for the result of a check, which fails if it takes longer than `limit`.
 pub(super) async fn limit_time(
     limit: Duration,
     running: impl Future<Output = Result<(), CheckStop>>,

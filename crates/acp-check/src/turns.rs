@@ -1,4 +1,4 @@
-//! Turns of an agent: complete ones, and those that are cancelled, delayed, or rejected by the client.
+//! Runs an agent's turns: complete ones, and those that are cancelled, delayed, or rejected by the client.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub(super) const QUIET_TIME: Duration = Duration::from_millis(300);
 pub struct CheckTurn {
     /// The stop reason, such as `end_turn`.
     pub stop_reason: String,
-    /// The `update` of each of the session's updates between the prompt and its response.
+    /// The `update` field of each session update between the prompt and its response.
     pub updates: Vec<Value>,
     /// The method and `params` of each request from the agent during the turn.
     pub requests: Vec<(String, Value)>,
@@ -123,7 +123,7 @@ impl AgentHarness {
         }
     }
 
-    /// Builds the turn that ended with this response from all messages after the first `messages`.
+    /// Builds the turn that ended with this response from all messages after the first `messages` entries.
     ///
     /// # Errors
     /// The response is an error, or has no stop reason.
@@ -157,7 +157,7 @@ impl AgentHarness {
         })
     }
 
-    /// Reads messages for a while (`QUIET`) without sending anything.
+    /// Reads messages for a while (`QUIET_TIME`) without sending anything.
     ///
     /// # Errors
     /// See [`Wire::next`](super::Wire::next).
@@ -314,7 +314,7 @@ impl AgentHarness {
         }
     }
 
-    /// Requires that the next prompt succeeds. In the reason for a failure, `after` says what happened before.
+    /// Requires that the next prompt succeeds. `after` describes the preceding event in the reason for a failure.
     ///
     /// # Errors
     /// The next prompt fails.

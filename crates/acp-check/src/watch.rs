@@ -9,10 +9,10 @@ use acp_rules::{RequirementLevel, Side};
 /// The maximum number of findings to store. A single one is enough to fail a check.
 const MAX_FINDINGS: usize = 8;
 
-/// The maximum length of a line from the suite, in bytes. After a longer line, nothing is reported.
+/// The maximum length of a line from the suite, in bytes. After a longer line, no more findings are reported.
 const MAX_LINE_BYTES: usize = 1024 * 1024;
 
-/// A watch that applies the protocol rules to the messages of both sides, until the suite itself breaks a rule.
+/// A watcher that applies the protocol rules to the messages of both sides until the suite itself breaks a rule.
 ///
 /// A check may break rules on purpose, and then judges the other side's reaction itself. From then on, nothing is
 /// reported. All messages have the same time, because a check reads whenever it needs to. Rules that depend on the time
@@ -85,7 +85,7 @@ impl RuleWatch {
         self.observe_message(self.sends.reversed(), value);
     }
 
-    /// Records that a message was missed, after which nothing is reported.
+    /// Records that a message was missed, after which no more findings are reported.
     pub(super) fn record_dropped_message(&mut self) {
         self.is_disabled = true;
         self.line = Vec::new();

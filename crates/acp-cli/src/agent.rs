@@ -142,7 +142,7 @@ fn sessions_directory() -> Option<PathBuf> {
     Some(state.unwrap_or_else(|| directories.data_dir()).join("acp"))
 }
 
-/// Returns why the bundled agent cannot store sessions, or `None` if it can.
+/// Returns the reason why the bundled agent cannot store sessions, or `None` if it can.
 pub(crate) fn storage_problem() -> Option<String> {
     let Some(directory) = sessions_directory() else {
         return Some("no home directory".to_owned());

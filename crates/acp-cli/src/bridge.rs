@@ -12,10 +12,10 @@ use crate::exit::CommandExit;
 use crate::remote_agent::RelayedAgent;
 use crate::signals::Signals;
 
-/// How long an agent that did not exit when its stdin was closed may take to exit when it is asked to.
+/// How long an agent may take to exit when asked to, if it did not exit when its stdin was closed.
 const EXIT_GRACE_PERIOD: Duration = Duration::from_secs(1);
 
-/// How long to wait for the exit of an agent that has closed its stdout, so that its exit code can be reported.
+/// How long to wait for an agent that has closed its stdout to exit, so that its exit code can be reported.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 
 pub(crate) async fn run_bridge(args: BridgeArgs) -> CommandExit {
@@ -87,7 +87,7 @@ async fn bridge_exit(agent: &RelayedAgent, process: &AgentProcess, end: &BridgeE
     }
 }
 
-/// Writes a line of noise, or of the agent's stderr, to stderr. Ignores errors, since stderr may be closed.
+/// Writes a noise line, or a line of the agent's stderr, to stderr. Ignores errors, since stderr may be closed.
 fn write_to_stderr(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }

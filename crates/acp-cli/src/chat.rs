@@ -95,7 +95,7 @@ fn prepare(args: ChatArgs) -> Result<ChatSetup, CommandExit> {
     Ok(setup)
 }
 
-/// Returns the command that starts an agent, and the initial options of its sessions.
+/// Returns the command that starts an agent, together with the initial options of its sessions.
 fn agent_spec(
     agent: &AgentChoice,
     cwd: &Path,

@@ -60,7 +60,8 @@ pub(crate) fn complete_for_shell() -> Result<bool, clap::Error> {
         .try_complete(std::env::args_os(), directory.as_deref())
 }
 
-/// Bash. It passes words as they were typed, splits them at `=`, and inserts candidates without quoting them.
+/// Completion for Bash. Bash passes words as they were typed, splits them at `=`, and inserts candidates without
+/// quoting them.
 struct AcpBash;
 
 impl EnvCompleter for AcpBash {
@@ -119,12 +120,12 @@ struct BashWords {
     words: Vec<OsString>,
     /// The index of the word that is being completed.
     index: usize,
-    /// The beginning of this word, which Bash treats as separate words.
+    /// The beginning of this word, which Bash treats as one or more separate words.
     kept: String,
 }
 
 impl BashWords {
-    /// Joins what Bash has split: `--agent=go` arrives as `--agent`, `=` and `go`.
+    /// Rejoins words that Bash has split: `--agent=go` arrives as `--agent`, `=` and `go`.
     fn from_args(passed: Vec<OsString>, at: usize) -> Self {
         let mut words: Vec<OsString> = Vec::with_capacity(passed.len());
         let (mut index, mut kept) = (0, String::new());
@@ -151,7 +152,7 @@ impl BashWords {
     }
 }
 
-/// Returns a value as it must be typed in Bash. A `~/` at its beginning keeps its meaning.
+/// Returns a value as it must be typed in Bash. Leaves a leading `~/` unquoted.
 fn quote_for_bash(value: &str) -> String {
     let (home, rest) = match value.strip_prefix("~/") {
         Some(rest) => ("~/", rest),
@@ -167,7 +168,8 @@ fn quote_for_bash(value: &str) -> String {
     quoted
 }
 
-/// Zsh. It passes words as they were typed, and loads a script from its function directory at the first Tab.
+/// Completion for Zsh. Zsh passes words as they were typed, and loads a script from its function directory at the first
+/// Tab.
 struct AcpZsh;
 
 impl EnvCompleter for AcpZsh {
@@ -209,7 +211,7 @@ impl EnvCompleter for AcpZsh {
     }
 }
 
-/// Fish. It passes the word that is being completed as it was typed.
+/// Completion for Fish. Fish passes the word that is being completed as it was typed.
 struct AcpFish;
 
 impl EnvCompleter for AcpFish {

@@ -1,5 +1,5 @@
-//! Where the agent and its commands may write: `--sandbox`, and the sandbox that `--allow none` and `--allow reads`
-//! imply.
+//! Restricts where the agent and its commands may write: implements `--sandbox`, and the sandbox that `--allow none`
+//! and `--allow reads` imply.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use acp_host::{AgentCommand, Policy, Sandbox, SandboxError, SandboxRules};
 use crate::args::shared::{SandboxArgs, SandboxWrites};
 use crate::exit::CommandExit;
 
-/// Where the agent and its commands may write.
+/// The restriction on where the agent and its commands may write.
 #[derive(Debug, Clone)]
 pub(crate) struct Confinement {
     args: SandboxArgs,
@@ -37,10 +37,9 @@ pub(crate) struct ConfinedCommand {
 }
 
 impl Confinement {
-    /// Returns the sandbox that the command line requests or implies, if any, for sessions in `roots`. The first is the
-    /// agent's working directory.
-    /// `policy` is the value of `--allow`. A default policy implies no sandbox: agents that write their own state must
-    /// start for users who do not know about sandboxes.
+    /// Returns the sandbox that the command line requests or implies, if any, for sessions in `roots`. The first root
+    /// is the agent's working directory. `policy` is the value of `--allow`. The default policy implies no sandbox, so
+    /// that agents that write their own state start for users who do not know about sandboxes.
     pub(crate) fn from_args(
         args: &SandboxArgs,
         policy: Option<Policy>,
@@ -73,7 +72,7 @@ impl Confinement {
         }
     }
 
-    /// Returns the arguments that give another `acp` process the same sandbox.
+    /// Returns the arguments that start another `acp` process with the same sandbox.
     pub(crate) fn arguments(&self) -> Vec<OsString> {
         let mut words: Vec<OsString> = Vec::new();
         if let Some(mode) = self.args.sandbox {
@@ -169,7 +168,7 @@ impl Confinement {
         })
     }
 
-    /// Returns a hint for the user if an agent fails in an implied sandbox.
+    /// Returns a hint to show to the user if an agent fails in an implied sandbox.
     pub(crate) fn hint(&self) -> Option<String> {
         match self.kind {
             ConfinementKind::Explicit(_) => None,

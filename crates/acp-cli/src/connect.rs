@@ -1,4 +1,4 @@
-//! `acp connect`: a remote agent on stdin and stdout.
+//! `acp connect`: makes a remote agent available on stdin and stdout.
 //!
 //! ```text
 //!   stdin  ──▶ upload ──▶ transport ──▶ server
@@ -30,19 +30,19 @@ use crate::path_mapper::{MessageDirection, PathMapper};
 use crate::remote_agent::RECONNECT_NOTE;
 use crate::signals::Signals;
 
-/// How much is read at a time, in bytes.
+/// The maximum number of bytes to read at a time.
 const READ_CHUNK_SIZE: usize = 64 * 1024;
 
 /// The maximum length of a message in which paths are replaced, in bytes.
 const MAX_MESSAGE: usize = 64 * 1024 * 1024;
 
-/// How long to keep passing on messages after the client has closed stdin.
+/// How long to keep relaying messages after the client has closed stdin.
 const GRACE_AFTER_STDIN_CLOSES: Duration = Duration::from_secs(2);
 
 /// How long it may take to tell the server that the connection has ended.
 const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The maximum number of notes that wait to be printed. Further ones are dropped.
+/// The maximum number of notes waiting to be printed. Further notes are dropped.
 const MAX_NOTES: usize = 16;
 
 pub(crate) async fn connect(args: ConnectArgs) -> CommandExit {
@@ -295,19 +295,19 @@ async fn download(
     }
 }
 
-/// Prints changes in the state of the connection. Owned by the connection, and dropped when it has ended.
+/// Prints changes in the state of the connection. Owned by the connection and dropped when the connection ends.
 struct StatusNotes {
     url: String,
-    /// Sends to a thread, so that a client that does not read stderr cannot block the connection.
+    /// Sends to the thread that prints notes, so that a client that does not read stderr cannot block the connection.
     notes: SyncSender<String>,
-    /// Whether the connection can be resumed after it was cut.
+    /// Whether the connection can be resumed after it has been cut.
     resumes: AtomicBool,
-    /// The close status from the server.
+    /// The close status sent by the server.
     closed: Arc<Mutex<Option<CloseStatus>>>,
 }
 
 impl StatusNotes {
-    /// Returns the notes, and a receiver that completes once they have been dropped and all of them printed.
+    /// Returns the notes, and a receiver that completes once they have been dropped and all notes have been printed.
     fn start(remote: &RemoteAgent) -> io::Result<(Self, oneshot::Receiver<()>)> {
         let (notes, waiting) = sync_channel::<String>(MAX_NOTES);
         let (printed, ended) = oneshot::channel();
@@ -353,7 +353,7 @@ impl StatusNotes {
     }
 }
 
-/// Returns the exit for a connection that failed. The message says what to do.
+/// Returns the exit for a failed connection, with a message that tells the user what to do.
 fn failure_exit(error: &ConnectError, remote: &RemoteAgent) -> CommandExit {
     let url = remote.url.key();
     let cannot = |why: &str| CommandExit::agent_failed(format!("cannot connect to {url}: {why}"));
@@ -384,7 +384,7 @@ fn failure_exit(error: &ConnectError, remote: &RemoteAgent) -> CommandExit {
     }
 }
 
-/// Returns the system's reason without its number and with a lower-case letter first: `connection refused`.
+/// Returns a system error's text without the error number, starting in lower case, such as `connection refused`.
 fn system_reason(reason: &str) -> String {
     let reason = match reason.rfind(" (os error ") {
         Some(end) => reason.get(..end).unwrap_or(reason),

@@ -1,4 +1,4 @@
-//! Elicitation: the agent requests input from the user on the terminal.
+//! Elicitation: asks the user on the terminal for the input that the agent requests.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,13 +16,13 @@ use acp_host::literal;
 use crate::screen::QUESTION_BAR;
 use crate::terminal_user::{TerminalUser, UserDialog};
 
-/// The maximum number of open web pages to remember. For older ones, completion is not reported.
+/// The maximum number of open web pages to remember. Completion is not reported for older ones.
 const MAX_PAGES: usize = 64;
 
 /// Asks the user for input on the terminal.
 pub(crate) struct TerminalElicitation {
     user: Arc<TerminalUser>,
-    /// The web pages that the user has agreed to open, until they are completed.
+    /// The web pages that the user has agreed to open and not yet completed.
     pages: Mutex<VecDeque<ElicitationId>>,
 }
 
@@ -145,7 +145,7 @@ impl<S: Sync> Elicitation<S> for TerminalElicitation {
     }
 }
 
-/// Returns the beginning of a question. It names the agent, so that the agent's text cannot be mistaken for this
+/// Returns the beginning of a question. It includes the agent's name, so that the agent's text is not mistaken for this
 /// program's.
 fn question_prefix(message: &str) -> String {
     let mut lines = literal::escape_lines(message.trim_end()).into_iter();

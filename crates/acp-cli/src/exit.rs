@@ -34,13 +34,13 @@ impl CommandExit {
         message: None,
     };
 
-    /// The exit after findings or differences, which have already been printed.
+    /// The exit when findings or differences have been printed.
     pub(crate) const FINDINGS: Self = Self {
         code: 1,
         message: None,
     };
 
-    /// The exit if stdout was closed by its reader, with the exit code of a process that `SIGPIPE` terminated.
+    /// The exit when the reader of stdout has closed it. The code is that of a process terminated by `SIGPIPE`.
     pub(crate) const STDOUT_CLOSED: Self = Self {
         code: 141,
         message: None,
@@ -99,8 +99,9 @@ impl CommandExit {
         }
     }
 
-    /// Turns this exit into a failure if output could not be written, for example to a full disk. That includes
-    /// [`STDOUT_CLOSED`](Self::STDOUT_CLOSED), since in this case it was not the reader that closed stdout.
+    /// Turns this exit into a failure if output could not be written, for example because the disk is full. Even
+    /// [`STDOUT_CLOSED`](Self::STDOUT_CLOSED) becomes a failure, since stdout was then closed because of the error and
+    /// not by its reader.
     fn check_write_error(self, why: Option<&str>) -> Self {
         let Some(why) = why else {
             return self;

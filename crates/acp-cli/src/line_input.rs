@@ -1,8 +1,8 @@
-//! Terminal input: saves and restores the terminal's settings, discards early input, reads lines, and detects whether
+//! Reads terminal input. Also saves and restores the terminal's settings, discards early input, and detects whether
 //! stdin is piped.
 
-/// The saved settings of a terminal. Code that hides input restores the settings itself, unless the process is
-/// terminated while it does.
+/// The saved settings of a terminal. Code that hides input normally restores the settings itself, but cannot if the
+/// process is terminated in the meantime.
 #[cfg(unix)]
 pub(crate) struct TerminalSettings {
     terminal: std::fs::File,
@@ -62,7 +62,7 @@ pub(crate) fn discard(terminal: &std::fs::File) -> bool {
     waiting > 0
 }
 
-/// Does nothing on this system: early input is not discarded.
+/// Does nothing, since early input cannot be discarded on this system.
 #[cfg(not(unix))]
 pub(crate) fn discard(_: &std::fs::File) -> bool {
     false
@@ -71,7 +71,7 @@ pub(crate) fn discard(_: &std::fs::File) -> bool {
 /// The maximum length of a line, in bytes. Terminals allow less.
 const MAX_LINE_LEN: usize = 64 * 1024;
 
-/// The lines that the user enters in response to one question. Input after the question ends stays unread.
+/// The lines that the user enters in response to one question. Input that arrives after the question stays unread.
 #[cfg(unix)]
 pub(crate) struct TypedLines {
     terminal: std::fs::File,
@@ -91,7 +91,7 @@ impl TypedLines {
         })
     }
 
-    /// Discards all input so far. Returns `true` if there was any.
+    /// Discards all pending input. Returns `true` if there was any.
     pub(crate) fn discard(&mut self) -> bool {
         let read = !self.buffer.is_empty();
         self.buffer.clear();
@@ -162,7 +162,7 @@ impl TypedLines {
         TYPED_LINES.try_lock().ok().map(Self)
     }
 
-    /// Discards all complete lines so far. Returns `true` if there were any.
+    /// Discards all pending complete lines. Returns `true` if there were any.
     pub(crate) fn discard(&mut self) -> bool {
         let mut any = false;
         while self.0.try_recv().is_ok() {

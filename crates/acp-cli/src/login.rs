@@ -89,15 +89,15 @@ fn choose_agent(args: &AgentChoiceArgs, cwd: &Path) -> Result<AgentChoice, Comma
     Ok(agent)
 }
 
-/// The result of the login requests to the agent.
+/// The outcome of the login requests sent to the agent.
 enum LoginOutcome {
-    /// The user is logged in with the auth method of this name.
+    /// The user is logged in with the auth method that has this name.
     LoggedIn(String),
     /// The login continues in the terminal.
     InTerminal(AuthMethodTerminal),
 }
 
-/// Prints the agent's auth methods, and returns the chosen one, or the only one.
+/// Prints the agent's auth methods, and returns the one that the user chose, or the only one.
 fn choose_method<'a>(
     target: StartTarget<'_>,
     agent: &'a AgentConnection,

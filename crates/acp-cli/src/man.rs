@@ -1,4 +1,4 @@
-//! `acp man`: writes the manual pages, one per command, from the definition of the command line.
+//! `acp man`: generates the manual pages, one per command, from the definition of the command line.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::args::CliArgs;
 use crate::args::completions::ManArgs;
 use crate::exit::CommandExit;
 
-/// The name of the manual, at the top of each page.
+/// The title of the manual, shown at the top of each page.
 const MANUAL_TITLE: &str = "Agent Client Protocol";
 
 pub(crate) fn print_man_pages(args: &ManArgs) -> CommandExit {
@@ -26,7 +26,7 @@ pub(crate) fn print_man_pages(args: &ManArgs) -> CommandExit {
     }
 }
 
-/// Writes the page of a command and those of its subcommands.
+/// Writes the page for a command and the pages for its subcommands.
 fn write_pages(command: &Command, directory: &Path) -> io::Result<()> {
     for subcommand in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
         write_pages(subcommand, directory)?;
@@ -85,7 +85,7 @@ fn write_sections(text: &str, page: &mut dyn Write) -> io::Result<()> {
     roff.to_writer(page)
 }
 
-/// Writes the "SEE ALSO" section, which refers to the page of the parent command.
+/// Writes the "SEE ALSO" section, which refers to the parent command's page.
 fn write_see_also(name: &str, page: &mut dyn Write) -> io::Result<()> {
     let Some((parent, _)) = name.rsplit_once('-') else {
         return Ok(());

@@ -158,7 +158,7 @@ impl BundledAgentConfig {
         Ok(ModelConfig::Choices(Box::new(choices)))
     }
 
-    /// Returns the initial model of sessions: the one on the command line, or else the configured one.
+    /// Returns the initial model for sessions: the one on the command line, or else the configured one.
     pub(crate) fn initial_model(
         &self,
         typed: ModelArgs,
@@ -189,7 +189,7 @@ impl BundledAgentConfig {
         }))
     }
 
-    /// Returns the configured model with the same name, or if there is none, `model` itself.
+    /// Returns the configured model that has the same name, or `model` itself if there is none.
     fn resolve_model_name(&self, model: ProviderModel) -> ProviderModel {
         let same = |named: &&ProviderModel| named.to_string() == model.to_string();
         match self.named_models.iter().find(same) {
@@ -203,7 +203,7 @@ impl BundledAgentConfig {
     }
 }
 
-/// Adds the provider's key from the environment to a model with a base URL.
+/// Adds the API key from the environment to a model that has a base URL of its own.
 fn with_key(mut model: ProviderModel) -> ProviderModel {
     if model.base_url.is_some() {
         model.key = key_from_variable(model.provider.key_variable());

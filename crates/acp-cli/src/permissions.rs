@@ -1,4 +1,5 @@
-//! Permissions from the user's and the project's rules. Also `acp permissions`, which lists and revokes them.
+//! Loads permissions from the user's and the project's rules. Also implements `acp permissions`, which lists and
+//! revokes them.
 
 use std::path::Path;
 

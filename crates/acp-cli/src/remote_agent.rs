@@ -6,10 +6,10 @@ use acp_host::{AgentCommand, AgentProcess, Environment, ProcessExit};
 use crate::args::remote::UrlArgs;
 use crate::exit::CommandExit;
 
-/// The beginning of the notes in which `acp connect` reports that it is reconnecting or has reconnected.
+/// The prefix of the notes in which `acp connect` reports that it is reconnecting or has reconnected.
 pub(crate) const RECONNECT_NOTE: &str = "acp: reconnect";
 
-/// Returns the command that relays messages to a remote agent. The token is in its environment only.
+/// Returns the command that relays messages to a remote agent. The token is passed only in the environment.
 pub(crate) fn connect_command(
     remote: &RemoteAgent,
     environment: Environment,
@@ -27,13 +27,13 @@ pub(crate) fn connect_command(
 /// The agent that a command relays to or checks: a local command or a remote agent.
 pub(crate) struct RelayedAgent {
     pub(crate) command: AgentCommand,
-    /// The program and arguments to show.
+    /// The program and arguments, as shown to the user.
     pub(crate) words: Vec<String>,
     is_remote: bool,
 }
 
 impl RelayedAgent {
-    /// Returns the agent that the command line gives. Prints warnings.
+    /// Returns the agent given on the command line. Prints warnings.
     pub(crate) fn from_args(
         words: &[String],
         url: &UrlArgs,
@@ -62,7 +62,7 @@ impl RelayedAgent {
         })
     }
 
-    /// Returns the exit for an agent that has exited on its own, if its stderr is passed on.
+    /// Returns the exit for an agent that has exited on its own and whose stderr is passed on.
     pub(crate) fn exit(&self, exit: &ProcessExit) -> CommandExit {
         match self.is_remote && is_connect_exit_code(exit.code) {
             // `acp connect` has said why.
@@ -75,19 +75,19 @@ impl RelayedAgent {
     }
 }
 
-/// Returns `true` if this is an exit code of `acp connect` after a message.
+/// Returns `true` if `acp connect` exits with this code after printing a message.
 fn is_connect_exit_code(code: Option<i32>) -> bool {
     let own = [CommandExit::AGENT_FAILED, CommandExit::USAGE];
     own.iter().any(|own| Some(i32::from(*own)) == code)
 }
 
-/// Returns a note from a line that `acp connect` has printed, if it is one.
+/// Extracts the note from a line printed by `acp connect`, if the line contains one.
 pub(crate) fn connection_note(line: &str) -> Option<&str> {
     line.starts_with(RECONNECT_NOTE)
         .then(|| line.strip_prefix("acp: "))?
 }
 
-/// Returns the reason why `acp connect` has failed, as it printed it.
+/// Returns the reason that `acp connect` printed for its failure.
 pub(crate) fn connection_failure(process: &AgentProcess, exit: &ProcessExit) -> Option<String> {
     connect_failure_in(exit.code, &process.output_tail())
 }

@@ -1,4 +1,4 @@
-//! Output on stdout, and a progress line on stderr if that is a terminal.
+//! Writes output to stdout, and a progress line to stderr if stderr is a terminal.
 
 use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthChar;
 
 const SPINNER_FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/// How long there must be no output before the progress line appears.
+/// How long there must be no output before the progress line is shown.
 const PROGRESS_DELAY: Duration = Duration::from_millis(600);
 
 /// The styles of the output.
@@ -24,7 +24,7 @@ pub(crate) struct Styles {
 }
 
 impl Styles {
-    /// Returns the styles for stdout. They are empty if it does not support color.
+    /// Returns the styles for stdout, which are empty if stdout does not support color.
     pub(crate) fn for_stdout() -> Self {
         if supports_color(&std::io::stdout()) {
             Self::colored()
@@ -44,7 +44,7 @@ impl Styles {
     }
 }
 
-/// Output that is shown in one piece.
+/// Output that is collected and then shown all at once.
 pub(crate) struct ScreenOutput {
     pub(crate) styles: Styles,
     buffer: String,
@@ -65,7 +65,7 @@ impl ScreenOutput {
         }
     }
 
-    /// Adds the output of `show`, one level deeper.
+    /// Adds the output of `show`, nested one level deeper.
     pub(crate) fn push_nested(&mut self, show: impl FnOnce(&mut Self)) {
         self.end_line();
         self.depth += 1;
@@ -104,13 +104,13 @@ fn supports_color(to: &impl IsTerminal) -> bool {
     to.is_terminal() && !is_dumb_terminal() && !unwanted
 }
 
-/// The mark before each line of the agent's text in a question, so that it cannot be mistaken for this program's text.
+/// The mark before each line of the agent's text in a question, which distinguishes it from this program's own text.
 pub(crate) const QUESTION_BAR: &str = "  | ";
 
-/// The indentation of continued lines in a question that are wider than the terminal.
+/// The indentation of continuation lines when a question is wider than the terminal.
 const CONTINUATION_INDENT: &str = "      ";
 
-/// The minimum width of a terminal, in columns, for lines to be wrapped.
+/// The minimum width, in columns, at which lines are wrapped.
 const MIN_WRAP_WIDTH: usize = 20;
 
 /// Wraps a question's text to the width of the terminal. If the terminal did this itself, lines would continue at the
@@ -149,10 +149,10 @@ fn wrap_to_width(columns: usize, text: &str) -> String {
     shown
 }
 
-/// The reason why writing to stdout has failed, unless its reader has closed it.
+/// The reason why writing to stdout has failed. Not set if the reader has closed stdout.
 static WRITE_ERROR: OnceLock<String> = OnceLock::new();
 
-/// Writes to stdout. Returns `false` if its reader has closed it, or if writing fails.
+/// Writes to stdout. Returns `false` if the reader has closed stdout, or if writing fails.
 pub(crate) fn print(bytes: &[u8]) -> bool {
     let mut out = std::io::stdout().lock();
     let written = out.write_all(bytes).and_then(|()| out.flush());
@@ -169,7 +169,7 @@ pub(crate) fn write_error() -> Option<&'static str> {
     WRITE_ERROR.get().map(String::as_str)
 }
 
-/// The terminal, shared by the renderer and by questions.
+/// The terminal, shared by the renderer and the questions to the user.
 #[derive(Clone)]
 pub(crate) struct TerminalScreen(Arc<Mutex<ScreenState>>);
 
@@ -260,7 +260,7 @@ impl TerminalScreen {
         }
     }
 
-    /// Shows a note about the run itself on stderr.
+    /// Shows a note about the run itself, on stderr.
     pub(crate) fn note(&self, note: &str) {
         let mut state = self.lock();
         state.stop_spinner();
@@ -304,7 +304,7 @@ impl TerminalScreen {
         state.is_spinning = true;
     }
 
-    /// Shows a hint about what to do next on stderr.
+    /// Shows a hint about what to do next, on stderr.
     pub(crate) fn hint(&self, hint: &str) {
         let dim = if supports_color(&std::io::stderr()) {
             Style::new().dimmed()

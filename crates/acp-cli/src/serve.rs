@@ -27,10 +27,10 @@ use crate::signals::Signals;
 use crate::start::StartTarget;
 use crate::{config, terminal_user};
 
-/// The file for the token, in the state directory.
+/// The name of the token file in the state directory.
 const TOKEN_FILE: &str = "serve.token";
 
-/// The file for the self-signed certificate and its key, in the state directory.
+/// The name of the file in the state directory that stores the self-signed certificate and its key.
 const CERTIFICATE_FILE: &str = "serve-certificate.pem";
 
 /// Traces to record, one for each connection.
@@ -117,7 +117,7 @@ async fn run_server(
     served.map_err(failed)
 }
 
-/// Rejects an address that other machines can reach if this would let others read or use the connection.
+/// Rejects a listen address that would let other machines read the connection or use the agent without a token.
 fn check_exposure(args: &ServeArgs) -> Result<(), CommandExit> {
     if args.listen.ip().is_loopback() || args.insecure {
         return Ok(());
@@ -231,7 +231,7 @@ fn this_program() -> Result<PathBuf, CommandExit> {
     })
 }
 
-/// What clients need to connect: the token, and the certificate.
+/// The information that clients need to connect: the token and the certificate.
 struct ServerAccess {
     token: Option<Token>,
     /// The file with the token, and whether this server has just created it.
@@ -307,8 +307,8 @@ impl ServerAccess {
         config
     }
 
-    /// Prints the URL of an agent. It includes the token if stderr is a terminal, or if the token has just been
-    /// created. Otherwise, stderr usually goes to a log, where a token must not appear.
+    /// Prints the URL of an agent. The URL includes the token if stderr is a terminal or if the token has just been
+    /// created. Otherwise, stderr is probably a log, which must not contain the token.
     fn announce(&self, args: &ServeArgs, address: SocketAddr, path: &str) {
         let scheme = if self.tls.is_some() { "wss" } else { "ws" };
         let port = address.port();

@@ -1,4 +1,4 @@
-//! Ctrl-C, and other signals that terminate the process.
+//! Handles Ctrl-C and other signals that terminate the process.
 
 use std::io;
 

@@ -14,16 +14,16 @@ use crate::exit::CommandExit;
 use crate::remote_agent::{connect_command, connection_failure, connection_note};
 use crate::screen::{TerminalScreen, print};
 
-/// How long to wait for the exit of a failed agent, so that its exit code can be reported.
+/// How long to wait for a failed agent to exit, so that its exit code can be reported.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How long an agent may take to exit on its own after its stdin is closed, and again after it is asked to exit.
+/// How long an agent may take to exit after its stdin is closed, and again after it is asked to exit.
 pub(crate) const EXIT_GRACE_PERIOD: Duration = Duration::from_secs(2);
 
 /// How long to wait for a response before noting that the agent is slow.
 pub(crate) const SLOW_START_DELAY: Duration = Duration::from_secs(5);
 
-/// The note that is shown if the agent is slow.
+/// The note shown when the agent is slow.
 pub(crate) const SLOW_NOTE: &str = "waiting for the agent to respond (Ctrl-C: exit)";
 
 /// The chosen agent, and where to start it.
@@ -54,8 +54,8 @@ impl StartTarget<'_> {
         Ok(command.cwd(self.cwd).environment(environment))
     }
 
-    /// Returns the command that starts the agent with these permissions. They are passed as arguments only to the
-    /// bundled agent, which performs some actions without asking the client.
+    /// Returns the command that starts the agent with these permissions. Only the bundled agent gets them as arguments,
+    /// since it performs some actions without asking the client.
     pub(crate) fn command_for(
         &self,
         permissions: &Permissions,
@@ -71,7 +71,7 @@ impl StartTarget<'_> {
         })
     }
 
-    /// Starts the agent. If it is remote, changes in the state of its connection are shown on the screen.
+    /// Starts the agent. If it is remote, shows changes in the state of its connection on the screen.
     pub(crate) fn spawn(&self, screen: &TerminalScreen) -> Result<AgentProcess, CommandExit> {
         self.spawn_command(&self.command()?, screen)
     }
@@ -103,7 +103,8 @@ impl StartTarget<'_> {
         hint.map(|hint| format!("\n{hint}")).unwrap_or_default()
     }
 
-    /// Like [`hint`](Self::hint), but only if `said` names the key, since the message may be about something else.
+    /// Returns the same hint as [`hint`](Self::hint) if `said` mentions the key. Otherwise, the message may be about
+    /// something else.
     pub(crate) fn hint_if_key_is_mentioned(&self, said: &str) -> String {
         let hint = self.agent.missing_key_hint(&[], said);
         hint.map(|hint| format!("\n{hint}")).unwrap_or_default()
@@ -139,7 +140,7 @@ fn spawn_failure_exit(error: &SpawnError, what_to_do: &str) -> CommandExit {
     CommandExit::agent_failed(format!("cannot start the agent: {error}{what_to_do}"))
 }
 
-/// Returns the arguments for an option with a value. A value that starts with `-` is joined with `=`.
+/// Returns the arguments for an option and its value. A value that starts with `-` is joined to the name with `=`.
 pub(crate) fn option_arguments(name: &str, value: &str) -> Vec<String> {
     match value.starts_with('-') {
         true => vec![format!("{name}={value}")],
@@ -147,14 +148,15 @@ pub(crate) fn option_arguments(name: &str, value: &str) -> Vec<String> {
     }
 }
 
-/// Returns the options of every connection. Handlers run on the runtime's other thread, so that reading continues.
+/// Returns the options common to all connections. Handlers run on the runtime's other thread, so that reading
+/// continues.
 pub(crate) fn default_connection_options() -> acp::Options {
     acp::Options::new().spawn_work(|task| {
         tokio::spawn(task);
     })
 }
 
-/// Returns the options of the connection to this agent. Noise is collected for error messages.
+/// Returns the options for the connection to this agent. Noise is collected for error messages.
 pub(crate) fn connection_options(agent: &AgentChoice, process: &AgentProcess) -> acp::Options {
     let options = ProtocolArg::for_agent(agent).apply(default_connection_options());
     options.on_noise(process.noise_handler())
@@ -207,7 +209,7 @@ pub(crate) fn is_not_found(error: &acp::Error) -> bool {
     matches!(error, acp::Error::Rpc(error) if error.code == jsonrpc::Error::RESOURCE_NOT_FOUND)
 }
 
-/// The reason why a command that used an agent failed.
+/// The reason why a command that uses an agent failed.
 pub(crate) enum StartFailure {
     /// The agent or the connection failed.
     Agent(acp::Error),
@@ -228,7 +230,7 @@ impl From<CommandExit> for StartFailure {
 }
 
 impl StartFailure {
-    /// Returns the exit that reports the failure, with the end of the agent's stderr.
+    /// Returns the exit for the failure, including the end of the agent's stderr.
     pub(crate) async fn exit(
         self,
         target: &StartTarget<'_>,

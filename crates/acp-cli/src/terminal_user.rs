@@ -15,11 +15,11 @@ const TERMINAL_PATH: &str = "/dev/tty";
 #[cfg(not(unix))]
 const TERMINAL_PATH: &str = "CONIN$";
 
-/// How long there must be no input after a question is shown before a line counts as its answer. Earlier input was
-/// meant for something else, since the user had not seen the question. `acp chat` uses the same time.
+/// How long there must be no input after a question is shown before a line counts as the answer. Earlier input was
+/// meant for something else, since the user had not yet seen the question. `acp chat` uses the same duration.
 const SETTLE_TIME: Duration = Duration::from_millis(300);
 
-/// The note that is shown if earlier input was ignored.
+/// The note shown when earlier input was ignored.
 const EARLY_INPUT_NOTE: &str = "  (ignored the input that was typed before the question)";
 
 /// Returns `true` if there is a user to ask. Questions are shown on stderr and answered at the terminal, so stdin and
@@ -32,7 +32,7 @@ pub(crate) fn can_ask() -> bool {
 const MAX_ANSWER_BYTES: u64 = 1024;
 
 /// Asks a yes-or-no question before anything is started, and returns `true` for yes. Ctrl-C simply terminates the
-/// program, since nothing is running yet.
+/// program at this point.
 pub(crate) fn confirm(question: &str) -> bool {
     let Ok(terminal) = File::open(TERMINAL_PATH) else {
         return false;
@@ -59,9 +59,9 @@ pub(crate) fn confirm(question: &str) -> bool {
 /// The user at the terminal, who is asked one question at a time.
 pub(crate) struct TerminalUser {
     screen: TerminalScreen,
-    /// Locked while a question is open, so that others wait.
+    /// A lock that is held while a question is open, so that other questions wait.
     question_lock: Mutex<()>,
-    /// Whether all questions were cancelled.
+    /// Whether all questions have been cancelled.
     questions_cancelled: watch::Sender<bool>,
 }
 
@@ -88,8 +88,8 @@ impl TerminalUser {
         self.question_lock.try_lock().is_err()
     }
 
-    /// Shows a question once no other is open. Discards input from before the user could read it. Returns `None` if
-    /// there can be no answer.
+    /// Shows a question once no other question is open. Discards input that was typed before the user could read the
+    /// question. Returns `None` if no answer is possible.
     pub(crate) async fn ask(&self, draw: impl FnOnce(&mut ScreenOutput)) -> Option<UserDialog<'_>> {
         let mut left = self.questions_cancelled.subscribe();
         let turn = tokio::select! {
@@ -112,7 +112,7 @@ impl TerminalUser {
     }
 }
 
-/// An open question, which can show more text and read answers.
+/// An open question, which can print more text and read answers.
 pub(crate) struct UserDialog<'a> {
     _question: ScreenQuestion,
     _question_lock: MutexGuard<'a, ()>,
@@ -123,7 +123,7 @@ pub(crate) struct UserDialog<'a> {
 }
 
 impl UserDialog<'_> {
-    /// Waits until input that was meant for something else stops.
+    /// Waits until the user has stopped typing input that was meant for something else.
     async fn settle(&mut self, mut early: bool) -> Option<()> {
         self.is_waiting = true;
         loop {

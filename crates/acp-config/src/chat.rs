@@ -9,7 +9,7 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ChatSettings {
-    /// The background color to choose the theme for. By default, the terminal's own.
+    /// The background color that determines the theme. Defaults to the terminal's own background.
     pub theme: Option<Background>,
     /// How to show images.
     #[serde(default)]
@@ -17,7 +17,7 @@ pub struct ChatSettings {
     /// Whether the mouse wheel scrolls.
     #[serde(default)]
     pub mouse: bool,
-    /// Key bindings: for each action, the keys that replace its default ones.
+    /// Key bindings: the keys for each action, which replace its default keys.
     #[serde(default)]
     pub keys: BTreeMap<String, Vec<String>>,
 }
@@ -40,13 +40,13 @@ pub enum ImageMode {
     /// Use the best method that the terminal supports.
     #[default]
     Auto,
-    /// Use kitty's graphics protocol with Unicode placeholders: kitty, Ghostty.
+    /// Use kitty's graphics protocol with Unicode placeholders (kitty, Ghostty).
     Kitty,
-    /// Use iTerm2's inline images: iTerm2, `WezTerm`, Konsole, mintty.
+    /// Use iTerm2's inline images (iTerm2, `WezTerm`, Konsole, mintty).
     Iterm2,
-    /// Use Sixel graphics: xterm, foot, Windows Terminal.
+    /// Use Sixel graphics (xterm, foot, Windows Terminal).
     Sixel,
-    /// Draw with half blocks in two colors each. Requires a terminal with 256 colors.
+    /// Draw images with half blocks, each in two colors. Requires a terminal with 256 colors.
     Blocks,
     /// Show no images. A line of text describes each image instead.
     Off,

@@ -1,5 +1,5 @@
-//! The environment variables of agents: those that every program needs, those in the user's configuration, and those
-//! requested on the command line.
+//! Determines the environment variables that agents get: those that every program needs, those from the user's
+//! configuration, and those requested on the command line.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -46,7 +46,8 @@ impl FromStr for EnvRequest {
 #[derive(Debug, Clone, Default)]
 pub struct AgentEnvironment {
     environment: Environment,
-    /// The command-line arguments with which another run gets the same environment, without the values of variables.
+    /// The command-line arguments that give another run the same environment. They do not include the values of
+    /// variables.
     args: Vec<String>,
 }
 
@@ -62,7 +63,7 @@ impl AgentEnvironment {
         Self::add_requests(configured_environment(everyone)?, requests)
     }
 
-    /// Creates the environment for an agent that has its own settings. `wrong` creates an error about these settings.
+    /// Creates the environment for an agent that has its own settings. `wrong` creates an error about them.
     pub(crate) fn for_agent(
         everyone: &EnvironmentSettings,
         settings: &AgentSettings,
@@ -130,14 +131,14 @@ impl AgentEnvironment {
         self.environment.clone()
     }
 
-    /// Returns the command-line arguments with which another run gets the same environment, without the values of
+    /// Returns the command-line arguments that give another run the same environment. They do not include the values of
     /// variables.
     #[must_use]
     pub fn to_args(&self) -> &[String] {
         &self.args
     }
 
-    /// Returns advice for a failed authentication, if an API key is set in this process but was not passed to the
+    /// Returns advice on an authentication failure if an API key is set in this process but was not passed to the
     /// agent.
     ///
     /// The hint is about the variables in the agent's message. If there are none, it is about variables that look like
@@ -188,7 +189,7 @@ fn configured_environment(everyone: &EnvironmentSettings) -> Result<Environment,
     Ok(environment)
 }
 
-/// Returns `true` if a variable's name looks like an API key for an agent.
+/// Returns `true` if a variable's name looks like the name of an API key for an agent.
 fn looks_like_key(name: &str, agent: &str) -> bool {
     let is_key = ["_API_KEY", "_TOKEN", "_KEY"]
         .iter()

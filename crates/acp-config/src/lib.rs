@@ -1,6 +1,6 @@
-//! The user's configuration of an [Agent Client Protocol](https://agentclientprotocol.com) client, and the state that
-//! is stored for the user between runs. This crate reads the configuration, and validates it as far as possible without
-//! an agent or a screen. The rest is passed on unchanged.
+//! Reads the user's configuration for an [Agent Client Protocol](https://agentclientprotocol.com) client, and the state
+//! stored for the user between runs. The configuration is validated as far as possible without an agent or a screen,
+//! and the rest is passed on unchanged.
 //!
 //! | type                    | purpose                                                     | configured in |
 //! |-------------------------|-------------------------------------------------------------|---------------------|

@@ -1,4 +1,4 @@
-//! Configured MCP servers: `[[mcp_servers]]` of the bundled agent and of agents by name.
+//! Configured MCP servers: `[[mcp_servers]]` for the bundled agent, and the servers of agents configured by name.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -32,7 +32,7 @@ pub struct McpServerSettings {
     headers: BTreeMap<String, String>,
 }
 
-/// Leaves out the values of variables and headers, which may be secret.
+/// Omits the values of variables and headers, which may be secret.
 impl fmt::Debug for McpServerSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("McpServerSettings")
@@ -53,7 +53,7 @@ enum McpTransport {
 }
 
 impl McpServerSettings {
-    /// Formats all settings on one line, so that the user can decide whether to allow the server.
+    /// Formats all settings on one line to help the user decide whether to allow the server.
     #[must_use]
     pub fn summary(&self) -> String {
         let mut words = vec![format!("{}:", self.name)];

@@ -17,7 +17,7 @@ use crate::paths;
 /// The maximum size of the names file, in bytes.
 const MAX_FILE_SIZE: u64 = 8 * 1024 * 1024;
 
-/// The maximum number of named sessions that are stored.
+/// The maximum number of named sessions to store.
 const MAX_NAMES: usize = 10_000;
 
 /// The maximum length of a session name, in characters.
@@ -92,7 +92,7 @@ pub struct SessionNames {
 }
 
 impl SessionNames {
-    /// Opens the names of an agent's sessions in `cwd`, a path without symlinks. `agent` is the agent's key.
+    /// Opens the names of an agent's sessions in `cwd`, a path without symlinks. `agent` is the agent's storage key.
     #[must_use]
     pub fn open(agent: String, cwd: &Path) -> Self {
         let file = paths::state_dir().map(|state| state.join("session-names.json"));
@@ -136,7 +136,7 @@ impl SessionNames {
         Ok(all.find(|named| named.name == name))
     }
 
-    /// Gives a name to a session, if the name is free. Returns the id of the session that has the name afterwards.
+    /// Gives a name to a session if the name is not in use. Returns the id of the session that has the name afterwards.
     ///
     /// If another session already has the name, that session keeps it, unless its id is `instead`.
     ///

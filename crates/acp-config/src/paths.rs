@@ -1,4 +1,4 @@
-//! The directories of the user's configuration and state.
+//! Locates the directories for the user's configuration and state.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,8 @@ pub fn state_dir() -> Option<PathBuf> {
     Some(state.join("acp"))
 }
 
-/// Formats a path for use in messages: relative to the current directory or to `~` if the path is inside one of these.
+/// Formats a path for use in messages. The path is relative to the current directory or to `~` if it is inside one of
+/// them.
 #[must_use]
 pub fn display_path(file: &Path) -> String {
     let below = |directory: Option<PathBuf>| {

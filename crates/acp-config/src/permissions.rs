@@ -1,4 +1,4 @@
-//! The permissions of agents, from the user's and the project's files.
+//! Reads the permissions of agents from the user's and the project's files.
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! Quotes words for use in shell command lines.
 
-/// Quotes a word for a shell, if it has to be quoted.
+/// Quotes a word for a shell if necessary.
 #[must_use]
 pub fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);

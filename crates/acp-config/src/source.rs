@@ -11,10 +11,10 @@ use crate::error::ConfigError;
 /// The maximum size of a file, in bytes.
 const MAX_FILE_SIZE: u64 = 64 * 1024;
 
-/// The name of the user's configuration file, and of a project's.
+/// The name of a configuration file, whether the user's or a project's.
 pub(crate) const CONFIG_FILE: &str = "config.toml";
 
-/// A configuration file that was read: its path and text.
+/// A configuration file that has been read: its path and text.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ConfigSource {
     file: PathBuf,
@@ -22,7 +22,7 @@ pub(crate) struct ConfigSource {
 }
 
 impl ConfigSource {
-    /// Reads the text of a file that is already open. `file` is its path, for error messages.
+    /// Reads the text of a file that is already open. `file` is the path to use in error messages.
     ///
     /// # Errors
     /// Fails if the file cannot be read, is too large, or is not UTF-8.
@@ -57,7 +57,7 @@ impl ConfigSource {
             .map_err(|e: toml::de::Error| self.error_at(e.span(), e.message()))
     }
 
-    /// Builds an error about the file. If the byte range is known, the error names its line.
+    /// Builds an error about the file. If the byte range is known, the error includes the line number.
     pub(crate) fn error_at(&self, at: Option<Range<usize>>, what: &str) -> ConfigError {
         let before = at.and_then(|at| self.text.get(..at.start));
         let line = before.map(|before| 1 + before.matches('\n').count());

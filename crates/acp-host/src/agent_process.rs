@@ -1,5 +1,5 @@
-//! Runs agents as child processes: starts them with helpful errors, and ends them together with everything they
-//! started.
+//! Runs agents as child processes. Reports clearly why one cannot be started, and ends an agent together with
+//! everything it started.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -19,7 +19,7 @@ use crate::program::{self, ProgramError};
 use crate::sandbox::Sandbox;
 use crate::sys;
 
-/// How much of the end of an agent's standard error is kept, in bytes.
+/// The number of bytes to keep from the end of an agent's standard error.
 const MAX_TAIL_BYTES: usize = 64 * 1024;
 
 /// The maximum number of lines that [`AgentProcess::output_tail`] returns.
@@ -28,7 +28,7 @@ const MAX_TAIL_LINES: usize = 200;
 /// The maximum number of lines of agent output in an error message.
 const MAX_EXCERPT_LINES: usize = 20;
 
-/// The maximum length of a line of standard error, in bytes. A longer line is passed on in parts.
+/// The maximum length of a line of standard error, in bytes. Longer lines are passed on in parts.
 const MAX_LINE_BYTES: usize = 8 * 1024;
 
 /// A command that starts an agent.
@@ -39,7 +39,7 @@ pub struct AgentCommand {
     pub program: OsString,
     /// The program's arguments.
     pub args: Vec<OsString>,
-    /// The base environment. By default, only what the platform needs.
+    /// The base environment. By default, it includes only what the platform needs.
     pub environment: Environment,
     /// Variables to add to the environment.
     pub env: Vec<(OsString, OsString)>,
@@ -139,7 +139,7 @@ impl AgentCommand {
         Ok((file, child))
     }
 
-    /// Returns the path of the program that would be started. Starts nothing.
+    /// Returns the path of the program that would be started, without starting anything.
     ///
     /// # Errors
     /// The program does not exist or is not executable.
@@ -175,8 +175,8 @@ impl AgentCommand {
     }
 }
 
-/// Splits a line into words as [`AgentCommand::from_line`] does. The first word is the program, and the others are its
-/// arguments.
+/// Splits a line into words, in the same way as [`AgentCommand::from_line`]. The first word is the program, and the
+/// others are its arguments.
 ///
 /// # Errors
 /// The line has no words, or has an unclosed quote.
@@ -188,14 +188,14 @@ pub fn split_command_line(line: &str) -> Result<Vec<String>, ParseLineError> {
     }
 }
 
-/// An error in parsing a line into an [`AgentCommand`].
+/// An error that occurs when a line is parsed into an [`AgentCommand`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseLineError {
     /// The line contains no words.
     #[error("the command is empty")]
     Empty,
-    /// A quote is not closed.
+    /// A quote is never closed.
     #[error("unclosed quote in the command")]
     UnclosedQuote,
 }
@@ -216,7 +216,7 @@ pub enum SpawnError {
         /// The path that was given for the program.
         program: String,
     },
-    /// The program was not found, and its name looks like a program with arguments in one string.
+    /// The program was not found, and the given string looks like a program together with its arguments.
     #[error("command not found: `{program}`; pass the program and its arguments separately")]
     ArgumentsInProgram {
         /// The string that was given as the program.
@@ -254,12 +254,12 @@ pub struct AgentProcess {
     running: RunningProcess,
     stdio: Mutex<Option<(ChildStdin, ChildStdout)>>,
     tail: Arc<Mutex<BoundedText>>,
-    /// Reports of changes that were undone when the agent ended, at most two.
+    /// The reports of changes that were undone when the agent ended. There are at most two.
     undo_reports: Arc<Mutex<Vec<String>>>,
 }
 
 impl AgentProcess {
-    /// Starts an agent. Needs a tokio runtime.
+    /// Starts an agent. Requires a tokio runtime.
     ///
     /// There is no timeout for the agent's first response, which the caller must set on its requests. Agents that are
     /// downloaded when they first start can take minutes.
@@ -270,8 +270,8 @@ impl AgentProcess {
         Self::spawn_with(command, |_| ())
     }
 
-    /// Starts an agent, and calls `on_stderr` with each line of its standard error, without the line end. `on_stderr`
-    /// is called from a task and must not block. Lines longer than 8 KiB arrive in parts.
+    /// Starts an agent, and calls `on_stderr` with each line of its standard error, without the line ending.
+    /// `on_stderr` is called from a task and must not block. Lines longer than 8 KiB arrive in parts.
     ///
     /// # Errors
     /// The agent cannot be started; see [`SpawnError`].
@@ -329,8 +329,8 @@ impl AgentProcess {
         })
     }
 
-    /// Takes the agent's standard input and output, for the connection. Returns `None` after the first call. Dropping
-    /// the input tells the agent that it is no longer needed.
+    /// Takes the agent's standard input and output, which the connection uses. Returns `None` after the first call.
+    /// Dropping the input tells the agent that it is no longer needed.
     pub fn take_stdio(&self) -> Option<(ChildStdin, ChildStdout)> {
         self.stdio
             .lock()
@@ -396,8 +396,8 @@ impl AgentProcess {
 
     /// Undoes the changes that the agent has made so far to files that other programs run or trust, if its sandbox
     /// allows such changes ([`SandboxRules::for_roots`](crate::SandboxRules::for_roots)). Returns a report for the user
-    /// if there is anything to report. This also happens automatically when the agent ends;
-    /// [`undo_report`](Self::undo_report) then has the report.
+    /// if there is anything to report. Changes are also undone automatically when the agent ends, and
+    /// [`undo_report`](Self::undo_report) then returns the report.
     pub async fn undo(&self) -> Option<String> {
         let undone = self.running.undo().await?;
         Some(undone.trim().to_owned())
@@ -429,8 +429,8 @@ impl AgentProcess {
             .unwrap_or_else(ProcessExit::unknown)
     }
 
-    /// Waits until neither the agent nor anything it started is running, but at most for `patience`. Returns `true` if
-    /// nothing is running. Does not end any process.
+    /// Waits until neither the agent nor anything it started is running, or until `patience` has elapsed. Returns
+    /// `true` if nothing is running. Does not end any process.
     pub async fn wait_all(&self, patience: Duration) -> bool {
         self.running.wait_all(patience).await
     }
@@ -460,7 +460,7 @@ impl AgentProcess {
     }
 }
 
-/// Calls `pass` with each line that `text` completes. `line` contains the incomplete last line.
+/// Calls `pass` with each line that `text` completes. `line` contains the incomplete last line between calls.
 fn emit_complete_lines(text: &str, line: &mut String, pass: &mut impl FnMut(&str)) {
     for part in text.split_inclusive('\n') {
         let (mut rest, whole) = part

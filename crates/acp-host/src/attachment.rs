@@ -1,4 +1,4 @@
-//! Files attached to a prompt: reads them, and converts them to content that the agent accepts.
+//! Reads files attached to a prompt, and converts them to content that the agent accepts.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use acp::v1::{
 };
 use base64::Engine;
 
-/// The maximum size of an image or audio file, in bytes. In base64, a file of this size still fits into a message that
-/// a [connection](acp::Limits::message) reads.
+/// The maximum size of an image or audio file, in bytes. Encoded in base64, a file of this size still fits into a
+/// message that a [connection](acp::Limits::message) can read.
 const MAX_MEDIA_BYTES: u64 = 32 * 1024 * 1024;
 
 /// A file or directory attached to a prompt (specification: Content).
@@ -24,7 +24,7 @@ pub struct Attachment {
     content: AttachmentContent,
 }
 
-/// The data that was read for an attachment.
+/// The data read for an attachment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum AttachmentContent {
     /// The complete contents of the file.
@@ -47,7 +47,7 @@ pub enum AttachmentKind {
 }
 
 impl AttachmentKind {
-    /// Returns the kind of the file with this path.
+    /// Returns the kind of attachment for the file at this path.
     #[must_use]
     pub fn from_path(path: &Path) -> Self {
         media_type(path).map_or(Self::Other, |media_type| Self::from_media_type(&media_type))
@@ -104,8 +104,8 @@ pub enum AttachmentError {
 }
 
 impl Attachment {
-    /// Reads a file to attach to a prompt. Only a link is sent for a directory, and for a file that is neither image
-    /// nor audio and larger than `embedded` bytes.
+    /// Reads a file to attach to a prompt. Only a link is sent for a directory, or for a file larger than `embedded`
+    /// bytes that is neither an image nor audio.
     ///
     /// # Errors
     /// The file cannot be read, is neither file nor directory, or is an image or audio file of more than 32 MiB.
@@ -163,7 +163,7 @@ impl Attachment {
         &self.path
     }
 
-    /// Returns the number of bytes that were read and will be sent.
+    /// Returns the number of bytes that have been read and will be sent.
     #[must_use]
     pub fn content_size(&self) -> u64 {
         match &self.content {
@@ -172,7 +172,7 @@ impl Attachment {
         }
     }
 
-    /// Returns `true` if the content is text and was read completely.
+    /// Returns `true` if the content is text and has been read completely.
     #[must_use]
     pub fn is_text(&self) -> bool {
         matches!(&self.content, AttachmentContent::Bytes(bytes) if std::str::from_utf8(bytes).is_ok())

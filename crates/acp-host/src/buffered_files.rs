@@ -1,4 +1,4 @@
-//! Access to files through an editor's buffers, and a record of the text that each agent last saw.
+//! Accesses files through an editor's buffers, and records the text that each agent last saw.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,9 +11,9 @@ use crate::buffers::{
     BufferChange, BufferWrite, BufferWriteError, Buffers, DynBuffers, Fingerprint,
 };
 
-/// The maximum number of files whose text is remembered, as an agent last read or wrote it. Beyond that, the oldest are
-/// forgotten. If the user then changes the buffer of a forgotten file, the agent must read the file again before it can
-/// write it.
+/// The maximum number of files for which the text that an agent last read or wrote is remembered. Beyond that, the
+/// oldest files are forgotten. If the user then changes the buffer of a forgotten file, the agent must read the file
+/// again before it can write to it.
 const MAX_REMEMBERED_FILES: usize = 512;
 
 /// An editor's buffers, and the text that each session last saw of each buffer.
@@ -95,7 +95,7 @@ impl BufferedFiles {
         });
     }
 
-    /// Forgets a file that is not open in the editor. When it is opened again, its text may be different.
+    /// Forgets a file that is not open in the editor, since its text may be different when it is opened again.
     pub(crate) fn forget(&self, view: &SessionFile) {
         let mut seen = self
             .fingerprints

@@ -12,7 +12,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use crate::text_form::TextForm;
 
 /// The buffers that are open in an editor. With [`Files::with_buffers`](crate::Files::with_buffers), reading an open
-/// file returns the buffer's text, and writing it changes the buffer.
+/// file returns the buffer's text, and writing to it changes the buffer.
 ///
 /// Files are identified by their real path, which is absolute and without symlinks and `..`. So a file with two names
 /// has one buffer. Only files under the session's roots are looked up. An editor that identifies its buffers
@@ -48,7 +48,7 @@ pub trait Buffers: Send + Sync + 'static {
     }
 }
 
-/// The result of writing an agent's text through an editor.
+/// The result of writing text from an agent through an editor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BufferWrite {
     /// The file is not open, so it is written to disk.
@@ -56,8 +56,8 @@ pub enum BufferWrite {
     /// The buffer now has this text, and nothing is written to disk. The user decides whether to save it. Until then,
     /// commands that the agent runs do not see the change.
     Buffer(Arc<str>),
-    /// The buffer now has this text, which is also written to disk, along with unsaved changes of the user. If writing
-    /// fails, the agent gets an error, and the buffer has unsaved changes.
+    /// The buffer now has this text, which is also written to disk, along with the user's unsaved changes. If writing
+    /// fails, the agent gets an error, and the changes in the buffer remain unsaved.
     BufferAndFile(Arc<str>),
 }
 
@@ -118,8 +118,8 @@ impl BufferChange {
     }
 }
 
-/// A hash that identifies a text without storing it. Other programs cannot construct two texts with the same hash,
-/// because the key is random and private to this process.
+/// A hash that identifies a text without storing it. The key is random and private to this process, so other programs
+/// cannot construct two texts with the same hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fingerprint(usize, u64);
 
@@ -159,8 +159,8 @@ impl<B: Buffers> DynBuffers for B {
     }
 }
 
-/// Buffers in memory, for tests and for editors that can keep their buffers here. Cloning is cheap, and clones share
-/// the same buffers.
+/// Buffers in memory, for tests and for editors that can keep their buffers in this type. Cloning is cheap, and clones
+/// share the same buffers.
 ///
 /// A write is rejected if it would overwrite text that the agent has not seen: if the buffer differs from the text that
 /// the agent last read, or if the agent has not read the file and the buffer has unsaved changes. Line ends and a byte
@@ -230,8 +230,8 @@ impl MemoryBuffers {
         self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens a file. `text` is its text on disk, or empty if the file does not exist yet. Resolves a symlink to an
-    /// existing file. May block.
+    /// Opens a file. `text` is the text of the file on disk, or empty if the file does not exist yet. Resolves a
+    /// symlink to an existing file. May block.
     pub fn open(&self, file: &Path, text: impl Into<Arc<str>>) {
         let text = text.into();
         let saved = Fingerprint::new(&text);
@@ -268,7 +268,7 @@ impl MemoryBuffers {
         self.lock().get(&file).is_some_and(Buffer::is_unsaved)
     }
 
-    /// Records that the user saved the buffer. May block.
+    /// Records that the user has saved the buffer. May block.
     pub fn mark_saved(&self, file: &Path) {
         let file = resolve_path(file);
         if let Some(buffer) = self.lock().get_mut(&file) {

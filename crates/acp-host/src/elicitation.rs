@@ -1,4 +1,4 @@
-//! Elicitation forms: their fields, the prompts for the user, and the validation of input.
+//! Elicitation forms: their fields, the prompts for the user, and input validation.
 //!
 //! Texts for the user are already escaped by [`literal`]. Names and values are passed on unchanged.
 
@@ -10,7 +10,7 @@ use regex::RegexBuilder;
 
 use crate::literal;
 
-/// The size limit of a compiled pattern from the agent, in bytes.
+/// The maximum size of a compiled pattern from the agent, in bytes.
 const MAX_PATTERN_BYTES: usize = 1024 * 1024;
 
 /// A field of an elicitation form, for the user to fill in.
@@ -59,7 +59,7 @@ pub enum FormFieldKind {
 pub enum FieldAnswer {
     /// A value to send to the agent.
     Value(Value),
-    /// No value. The field is left out of the response.
+    /// No value. The field is omitted from the response.
     Omitted,
 }
 
@@ -75,13 +75,13 @@ pub enum FormError {
     UnknownType(String),
 }
 
-/// The error for an invalid answer: a sentence for the user.
+/// An error about an invalid answer, as a sentence for the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidAnswer(String);
 
 impl FormField {
-    /// Returns the fields of a form, in order. Optional fields of unknown types are left out.
+    /// Returns the fields of a form, in order. Omits optional fields of unknown type.
     ///
     /// # Errors
     /// A required field cannot be shown.
@@ -126,7 +126,7 @@ impl FormField {
         &self.name
     }
 
-    /// Returns `true` if the form cannot be sent without the field.
+    /// Returns `true` if the form cannot be sent without this field.
     #[must_use]
     pub fn is_required(&self) -> bool {
         self.is_required
@@ -313,7 +313,7 @@ impl FormField {
         Ok(FieldAnswer::Value(value))
     }
 
-    /// Parses text that the user entered into the field. For a boolean, this is a word such as `yes`.
+    /// Parses text that the user has entered into the field. For a boolean, the text is a word such as `yes`.
     ///
     /// # Errors
     /// The text is not a valid value for the field.
@@ -405,7 +405,7 @@ fn string_choices(schema: &StringPropertySchema) -> Vec<FieldChoice> {
     }
 }
 
-/// Returns the choices of a multiple-choice field. Returns `None` if their type is unknown or there are none.
+/// Returns the choices of a multiple-choice field. Returns `None` if their type is unknown or there are no choices.
 fn array_choices(schema: &MultiSelectPropertySchema) -> Option<Vec<FieldChoice>> {
     let choices = match &schema.items {
         MultiSelectItems::Strings(items) => plain_choices(&items.values),

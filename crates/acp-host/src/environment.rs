@@ -6,8 +6,8 @@ use std::process::Command;
 
 use crate::process_secrets;
 
-/// Variables that most programs need in order to work on a platform and for its user. None of them is secret. A
-/// trailing `*` matches any suffix.
+/// Variables that most programs need in order to work on the platform and for its user. None of these variables is
+/// secret. A trailing `*` matches any suffix.
 const PASSED_VARIABLES: [&str; 110] = [
     // User and directories.
     "HOME",
@@ -127,8 +127,8 @@ const PASSED_VARIABLES: [&str; 110] = [
     "windir",
 ];
 
-/// The environment in which a program is started: variables passed on from this process when the program starts, and
-/// variables with a fixed value.
+/// The environment in which a program is started: variables that are passed on from this process at that time, and
+/// variables with fixed values.
 ///
 /// By default, only variables that the platform needs are passed on: paths, home, language, terminal, time zone,
 /// temporary directory, proxies and certificates, the desktop, and the locations of toolchains. All others are
@@ -136,12 +136,12 @@ const PASSED_VARIABLES: [&str; 110] = [
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Environment {
     passes_all: bool,
-    /// Patterns for variables to pass on in addition to the default ones.
+    /// Patterns of the variables to pass on in addition to the default ones.
     pass_patterns: Vec<String>,
     overrides: Vec<(OsString, OsString)>,
 }
 
-/// Shows only the names of variables, because values may be secret.
+/// Shows only the names of variables, because the values may be secret.
 impl fmt::Debug for Environment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Environment")
@@ -158,13 +158,13 @@ pub(crate) fn variable_names(variables: &[(OsString, OsString)]) -> Vec<&OsStr> 
 }
 
 impl Environment {
-    /// Creates an environment that passes on what the platform needs.
+    /// Creates an environment that passes on the variables that the platform needs.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Creates an environment that passes on all variables of this process.
+    /// Creates an environment that passes on all of this process's variables.
     #[must_use]
     pub fn inherit() -> Self {
         Self {
@@ -195,7 +195,7 @@ impl Environment {
         self
     }
 
-    /// Returns `true` if the program gets the variable with this name, provided that the variable is set.
+    /// Returns `true` if the program gets the variable with this name whenever the variable is set.
     #[must_use]
     pub fn includes(&self, name: &str) -> bool {
         let is_set = self
@@ -229,7 +229,7 @@ impl Environment {
             .then_some(value)
     }
 
-    /// Applies the environment to a command on which no variables have been set.
+    /// Applies the environment to a command that has no variables set yet.
     pub(crate) fn apply_to(&self, command: &mut Command) {
         if self.passes_all {
             // The command inherits the rest.
@@ -243,7 +243,8 @@ impl Environment {
     }
 }
 
-/// Returns `true` if a variable contains a secret although it matches a pattern: a proxy URL with a password.
+/// Returns `true` if a variable contains a secret although it matches a pattern. This applies to proxy URLs with a
+/// password.
 fn is_secret(name: &str, value: Option<&OsStr>) -> bool {
     let is_proxy = name.to_ascii_lowercase().ends_with("_proxy");
     is_proxy && value.is_some_and(|value| value.as_encoded_bytes().contains(&b'@'))
@@ -266,7 +267,7 @@ fn is_same_name(one: &OsStr, other: &OsStr) -> bool {
     }
 }
 
-/// The error for an invalid name of an environment variable.
+/// An error about an invalid environment variable name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid environment variable name: `{0}`")]
 pub struct InvalidVariableName(String);

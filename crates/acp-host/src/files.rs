@@ -1,4 +1,4 @@
-//! Text files under a session's roots: "File System" in the specification.
+//! Access to text files under a session's roots (specification: File System).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,12 +18,12 @@ use crate::read_lines::{CancelOnDrop, LineRange, ReadLinesError, read_lines};
 use crate::replace::replace_file;
 use crate::roots::{PathError, RootedPath, Roots, display_path, has_trailing_separator};
 
-/// The default size limit of one read, in bytes.
+/// The default size limit for one read, in bytes.
 const DEFAULT_MAX_READ_BYTES: usize = 64 * 1024 * 1024;
 
-/// The maximum number of files that are read or written at the same time. Further requests wait. This bounds the memory
-/// that a flood of requests can take: this number times the size limit of one read, plus the responses that the agent
-/// has not read yet, which the connection bounds (`acp::Limits::request_memory`).
+/// The maximum number of files that are read or written at the same time. Further requests wait. This limits the memory
+/// that a flood of requests can use to this number times the size limit for one read, plus the responses that the agent
+/// has not read yet. The connection limits the latter (`acp::Limits::request_memory`).
 const MAX_CONCURRENT_REQUESTS: usize = 4;
 
 /// Access to the text files under a session's roots, and to no other files.
@@ -43,8 +43,8 @@ pub struct Files {
 }
 
 impl Files {
-    /// Creates access to the files under these directories: a session's `cwd` and its additional directories. They must
-    /// exist.
+    /// Creates access to the files under these directories, which are a session's `cwd` and its additional directories.
+    /// They must exist.
     ///
     /// # Errors
     /// A root is not an absolute path, or is not a directory that can be opened. The error names the root.
@@ -63,8 +63,8 @@ impl Files {
         }
     }
 
-    /// Sets the size limit of one read, in bytes. The default is 64 MiB. The limit applies to the text of one response
-    /// in its JSON form, in which a control character takes six bytes. It does not limit the size of a file, because a
+    /// Sets the size limit for one read, in bytes. The default is 64 MiB. The limit applies to the text of one response
+    /// in its JSON form, in which a control character takes six bytes. It does not limit the size of files, because a
     /// larger file can be read in parts with `line` and `limit`.
     #[must_use]
     pub fn max_read(mut self, bytes: usize) -> Self {
@@ -72,8 +72,8 @@ impl Files {
         self
     }
 
-    /// Reads and writes files that are open in an editor through its buffers. Files outside the roots are rejected
-    /// without consulting the editor.
+    /// Reads and writes files through an editor's buffers if the files are open in the editor. Files outside the roots
+    /// are rejected without consulting the editor.
     ///
     /// The user may type between two requests of an agent. For each session, the text of a file that the agent last
     /// read is remembered, so that the editor can check whether a write is based on the current text:
@@ -85,7 +85,7 @@ impl Files {
         self
     }
 
-    /// Returns the paths of the roots, as they were given.
+    /// Returns the paths of the roots as given.
     pub fn roots(&self) -> impl Iterator<Item = &Path> {
         self.roots.paths()
     }
@@ -121,8 +121,8 @@ impl Files {
     }
 
     /// Reads at most `limit` lines of the file at an absolute path, starting at line `line` (counted from 1; 0 also
-    /// means 1). Lines end with `\n`. The text is returned exactly as it is in the file, including line ends. The text
-    /// is empty if the file ends before the first line. Fails for a line that exceeds the size limit of one read.
+    /// means 1). Lines end with `\n`. The text is returned exactly as it is in the file, including line endings. It is
+    /// empty if the file ends before the first requested line. Fails if a line exceeds the size limit for one read.
     ///
     /// The file is read in chunks, and only as far as necessary. So its size does not matter, even if it grows in the
     /// meantime. Everything before the first line is read and discarded. Dropping the future stops the read.
@@ -258,7 +258,7 @@ impl Files {
         turn.map_err(|e| worker_error(&e))
     }
 
-    /// Runs `work` on a thread that is allowed to block.
+    /// Runs `work` on a thread that may block.
     async fn run_blocking<T: Send + 'static>(
         &self,
         turn: OwnedSemaphorePermit,
@@ -314,7 +314,7 @@ impl Files {
     }
 }
 
-/// Returns the name of the error that agents expect, because most of them are written for Node.
+/// Returns the error name that agents expect. It is Node's name, since most agents are written for Node.
 fn node_error_code(kind: io::ErrorKind) -> Option<&'static str> {
     Some(match kind {
         io::ErrorKind::NotFound => "ENOENT",

@@ -1,4 +1,4 @@
-//! A host: files, terminals and permissions for a client of the `acp` crate.
+//! A host, which provides files, terminals and permissions for a client built on the `acp` crate.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -83,8 +83,8 @@ impl<P: Prompter + Send + Sync> std::fmt::Debug for Host<P> {
 }
 
 impl<P: Prompter + Send + Sync> Host<P> {
-    /// Creates a host for the files under `roots`, the first of which is the working directory. The roots stay the same
-    /// directories even if they are later renamed or replaced.
+    /// Creates a host for the files under `roots`, the first of which is the working directory. The host keeps using
+    /// the same directories even if they are later renamed or replaced.
     ///
     /// # Errors
     /// A root does not exist or is not a directory.
@@ -110,7 +110,7 @@ impl<P: Prompter + Send + Sync> Host<P> {
         self
     }
 
-    /// Uses an editor's buffers for the files; see [`Files::with_buffers`].
+    /// Accesses files through an editor's buffers. See [`Files::with_buffers`].
     #[must_use]
     pub fn with_buffers(mut self, buffers: impl Buffers) -> Self {
         self.files = self.files.with_buffers(buffers);
@@ -134,7 +134,7 @@ impl<P: Prompter + Send + Sync> Host<P> {
         self
     }
 
-    /// Sets the environment of commands; see [`HostTerminals::environment`].
+    /// Sets the environment of commands. See [`HostTerminals::environment`].
     #[must_use]
     pub fn environment(mut self, environment: Environment) -> Self {
         self.terminals = self.terminals.environment(environment);
@@ -147,13 +147,13 @@ impl<P: Prompter + Send + Sync> Host<P> {
         self.gate.permissions().can_read()
     }
 
-    /// Returns `true` if the agent may write files and run commands, possibly after asking the user.
+    /// Returns `true` if the agent may write to files and run commands, possibly after asking the user.
     #[must_use]
     pub fn can_change_files(&self) -> bool {
         self.gate.permissions().can_change()
     }
 
-    /// Creates the state of a session of the connection. Call this from
+    /// Creates the state of a session of this connection. Call this from
     /// [`ClientState::new`](acp::client::ClientState::new).
     ///
     /// The client need not have opened the session: agents may send messages before the response that contains the
@@ -171,12 +171,12 @@ impl<P: Prompter + Send + Sync> Host<P> {
         }
     }
 
-    /// Ends every running command of every session.
+    /// Ends every running command in every session.
     pub async fn close(&self) {
         self.terminals.close_all().await;
     }
 
-    /// Handles a permission request: answers it according to the rules or an earlier answer, or asks the user.
+    /// Handles a permission request by applying the rules or an earlier answer, or by asking the user.
     ///
     /// If the user allows the tool call, its commands and files are covered until the tool call or its turn ends. The
     /// agent may then use them through this host, exactly as they were shown to the user, without asking again.
@@ -193,7 +193,7 @@ impl<P: Prompter + Send + Sync> Host<P> {
     }
 
     /// Converts a terminal request to the input of a tool call: the command, its environment variables, and its working
-    /// directory if it differs from the session's.
+    /// directory if that differs from the session's.
     fn tool_input(&self, request: &CreateTerminalRequest, line: &str) -> Value {
         let mut input = json!({ "command": line });
         if let Some(cwd) = request

@@ -7,8 +7,8 @@ use crate::process::ProcessExit;
 use crate::sys;
 
 impl AgentCommand {
-    /// Runs the program in the terminal of this process, and waits for it to exit. This is for auth methods of type
-    /// `terminal`. Needs a tokio runtime.
+    /// Runs the program in this process's terminal, and waits for it to exit. Used for auth methods of type `terminal`.
+    /// Requires a tokio runtime.
     ///
     /// The program shares this process's standard input, output and error. It is in the process group of this process,
     /// because otherwise it could not read from the terminal. So Ctrl-C reaches both processes: a caller that lets the

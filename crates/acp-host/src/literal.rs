@@ -1,4 +1,4 @@
-//! Escapes text on which the user bases a decision, so that all of it is visible.
+//! Escapes text on which the user bases a decision, so that all of the text is visible.
 //!
 //! Text that an agent prints is [cleaned](mod@crate::terminal_text). Text on which the user bases a decision must not
 //! be cleaned, because a terminal hides the content of an escape sequence, but a shell does not. So nothing is omitted
@@ -10,19 +10,19 @@
 
 use std::fmt::Write as _;
 
-/// The maximum number of combining marks after a letter. More of them would cover the lines above and below.
+/// The maximum number of combining marks after a letter. Any more would cover the lines above and below.
 const MAX_COMBINING_MARKS: usize = 8;
 
-/// A piece of text, in the form in which it is displayed.
+/// A piece of text as it is displayed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LiteralPiece<'t> {
     /// Text in which every character is displayed unchanged.
     Plain(&'t str),
-    /// An escaped character. On a terminal with colors, it is displayed in the warning color.
+    /// An escaped character. Displayed in the warning color on terminals that support color.
     Escaped(String),
 }
 
-/// Splits text for a single line, such as a title or a path, into pieces. Escapes line ends and tabs too.
+/// Splits text for a single line, such as a title or a path, into pieces. Also escapes line ends and tabs.
 #[must_use]
 pub fn escape_pieces(text: &str) -> Vec<LiteralPiece<'_>> {
     split_pieces(text, false)

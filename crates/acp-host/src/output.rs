@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// A decoder for UTF-8 that arrives in pieces. An incomplete character at the end of a piece is kept until the rest
+/// A decoder for UTF-8 that arrives in pieces. An incomplete character at the end of a piece is stored until the rest
 /// arrives. Invalid bytes become U+FFFD.
 #[derive(Debug, Default)]
 pub(crate) struct Utf8Decoder {
@@ -44,7 +44,7 @@ impl Utf8Decoder {
         }
     }
 
-    /// Ends the input. An incomplete character becomes U+FFFD.
+    /// Finishes decoding at the end of the input. An incomplete character becomes U+FFFD.
     pub(crate) fn finish(&mut self, text: &mut String) {
         if !self.pending.is_empty() {
             self.pending.clear();
@@ -63,7 +63,7 @@ pub(crate) struct BoundedText {
 }
 
 impl BoundedText {
-    /// Creates a buffer that stores at most `limit` bytes. Memory is allocated as text arrives.
+    /// Creates a buffer that stores at most `limit` bytes. Memory is allocated only as text arrives.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -97,7 +97,7 @@ impl BoundedText {
             .unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
     }
 
-    /// Returns `true` if text was dropped because of the limit.
+    /// Returns `true` if text has been dropped because of the limit.
     pub(crate) fn is_truncated(&self) -> bool {
         self.is_truncated
     }

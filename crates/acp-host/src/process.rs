@@ -1,4 +1,4 @@
-//! A running process: its process group, its output and its exit.
+//! Manages a running process: its process group, its output and its exit.
 
 use std::fmt;
 use std::io::{self, PipeReader};
@@ -18,9 +18,9 @@ use crate::undo::UndoWatch;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProcessExit {
-    /// The exit code. `None` if a signal terminated it.
+    /// The exit code, or `None` if a signal terminated the process.
     pub code: Option<i32>,
-    /// The signal that terminated it, such as `SIGKILL`.
+    /// The signal that terminated the process, such as `SIGKILL`.
     pub signal: Option<String>,
 }
 
@@ -60,8 +60,8 @@ impl From<&ProcessExit> for TerminalExitStatus {
     }
 }
 
-/// An event of a process. Events come in this order, except that text can also come after the exit, from processes that
-/// were left running.
+/// An event in the life of a process. Events come in this order, except that text from processes left running can also
+/// come after the exit.
 #[derive(Debug)]
 pub(crate) enum ProcessEvent<'a> {
     /// The process has started. Reported before [`RunningProcess::start`] returns.
@@ -72,7 +72,7 @@ pub(crate) enum ProcessEvent<'a> {
     UndoReport(&'a str),
     /// The process has exited, and all of its output has been reported.
     Exited(&'a ProcessExit),
-    /// All processes of the group have ended. This is the last event.
+    /// All processes in the group have ended. This is the last event.
     GroupEnded,
 }
 
@@ -89,7 +89,7 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct RunningProcess {
     group: Arc<ProcessGroup>,
-    /// Receives the exit status. Closed when the group has ended.
+    /// Receives the exit status. Closed once the group has ended.
     exit_receiver: watch::Receiver<Option<ProcessExit>>,
     /// Tells the task to stop. Dropping the sender has the same effect.
     stop_sender: watch::Sender<bool>,
@@ -132,13 +132,13 @@ impl RunningProcess {
         Ok((running, pipes))
     }
 
-    /// Undoes changes of the process to files that other programs run or trust, if its sandbox allows such changes.
-    /// Returns a report, if there is anything to report.
+    /// Undoes the process's changes to files that other programs run or trust, if its sandbox allows such changes.
+    /// Returns a report if there is anything to report.
     pub(crate) fn undo(&self) -> impl Future<Output = Option<String>> + Send + use<> {
         undo(self.watch.clone())
     }
 
-    /// Returns the process id of the leader of the group.
+    /// Returns the process id of the group leader.
     pub(crate) fn id(&self) -> u32 {
         self.group.id()
     }
@@ -160,29 +160,29 @@ impl RunningProcess {
         }
     }
 
-    /// Asks the processes of the group, and those that left it, to exit.
+    /// Asks the processes in the group, and those that have left it, to exit.
     pub(crate) async fn terminate(&self) {
         self.group.terminate().await;
     }
 
-    /// Kills the process group at once, and does not wait.
+    /// Kills the process group immediately, without waiting.
     pub(crate) fn kill(&self) {
         self.group.kill();
     }
 
-    /// Waits until no process of the group, and none that left it, is running, but at most for `patience`. Returns
-    /// `true` if none is running.
+    /// Waits until no process in the group, and none that has left it, is running, or until `patience` has elapsed.
+    /// Returns `true` if none is running.
     pub(crate) async fn wait_all(&self, patience: Duration) -> bool {
         self.group.wait_all(patience).await
     }
 
-    /// Kills the group and processes that left it, and waits until they have exited, but at most for `patience`.
+    /// Kills the group and the processes that have left it, and waits until they have exited or `patience` has elapsed.
     pub(crate) async fn kill_and_wait(&self, patience: Duration) {
         self.group.kill_and_wait(patience).await;
     }
 
-    /// Kills the group, and does not wait for remaining output. The task finishes in the background;
-    /// [`wait_until_finished`](Self::wait_until_finished) waits for it.
+    /// Kills the group without waiting for remaining output. The task finishes in the background. Use
+    /// [`wait_until_finished`](Self::wait_until_finished) to wait for it.
     pub(crate) fn stop(&self) {
         self.group.kill();
         self.stop_sender.send_replace(true);

@@ -1,5 +1,5 @@
-//! Hides this process's secrets from agents and commands that it starts: keys in its environment, its memory, and files
-//! left open by its parent.
+//! Hides this process's secrets from the agents and commands that it starts. The secrets are keys in its environment,
+//! its memory, and files left open by its parent.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use crate::sys;
 
-/// The variables that [`protect_secrets`] removed from the environment, with their values.
+/// The variables that [`protect_secrets`] has removed from the environment, with their values.
 static REMOVED_VARIABLES: OnceLock<BTreeMap<OsString, OsString>> = OnceLock::new();
 
 /// Hides this process's secrets from processes that it starts. Call this first in `main`, before a second thread is
@@ -41,7 +41,7 @@ pub fn variables() -> impl Iterator<Item = (OsString, OsString)> {
     hidden_variables().chain(std::env::vars_os())
 }
 
-/// Returns the variables that were removed from the environment.
+/// Returns the variables that have been removed from the environment.
 pub(crate) fn hidden_variables() -> impl Iterator<Item = (OsString, OsString)> {
     let taken = REMOVED_VARIABLES.get().into_iter().flatten();
     taken.map(|(name, value)| (name.clone(), value.clone()))

@@ -1,4 +1,4 @@
-//! Finds programs by name, for helpful errors if they cannot be started.
+//! Finds programs by name, so that errors are helpful when a program cannot be started.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::sys;
 /// The reason why a program cannot be run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ProgramError {
-    /// There is no program with that name.
+    /// There is no program with the given name.
     NotFound,
     /// The file exists but cannot be run.
     NotExecutable(PathBuf),
@@ -81,9 +81,9 @@ fn find_first_usable(
     Err(unusable.map_or(ProgramError::NotFound, ProgramError::NotExecutable))
 }
 
-/// Returns the paths to try for a program: the path with each file extension, then the path itself. This way, the
-/// `.cmd` shims of npm and uv are found before the scripts without an extension beside them, which are for other
-/// shells.
+/// Returns the paths to try for a program: the path with each file extension, then the path itself. This order finds
+/// the `.cmd` shims of npm and uv before the scripts for other shells, which have no extension and are in the same
+/// directories.
 fn candidates(file: PathBuf, endings: &[String]) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = endings
         .iter()
@@ -113,7 +113,7 @@ pub(crate) fn is_shell_line(command: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Finds `name` among these files. Files whose names contain `*` are not executable. `endings` lists file
+    /// Finds `name` among these files. A `*` in a file's name marks it as not executable. `endings` lists file
     /// extensions, as on Windows, or is empty.
     fn find_among(files: &[&str], name: &str, endings: &str) -> Result<String, ProgramError> {
         let directories = match name.contains('/') {

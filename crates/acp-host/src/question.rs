@@ -1,4 +1,4 @@
-//! The parts of a permission request, in the order in which all front ends show them.
+//! Splits a permission request into parts, in the order in which all front ends show them.
 //!
 //! Front ends must show all parts. Nothing is truncated here, and no front end may truncate anything. For special
 //! characters, see [`literal`](mod@crate::literal).
@@ -17,22 +17,22 @@ use similar::TextDiff;
 use crate::permissions::{AlwaysEffect, RememberedSubject};
 
 /// The number of unchanged lines that front ends show around each change in a diff. A front end must not show fewer,
-/// because text in these lines is assumed to be visible.
+/// because text in these lines is assumed to be visible to the user.
 pub const CONTEXT_LINES: usize = 3;
 
-/// The maximum size of the texts of a diff, in bytes, for determining which lines the diff shows.
+/// The maximum total size of a diff's texts, in bytes, up to which the lines that the diff shows are determined.
 const MAX_DIFF_BYTES: usize = 64 * 1024;
 
-/// The keys in a tool's input for a command line, or for its words.
+/// The keys in a tool's input under which agents put a command line or its words.
 const COMMAND_KEYS: [&str; 2] = ["command", "cmd"];
 
-/// The keys in a tool's input for the command's working directory.
+/// The keys in a tool's input under which agents put the command's working directory.
 const DIRECTORY_KEYS: [&str; 2] = ["cwd", "workdir"];
 
-/// The keys in a tool's input for the command's environment variables.
+/// The keys in a tool's input under which agents put the command's environment variables.
 const VARIABLE_KEYS: [&str; 2] = ["env", "environment"];
 
-/// The keys in a tool's input for the old or new text of an edit, which a diff may already show.
+/// The keys in a tool's input under which agents put the old or new text of an edit, which a diff may already show.
 const EDIT_KEYS: [&str; 9] = [
     "search",
     "replace",
@@ -49,17 +49,17 @@ const EDIT_KEYS: [&str; 9] = [
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum QuestionPart<'r> {
-    /// A command: `$ …`.
+    /// A command, shown as `$ …`.
     Command(String),
-    /// The command's working directory: `in …`.
+    /// The command's working directory, shown as `in …`.
     Directory(&'r str),
-    /// An environment variable of the command: `with NAME=VALUE`.
+    /// An environment variable of the command, shown as `with NAME=VALUE`.
     Variable(&'r str, &'r str),
-    /// Content that the tool call has produced or would produce.
+    /// Content that the tool call has produced or will produce.
     Content(&'r ThreadToolCallContent),
     /// A file that the tool call accesses.
     File(&'r ToolCallLocation),
-    /// Another field of the tool's input: `key: value`. Values other than strings are shown as JSON.
+    /// Another field of the tool's input, shown as `key: value`. Values other than strings are shown as JSON.
     Field(&'r str, String),
 }
 
@@ -79,8 +79,8 @@ pub fn titles(request: &PermissionRequest) -> Vec<&str> {
     titles
 }
 
-/// Returns the parts of the request, commands first. If a subagent asks, its name comes before everything else. Text
-/// that another part already shows in full is left out. Paths are relative to `cwd`, the session's directory.
+/// Returns the parts of the request, commands first. If a subagent makes the request, its name comes before everything
+/// else. Omits text that another part already shows in full. Paths are relative to `cwd`, the session's directory.
 #[must_use]
 pub fn parts<'r>(request: &'r PermissionRequest, cwd: &Path) -> Vec<QuestionPart<'r>> {
     let call = &request.tool_call;
@@ -132,7 +132,7 @@ pub fn commands<'a>(parts: &'a [QuestionPart<'_>]) -> impl Iterator<Item = &'a s
     })
 }
 
-/// Returns a content block's label, if it is not text or has a name, and its text, if it has one.
+/// Returns a content block's label, if the block is not text or has a name, and its text, if it has any.
 #[must_use]
 pub fn describe_block(block: &ContentBlock) -> (Option<String>, Option<&str>) {
     let named = |name: String| (Some(format!("[{name}]")), None);
@@ -158,15 +158,15 @@ pub fn describe_block(block: &ContentBlock) -> (Option<String>, Option<&str>) {
     }
 }
 
-/// Returns `true` if the request is complete. If parts of it were dropped because it was too large, the user cannot see
-/// them and therefore cannot allow the request.
+/// Returns `true` if the request is complete. If parts of it have been dropped because it was too large, the user
+/// cannot see them and therefore cannot allow the request.
 #[must_use]
 pub fn is_complete(request: &PermissionRequest) -> bool {
     !request.tool_call.is_truncated
 }
 
-/// Describes the effect of choosing an option of this kind, whatever its name says. `cwd` is the session's directory.
-/// The text is empty if the option is this program's own. Returns `None` if the kind is unknown.
+/// Describes the effect of choosing an option of this kind, regardless of the option's name. `cwd` is the session's
+/// directory. The description is empty if the option is this program's own. Returns `None` if the kind is unknown.
 #[must_use]
 pub fn describe_answer(
     kind: &PermissionOptionKind,
@@ -322,8 +322,8 @@ fn is_shown(key: &str, text: &str, request: &PermissionRequest, cwd: &Path) -> b
         || titles(request).contains(&text)
 }
 
-/// Returns `true` if a diff of these texts shows all of `text`. A diff leaves out unchanged lines, except for a few
-/// around each change.
+/// Returns `true` if a diff of these texts shows all of `text`. A diff omits unchanged lines, except for a few around
+/// each change.
 fn diff_shows_all(texts: &FileTexts, key: &str, text: &str) -> bool {
     let old = texts.old.as_deref().unwrap_or_default();
     let new = &*texts.new;

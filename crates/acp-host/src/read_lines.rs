@@ -1,10 +1,10 @@
-//! Reads lines of a file in chunks, holding no more than the requested lines in memory.
+//! Reads lines of a file in chunks, keeping only the requested lines in memory.
 
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The size of a chunk that is read at once, in bytes.
+/// The size of the chunks to read, in bytes.
 const CHUNK_SIZE: usize = 64 * 1024;
 
 /// A range of lines in a file.
@@ -24,7 +24,7 @@ impl LineRange {
     }
 }
 
-/// A flag that stops a worker thread when the result is no longer needed. It is set when this is dropped.
+/// A flag that stops a worker thread when the result is no longer needed. Dropping this value sets the flag.
 #[derive(Debug, Default)]
 pub(crate) struct CancelOnDrop(Arc<AtomicBool>);
 
@@ -48,8 +48,8 @@ pub(crate) enum ReadLinesError {
     Io(io::Error),
 }
 
-/// Reads a range of lines, including their line ends. The lines may take up to `max` bytes as a JSON string, in which a
-/// control character takes six bytes.
+/// Reads a range of lines, including their line endings. The lines may take up to `max` bytes as a JSON string, in
+/// which a control character takes six bytes.
 pub(crate) fn read_lines(
     mut file: impl Read,
     lines: LineRange,
@@ -108,7 +108,7 @@ pub(crate) fn read_lines(
     Ok(kept)
 }
 
-/// Returns how many bytes these bytes take in a JSON string.
+/// Returns how much space these bytes take in a JSON string, in bytes.
 fn json_escaped_len(bytes: &[u8]) -> usize {
     // There are so few bytes that the sum of their extra bytes always fits into one byte.
     const BLOCK_SIZE: usize = 48;

@@ -10,8 +10,8 @@ use crate::roots::{PathError, describe_file_type, open_file};
 use crate::sys;
 use crate::text_form::TextForm;
 
-/// Writes `text` to the file `name` in `dir`, with the line ends and byte order mark of the current text. Creates the
-/// file if it does not exist.
+/// Writes `text` to the file `name` in `dir`, preserving the line endings and byte order mark of the current text.
+/// Creates the file if it does not exist.
 ///
 /// The text is written to a new file, which replaces the old one once it is complete and on disk. Readers see either
 /// the old or the new contents, even after a crash. A hard link to the file keeps the old contents.
@@ -93,7 +93,7 @@ impl ReplacedFile {
     }
 }
 
-/// A temporary file, which is removed when dropped unless it was renamed.
+/// A temporary file, which is removed when dropped unless it has been renamed.
 struct TemporaryFile<'a> {
     dir: &'a Dir,
     name: OsString,
@@ -112,7 +112,7 @@ impl<'a> TemporaryFile<'a> {
         Self::create_with_unused_name(dir, |name| dir.open_with(name, &options))
     }
 
-    /// Calls `make` with new names until it succeeds.
+    /// Calls `make` with new names until a call succeeds.
     fn create_with_unused_name<T>(
         dir: &'a Dir,
         make: impl Fn(&OsStr) -> io::Result<T>,

@@ -1,4 +1,4 @@
-//! The root directories of a session, as open handles, and the resolution of paths under them.
+//! Keeps the root directories of a session as open handles, and resolves paths under them.
 //!
 //! A path from a peer is compared with the roots only to choose the root's handle. The operating system resolves the
 //! rest when the file is opened, on Linux with `openat2` and `RESOLVE_BENEATH`. So a symlink that is created between a
@@ -15,11 +15,11 @@ use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
 use crate::sys;
 
-/// The maximum number of symlinks that are followed in one path, as on Linux.
+/// The maximum number of symlinks to follow in a path, which is the same as on Linux.
 const MAX_SYMLINKS: usize = 40;
 
 /// The maximum length of a path, in bytes. No system accepts a longer one. A path from a peer may be as long as a
-/// message, and would take many times that memory once split into components.
+/// message, and would take many times that much memory when split into components.
 const MAX_PATH_BYTES: usize = 32 * 1024;
 
 /// The maximum length of a path in an error message, in bytes.
@@ -41,9 +41,9 @@ pub struct Roots(Arc<[PinnedRoot]>);
 
 #[derive(Debug)]
 struct PinnedRoot {
-    /// The root's absolute path, as given.
+    /// The absolute path of the root, as given.
     given_path: PathBuf,
-    /// The root's path without symlinks. Agents may use either path.
+    /// The path of the root without symlinks. Agents may use either path.
     real_path: PathBuf,
     dir: Dir,
 }
@@ -65,7 +65,7 @@ pub enum PathError {
     /// The path is outside the session's roots.
     #[error("outside the session's directories")]
     Outside,
-    /// The path does not lead to a regular file. Contains a phrase for what it leads to, such as `a directory`.
+    /// The path does not lead to a regular file. Contains a phrase for the kind of file, such as `a directory`.
     #[error("not a regular file ({0})")]
     NotAFile(&'static str),
     /// The operating system reported an error or denied access.
@@ -85,7 +85,7 @@ impl From<io::Error> for PathError {
 }
 
 impl<'a> RootedPath<'a> {
-    /// Returns the path of the root, as it was given.
+    /// Returns the path of the root, as given.
     #[must_use]
     pub fn root(&self) -> &'a Path {
         &self.root.given_path
@@ -104,7 +104,7 @@ impl<'a> RootedPath<'a> {
     }
 
     /// Returns the absolute path, starting with the root's path without symlinks. Use it only to compare or display
-    /// paths: opening a file by this path would bypass the root's handle.
+    /// paths, because opening a file by this path would bypass the root's handle.
     #[must_use]
     pub fn absolute_path(&self) -> PathBuf {
         if self.path.as_os_str().is_empty() {
@@ -114,7 +114,7 @@ impl<'a> RootedPath<'a> {
         }
     }
 
-    /// Returns the path relative to the root, with `.` for the root itself, for calls that do not accept an empty path.
+    /// Returns the path relative to the root, or `.` for the root itself. For calls that do not accept an empty path.
     fn path_or_dot(&self) -> &Path {
         if self.path.as_os_str().is_empty() {
             Path::new(".")
@@ -125,7 +125,7 @@ impl<'a> RootedPath<'a> {
 }
 
 impl Roots {
-    /// Opens the roots. They stay the same directories even if they are renamed or replaced later.
+    /// Opens the roots. The handles keep referring to the same directories even if these are later renamed or replaced.
     ///
     /// # Errors
     /// A root is not an absolute path, or is not a directory that can be opened. The error names the root.
@@ -197,7 +197,7 @@ impl Roots {
         }
     }
 
-    /// Formats a path error as a message for the user.
+    /// Formats a path error as a message to show to the user.
     #[must_use]
     pub fn error_message(&self, path: &Path, refusal: &PathError) -> String {
         let path = display_path(path);
@@ -303,7 +303,7 @@ impl Roots {
     }
 }
 
-/// Inserts the components of a relative path in front of the remaining ones.
+/// Inserts the components of a relative path before the remaining ones.
 fn push_front_components(ahead: &mut VecDeque<OsString>, path: &Path) -> Result<(), PathError> {
     for component in path.components().rev() {
         match component {
@@ -348,8 +348,8 @@ pub(crate) fn describe_file_type(metadata: &Metadata) -> Option<&'static str> {
     }
 }
 
-/// Returns `true` if a path must be a directory because it ends with a separator, `.` or `..`. The standard library
-/// normalizes most of these endings away.
+/// Returns `true` if a path must refer to a directory because it ends with a separator, `.` or `..`. The standard
+/// library normalizes most of these endings away.
 pub(crate) fn has_trailing_separator(path: &Path) -> bool {
     let path = path.as_os_str().as_encoded_bytes();
     let last = path
@@ -358,7 +358,7 @@ pub(crate) fn has_trailing_separator(path: &Path) -> bool {
     matches!(last, Some(b"" | b"." | b".."))
 }
 
-/// Formats a path for the user. Truncates it if it is too long.
+/// Formats a path to show to the user, truncating it if it is too long.
 pub(crate) fn display_path(path: &Path) -> String {
     let mut shown = path.to_string_lossy().into_owned();
     if shown.len() > MAX_DISPLAY_BYTES {

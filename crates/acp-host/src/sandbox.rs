@@ -1,4 +1,4 @@
-//! Sandboxes, in which programs can read every file but write only in a few places.
+//! Sandboxes, in which programs can read every file but can write only in a few places.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ impl PartialEq for Sandbox {
 
 impl Eq for Sandbox {}
 
-/// The rules of a sandbox: what it allows and denies.
+/// The rules of a sandbox, which determine what it allows and denies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SandboxRules {
     writable: Vec<PathBuf>,
@@ -64,7 +64,7 @@ pub struct SandboxRules {
 }
 
 impl SandboxRules {
-    /// Creates rules that allow network access, and writing only where every sandbox allows it.
+    /// Creates rules that allow network access, and allow writing only where every sandbox allows it.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -92,15 +92,15 @@ impl SandboxRules {
         self
     }
 
-    /// Allows network access again, after [`without_tcp`](Self::without_tcp).
+    /// Allows network access again after [`without_tcp`](Self::without_tcp) has denied it.
     #[must_use]
     pub fn with_network(mut self) -> Self {
         self.tcp = None;
         self
     }
 
-    /// Sets the directory for files whose changes are undone; see [`for_roots`](Self::for_roots). By default, these
-    /// files stay in their own directory under another name.
+    /// Sets the directory that files are moved to when their changes are undone. See [`for_roots`](Self::for_roots). By
+    /// default, these files stay in their own directory under another name.
     #[must_use]
     pub fn undone_directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.undone_directory = Some(directory.into());
@@ -123,7 +123,7 @@ impl SandboxRules {
     }
 }
 
-/// The reason why a sandbox could not be created. Nothing runs without the requested sandbox.
+/// The reason why a sandbox could not be created. If a sandbox is requested, nothing runs without it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SandboxError {
@@ -141,7 +141,7 @@ pub enum SandboxError {
         /// The error from the operating system.
         source: io::Error,
     },
-    /// The system supports sandboxes, but setting one up failed.
+    /// The system supports sandboxes, but one could not be set up.
     #[error("cannot set up the sandbox: {source}")]
     System {
         /// The error from the operating system.
@@ -150,8 +150,8 @@ pub enum SandboxError {
 }
 
 impl Sandbox {
-    /// Creates a sandbox that allows writing to the existing files and directories in `writable`. They are opened now:
-    /// renaming or replacing them later does not affect the sandbox.
+    /// Creates a sandbox that allows writing to the existing files and directories in `writable`. They are opened
+    /// immediately, so renaming or replacing them later does not affect the sandbox.
     ///
     /// # Errors
     /// See [`SandboxError`]. Needs Linux 6.2 or later, with Landlock enabled.
@@ -187,7 +187,7 @@ impl Sandbox {
         self.0.temporary.path()
     }
 
-    /// Marks a change that was just made to this file as allowed, so that it is not undone. Reads files.
+    /// Accepts a change that has just been made to this file, so that the change is not undone. Reads files.
     pub fn accept_change(&self, file: &Path) {
         if let Some(guard) = &self.0.guard {
             let real = std::fs::canonicalize(file);
@@ -206,8 +206,8 @@ impl Sandbox {
         command.envs(["TMPDIR", "TMP", "TEMP"].map(|name| (name, temporary)));
     }
 
-    /// Runs a function on the sandbox's confined thread, and waits for it. Processes that the function starts are
-    /// confined too.
+    /// Runs a function on the sandbox's confined thread, and waits for the function to return. Processes that it starts
+    /// are confined too.
     pub(crate) fn run_confined<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,

@@ -1,4 +1,4 @@
-//! Small files in which state is stored for a user between runs.
+//! Small files that store state for a user between runs.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};

@@ -1,4 +1,4 @@
-//! Removes control sequences from the text of agents and commands before it is printed to a terminal.
+//! Removes control sequences from text produced by agents and commands, before it is printed to a terminal.
 //!
 //! Text from another program may contain escape sequences, for example to set a title, erase the screen, or send keys
 //! back. All of them are removed. Printable characters, tabs and line feeds remain.
@@ -10,8 +10,8 @@ use std::borrow::Cow;
 
 use anstyle_parse::{DefaultCharAccumulator, Parser, Perform};
 
-/// A filter for text that arrives in pieces. It keeps its state between pieces, so that a sequence split over two
-/// pieces is removed too.
+/// A filter for text that arrives in pieces. It keeps state between pieces, so that a sequence split across two pieces
+/// is also removed.
 #[derive(Default)]
 pub struct TextCleaner {
     parser: Parser<DefaultCharAccumulator>,
@@ -33,13 +33,13 @@ impl TextCleaner {
 #[derive(Debug, Default)]
 struct CleanedText {
     text: String,
-    /// Whether the last character was a carriage return, which a line feed may follow.
+    /// Whether the last character was a carriage return, which may be followed by a line feed.
     pending_return: bool,
 }
 
 impl CleanedText {
-    /// Starts a new line after a carriage return without a line feed. Such a carriage return restarts the line, as
-    /// progress bars do. Since output is only appended, each state of the line becomes a line of its own.
+    /// Starts a new line after a carriage return without a line feed. Programs such as progress bars use this to
+    /// restart a line. Since output is only appended, each state of the line becomes a separate line.
     fn apply_pending_return(&mut self) {
         if std::mem::take(&mut self.pending_return)
             && !self.text.is_empty()
@@ -88,22 +88,21 @@ pub fn clean_line(text: &str) -> String {
     clean_text(text).replace(['\n', '\t'], " ")
 }
 
-/// The maximum length of a value (a title, a name, a running command) that is shown outside of questions, in
-/// characters.
+/// The maximum length of a value (such as a title, a name or a running command) shown outside questions, in characters.
 pub const MAX_VALUE_CHARS: usize = 300;
 
 /// The maximum length of an error message, in characters.
 pub const MAX_MESSAGE_CHARS: usize = 4_000;
 
-/// Cleans a value such as a title and puts it [on one line](clean_line). Truncates it in the middle if it is longer
-/// than [`MAX_VALUE_CHARS`].
+/// Removes control sequences from a value such as a title, and puts it [on one line](clean_line). Truncates it in the
+/// middle if it is longer than [`MAX_VALUE_CHARS`].
 #[must_use]
 pub fn clean_value(text: &str) -> String {
     truncate_middle(&clean_line(text), MAX_VALUE_CHARS).into_owned()
 }
 
 /// Truncates text in the middle if it has more than `most` characters, and inserts the number of omitted characters.
-/// Use it only for information, never for text on which the user bases a decision.
+/// Use this only for information, never for text on which the user bases a decision.
 #[must_use]
 pub fn truncate_middle(text: &str, most: usize) -> Cow<'_, str> {
     // A character has at least one byte.

@@ -1,18 +1,18 @@
-//! The form of a text that editors preserve when the text changes: its line ends and its byte order mark.
+//! The aspects of a text that editors preserve when the text changes: its line endings and its byte order mark.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
 
-/// The maximum number of bytes of a file that are examined to find its line ends. The line ends of a longer file are
-/// written as given.
+/// The maximum number of bytes in a file that are examined to determine its line endings. In a longer file, line
+/// endings are written as given.
 const MAX_EXAMINED_BYTES: usize = 64 * 1024 * 1024;
 
-/// The size of a chunk, in bytes.
+/// The size of the chunks to read, in bytes.
 const CHUNK_SIZE: usize = 64 * 1024;
 
 const BYTE_ORDER_MARK: &str = "\u{FEFF}";
 
-/// The line ends of a text, and whether it starts with a byte order mark.
+/// The line endings of a text, and whether it starts with a byte order mark.
 ///
 /// Models write `\n`, whatever the file contains, and omit a byte order mark that they did not see. So if all lines of
 /// a file end with `\r\n`, these line ends are kept, and so is a byte order mark. Mixed line ends, and a new text that
@@ -24,13 +24,13 @@ pub struct TextForm {
 }
 
 impl TextForm {
-    /// Returns the line ends and the byte order mark of a text.
+    /// Returns the line endings and byte order mark of a text.
     #[must_use]
     pub fn detect(text: &str) -> Self {
         Self::read(text.as_bytes()).unwrap_or_default()
     }
 
-    /// Returns the line ends and the byte order mark of a file's text.
+    /// Returns the line endings and byte order mark of a file's text.
     pub(crate) fn read(mut file: impl Read) -> io::Result<Self> {
         let mut form = Self::default();
         let mut buffer = vec![0; CHUNK_SIZE];
@@ -68,8 +68,8 @@ impl TextForm {
         Ok(form)
     }
 
-    /// Converts a text to this form: with these line ends, and with the byte order mark if the form has one. An empty
-    /// text stays empty.
+    /// Converts a text to this form: with the form's line endings, and with a byte order mark if the form has one. An
+    /// empty text stays empty.
     #[must_use]
     pub fn apply<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let lines = self.apply_line_ends(text);
@@ -79,7 +79,7 @@ impl TextForm {
         lines
     }
 
-    /// Converts a part of a longer text to the line ends of this form.
+    /// Converts part of a longer text to the line endings of this form.
     #[must_use]
     pub fn apply_line_ends<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if self.uses_crlf && !text.contains('\r') && text.contains('\n') {

@@ -1,4 +1,4 @@
-//! Files that other programs run or trust without asking anyone.
+//! Lists files that other programs run or trust without asking anyone.
 //!
 //! A hook in `.git`, a task in `.vscode` or a server in `.mcp.json` runs later: with the next `git status`, when an
 //! editor opens the project, or when another agent starts in it. So an agent that can change such a file can run
@@ -13,7 +13,7 @@ use std::path::{Component, Path};
 
 use crate::roots::Roots;
 
-/// The maximum length of a path that is examined, in bytes.
+/// The maximum length of a path to examine, in bytes.
 const MAX_PATH_BYTES: usize = 4096;
 
 /// Files and directories that other programs run or trust. A directory includes everything in it.
@@ -150,9 +150,9 @@ pub const TRUSTED_PATHS: &[&str] = &[
     ".zshrc",
 ];
 
-/// Files with instructions that agents follow, in the same notation as [`TRUSTED_PATHS`]. They run nothing by themselves, and
-/// agents write them as part of normal work. So the user is asked about a change, but a sandboxed command's change is
-/// not undone.
+/// Files with instructions that agents follow, in the same notation as [`TRUSTED_PATHS`]. They run nothing by
+/// themselves, and agents write them as part of normal work. Therefore, the user is asked before such a file is
+/// changed, but changes by sandboxed commands are not undone.
 pub const INSTRUCTION_PATHS: &[&str] = &[
     ".augment-guidelines",
     ".cursorrules",
@@ -209,8 +209,8 @@ pub fn is_in_bare_repository(path: &Path, exists: impl Fn(&Path) -> bool) -> boo
     })
 }
 
-/// Returns `true` if the absolute path leads to an ordinary file of the project: one that is under one of the roots,
-/// and that other programs neither run nor trust. Checks the path as given and with symlinks resolved.
+/// Returns `true` if the absolute path leads to an ordinary file in the project, that is, a file that is under one of
+/// the roots and that other programs neither run nor trust. Checks the path both as given and with symlinks resolved.
 #[must_use]
 pub fn is_ordinary(path: &Path, roots: &Roots) -> bool {
     // No system has a file with so long a path, and each of its directories would be examined.
@@ -241,7 +241,7 @@ fn component_names(path: &Path) -> Vec<String> {
     names
 }
 
-/// Returns a name as Windows interprets it: without a stream, and without trailing dots and spaces.
+/// Returns a file name as Windows interprets it, which is without a stream and without trailing dots and spaces.
 fn normalize_name(name: &OsStr) -> String {
     let name = name.to_string_lossy();
     let file = name.split(':').next().unwrap_or_default();

@@ -33,18 +33,18 @@ const MAX_ENTRIES: usize = 300_000;
 /// this.
 const SCAN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The maximum size of a recorded file, in bytes. A change to a larger file is reported but not undone.
+/// The maximum size of a file to record, in bytes. A change to a larger file is reported but not undone.
 const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// The maximum total size of the recorded files in a root, in bytes. Changes to further files are reported but not
+/// The maximum total size of the recorded files in a root, in bytes. Changes to any other files are reported but not
 /// undone.
 const MAX_TOTAL_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Protects files in some directories that other programs run or trust, by undoing changes to them.
+/// Protects files in certain directories that other programs run or trust, by undoing changes to them.
 #[derive(Debug)]
 pub(crate) struct UndoGuard {
     roots: Vec<GuardedRoot>,
-    /// The directory for the changed versions of files. `None` means that they stay in their own directory.
+    /// The directory that changed versions of files are moved to, or `None` to leave them in their own directory.
     undone_directory: Option<PathBuf>,
     state: Mutex<GuardState>,
 }
@@ -63,9 +63,9 @@ struct GuardedRoot {
 struct GuardState {
     /// The number of running watches.
     watch_count: usize,
-    /// The state of each root when the first watch started.
+    /// The state of each root when the first watch was started.
     before_watch: Vec<RootSnapshot>,
-    /// The stamps of each root when the last watch ended.
+    /// The stamps of the files in each root when the last watch ended.
     after_watch: Vec<BTreeMap<PathBuf, FileStamp>>,
     /// Paths that changed while no watch was running and that have not been reported yet.
     changed_between: Vec<PathBuf>,
@@ -75,7 +75,7 @@ struct GuardState {
 #[derive(Debug, Default)]
 struct RootSnapshot {
     entries: BTreeMap<PathBuf, SnapshotEntry>,
-    /// Whether some entries were not examined.
+    /// Whether some entries have not been examined.
     is_incomplete: bool,
     /// The time when recording started, in seconds since 1970.
     started_at: i64,
@@ -95,18 +95,18 @@ enum SnapshotKind {
     /// A file, with its contents unless they are too large.
     File(Option<Vec<u8>>),
     Link(PathBuf),
-    /// Any other file type, such as a socket, which no program runs.
+    /// An entry of any other type, such as a socket, which no program runs.
     Other,
 }
 
-/// Metadata of a file, at least one value of which changes with every write.
+/// Metadata of a file. Every write changes at least one of these values.
 type FileStamp = (u64, u64, i64, i64);
 
-/// A watch for changes to trusted files. It ends when it is dropped.
+/// A watch for changes to trusted files. Dropping it ends the watch.
 #[derive(Debug)]
 pub(crate) struct UndoWatch {
     guard: Arc<UndoGuard>,
-    /// Whether the watched program has ended and its changes were undone.
+    /// Whether the watched program has ended and its changes have been undone.
     has_ended: AtomicBool,
 }
 
@@ -144,8 +144,8 @@ impl UndoGuard {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a watch. Records the current state, unless another watch is already running, because its program may have
-    /// made changes since. Reads files.
+    /// Starts a watch and records the current state. Does not record it if another watch is already running, because
+    /// that watch's program may have made changes since it started. Reads files.
     pub(crate) fn watch(self: &Arc<Self>) -> UndoWatch {
         let mut state = self.state();
         if state.watch_count == 0 {
@@ -166,7 +166,7 @@ impl UndoGuard {
         }
     }
 
-    /// Marks a change to this file as allowed, so that it is not undone. Reads files.
+    /// Accepts a change to this file, so that it is not undone. Reads files.
     pub(crate) fn allow_change(&self, path: &Path) {
         let mut state = self.state();
         for (root, before) in self.roots.iter().zip(&mut state.before_watch) {
@@ -185,8 +185,8 @@ impl UndoGuard {
 }
 
 impl UndoWatch {
-    /// Undoes all changes since the files were recorded. Returns a report, if there is anything to report. Reads and
-    /// writes files.
+    /// Undoes all changes made since the files were recorded. Returns a report if there is anything to report. Reads
+    /// and writes files.
     pub(crate) fn undo(&self) -> Option<String> {
         let guard = &self.guard;
         // The lock is held throughout, so that only one watch undoes changes at a time.
@@ -201,7 +201,7 @@ impl UndoWatch {
         report.to_text()
     }
 
-    /// Undoes changes one last time, and ends the watch.
+    /// Undoes changes one last time and ends the watch.
     pub(crate) fn finish(&self) -> Option<String> {
         self.has_ended.store(true, Ordering::Relaxed);
         let undone = self.undo();
@@ -267,7 +267,7 @@ impl GuardedRoot {
             .collect()
     }
 
-    /// Returns the protected files, and whether a limit was exceeded. Directories that are not readable are skipped,
+    /// Returns the protected files, and whether a limit was exceeded. Directories that are not readable are skipped
     /// unless `opened` is given. In that case, they are made readable, and their old modes are added to `opened`.
     fn walk(
         &self,
@@ -334,7 +334,8 @@ impl GuardedRoot {
         (found, false)
     }
 
-    /// Lists a directory. If it is not readable and `opened` is given, makes it readable, and adds its old mode there.
+    /// Lists a directory. If it is not readable and `opened` is given, makes it readable and adds its old mode to
+    /// `opened`.
     fn open_for_walk(
         &self,
         directory: &Path,
@@ -403,8 +404,7 @@ impl GuardedRoot {
         }
     }
 
-    /// Returns the kind of the entry at the path. The contents of a file are included if they have at most `left`
-    /// bytes.
+    /// Returns the kind of the entry at the path. Includes the contents of a file that has at most `left` bytes.
     fn entry_kind(&self, path: &Path, meta: &Metadata, left: u64) -> SnapshotKind {
         if meta.is_dir() {
             return SnapshotKind::Directory;
@@ -531,7 +531,7 @@ impl GuardedRoot {
         }
     }
 
-    /// Restores a recorded entry at a path where nothing exists now.
+    /// Restores a recorded entry at a path where nothing currently exists.
     fn restore(&self, path: &Path, entry: &SnapshotEntry) -> io::Result<()> {
         if let Some(parent) = path
             .parent()
@@ -570,7 +570,7 @@ impl GuardedRoot {
     }
 }
 
-/// Returns the path of a directory in the root, or `.` for the root itself, for calls that do not accept an empty path.
+/// Returns the path of a directory in the root, or `.` for the root itself. For calls that do not accept an empty path.
 fn directory_or_dot(directory: &Path) -> &Path {
     match directory.as_os_str().is_empty() {
         true => Path::new("."),

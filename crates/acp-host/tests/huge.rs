@@ -1,5 +1,5 @@
-//! Reads a file that does not fit into memory. This is a separate test program, because it measures the memory of the
-//! whole process.
+//! Tests reading a file that does not fit into memory. This is a separate test program, because it measures the memory
+//! of the whole process.
 
 #![cfg(unix)]
 // Clippy recognizes test code only inside test functions.
@@ -16,8 +16,8 @@ use acp_host::Files;
 use acp_wire::jsonrpc::Error;
 use common::{block_on, with_timeout};
 
-/// Creates a file of two lines and a third one that is as long as the file system allows. The third line is a hole,
-/// which takes no space.
+/// Creates a file of two lines and a third line as long as the file system allows. The third line is a hole, which
+/// takes up no space.
 fn create_huge_file(directory: &Path) -> PathBuf {
     let path = directory.join("huge");
     fs::write(&path, "one\ntwo\n").unwrap();
@@ -29,7 +29,7 @@ fn create_huge_file(directory: &Path) -> PathBuf {
     path
 }
 
-/// Returns the peak memory of this process, in bytes.
+/// Returns the peak memory use of this process, in bytes.
 #[cfg(target_os = "linux")]
 fn peak_memory() -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap();
@@ -71,7 +71,7 @@ async fn partial_read_of_a_huge_file_uses_little_memory() {
     }
 }
 
-/// Starts as many reads as are allowed at the same time and drops them. Another read then succeeds.
+/// After the maximum number of concurrent reads are started and dropped, another read succeeds.
 #[test]
 fn read_stops_when_its_future_is_dropped() {
     block_on(check_abandoned_read());

@@ -15,7 +15,7 @@ pub type LocalReader = Box<dyn AsyncRead + Send + Unpin>;
 /// The write half of a local connection.
 pub type LocalWriter = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// A local connection, as a read half and a write half. Dropping the writer ends the stream for the peer.
+/// A local connection, split into a read half and a write half. Dropping the writer ends the stream for the peer.
 pub struct LocalStream {
     /// The half that reads from the peer.
     pub reader: LocalReader,
@@ -92,7 +92,7 @@ impl FromStr for Endpoint {
     }
 }
 
-/// The error from parsing text that is not a valid [`Endpoint`].
+/// An error that occurs when text that is not a valid [`Endpoint`] is parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected unix:PATH or tcp:127.0.0.1:PORT")]
 pub struct ParseEndpointError;

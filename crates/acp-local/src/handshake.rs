@@ -1,4 +1,4 @@
-//! The first two lines of a connection: each side proves that it knows the token.
+//! Performs the handshake in a connection's first two lines, in which each side proves that it knows the token.
 
 use std::fmt;
 use std::io;
@@ -15,7 +15,7 @@ use crate::token::{LocalToken, constant_time_eq};
 /// The maximum length of a first line, in bytes, including the line ending.
 const MAX_LINE_BYTES: u64 = 256;
 
-/// The timeout for the first line.
+/// The timeout for receiving the first line.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The reason why a handshake failed.
@@ -31,7 +31,7 @@ pub enum HandshakeError {
     /// The peer sent a line that is too long for a token.
     #[error("expected a token, but received a line longer than {MAX_LINE_BYTES} bytes")]
     TooLong,
-    /// The peer sent something other than the expected token. The error does not show what it sent.
+    /// The peer sent something other than the expected token. The error does not reveal what was sent.
     #[error("wrong token")]
     WrongToken,
     /// Reading or writing failed.

@@ -33,8 +33,9 @@ impl ListenerEndpoint {
 }
 
 impl Listener {
-    /// Starts listening on an endpoint to which no other user has access: a Unix-domain socket in its own directory, or
-    /// a loopback port if there are no Unix-domain sockets. Must be called in a Tokio runtime with I/O enabled.
+    /// Starts listening on an endpoint that no other user can access: a Unix-domain socket in its own directory, or a
+    /// loopback port if Unix-domain sockets are not available. Must be called from within a Tokio runtime with I/O
+    /// enabled.
     ///
     /// # Errors
     /// The directory or the socket cannot be created.
@@ -59,7 +60,7 @@ impl Listener {
     }
 }
 
-/// Listens on a socket in a new directory in `parent`, or in `/tmp` if a path in `parent` is not a valid socket
+/// Listens on a socket in a new directory in `parent`, or in `/tmp` if a path in `parent` would not be a valid socket
 /// address.
 #[cfg(unix)]
 fn bind_unix(parent: &std::path::Path) -> io::Result<(Listener, ListenerEndpoint)> {

@@ -9,7 +9,7 @@ use uuid::Uuid;
 /// The number of characters in each half of a token.
 const HALF_LEN: usize = 64;
 
-/// The secret token that both programs of a connection know. It has two halves: the connecting program sends one, and
+/// The secret token that both programs of a connection know. It has two halves. The connecting program sends one, and
 /// the listening program responds with the other. This way, a connecting program also detects an impostor that listens
 /// on the address after the real listener has exited.
 ///
@@ -31,8 +31,8 @@ impl LocalToken {
         }
     }
 
-    /// Returns the token as a string, to pass to the other program, which parses it. Pass it where no other user can
-    /// see it: in an environment variable or a private file, never in a command-line argument.
+    /// Returns the token as a string, to pass to the other program, which parses it. Pass it in a way that no other
+    /// user can see: in an environment variable or a private file, never in a command-line argument.
     #[must_use]
     pub fn reveal(&self) -> String {
         format!("{}{}", self.client_half, self.server_half)
@@ -70,12 +70,13 @@ impl fmt::Debug for LocalToken {
     }
 }
 
-/// The error from parsing text that is not a valid token. It does not contain the text, which may be a mistyped token.
+/// An error that occurs when text that is not a valid token is parsed. It does not contain the text, which may be a
+/// mistyped token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("invalid token")]
 pub struct ParseTokenError;
 
-/// Compares two lines in constant time, so that the duration does not reveal where they differ.
+/// Compares two lines in constant time, so that the time taken does not reveal where they differ.
 pub(crate) fn constant_time_eq(line: &[u8], other: &[u8]) -> bool {
     let differences = line
         .iter()

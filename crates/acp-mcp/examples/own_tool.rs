@@ -24,7 +24,7 @@ use acp_mcp::{NoArguments, ProxyCommand, ToolServer};
 use tokio::process::Command;
 use tokio::sync::Mutex;
 
-/// A client that prints the agent's messages and offers its tool in every session.
+/// A client that prints the agent's messages and offers its own tool in every session.
 struct ToolClient {
     tools: ToolServer,
 }
@@ -71,7 +71,7 @@ async fn run_client(agent: &[String]) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Starts the agent that `command` names, or the example's own agent if there is no command.
+/// Starts the agent given by `command`, or the example's own agent if no command is given.
 fn spawn_agent(command: &[String]) -> Result<Transport, Box<dyn Error>> {
     if let Some((program, args)) = command.split_first() {
         return Ok(Transport::spawn(Command::new(program).args(args))?);

@@ -12,15 +12,15 @@ use rmcp::transport::Transport;
 use rmcp::{RoleClient, RoleServer};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The maximum number of requests in flight on a connection, the same as the default for ACP connections. Further
-/// requests are rejected.
+/// The maximum number of requests in flight on a connection, which is the same as the default for ACP connections.
+/// Further requests are rejected.
 pub(crate) const MAX_REQUESTS: usize = 1024;
 
 /// The maximum number of notifications that a connection handles at once. Further notifications are not read until one
 /// has been handled.
 const MAX_NOTIFICATIONS: usize = 64;
 
-/// A transport that limits how many messages are in flight.
+/// A transport that limits the number of messages in flight.
 ///
 /// `rmcp` starts a task for each message that it reads, and another one for each response that it writes. A peer that
 /// keeps sending requests but does not read responses would therefore exhaust the memory. Here, each request acquires a
@@ -31,9 +31,9 @@ pub struct BoundedTransport<R: ServiceRole, T> {
     notifications: Arc<Semaphore>,
     /// The permits of requests whose responses have not been written yet.
     in_flight: HashMap<RequestId, WorkPermit>,
-    /// The next message, which may be waiting for a permit.
+    /// The next message, if it is waiting for a permit.
     next_message: Option<RxJsonRpcMessage<R>>,
-    /// The pending write of an error response to a rejected request.
+    /// The pending write of the error response to a rejected request.
     rejection: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     /// Returns the id of the request that a notification cancels, if any. A cancellation needs no permit, because it
     /// frees one.
@@ -46,8 +46,8 @@ impl<R: ServiceRole, T> std::fmt::Debug for BoundedTransport<R, T> {
     }
 }
 
-/// A permit for a message in flight, released when the last clone is dropped. The handler holds one clone, and the
-/// transport holds the other until the response is written.
+/// A permit for a message in flight, released when the last clone is dropped. The handler owns one clone, and the
+/// transport owns the other until the response is written.
 #[derive(Clone)]
 struct WorkPermit(
     #[allow(dead_code, reason = "kept only until it is dropped, and never read")]
@@ -87,7 +87,7 @@ impl<R: ServiceRole, T: Transport<R>> BoundedTransport<R, T> {
         }
     }
 
-    /// Starts to write the error response to a request that exceeds the limit.
+    /// Starts writing the error response to a request that exceeds the limit.
     fn reject(&mut self, id: RequestId) {
         let error = ErrorData::internal_error("too many concurrent requests", None);
         let sending = self.inner.send(JsonRpcMessage::error(error, Some(id)));

@@ -1,4 +1,4 @@
-//! The proxy: a program that forwards bytes between agent and client. Agents start it as an MCP server.
+//! The proxy, a program that forwards bytes between agent and client. Agents start it as an MCP server.
 //!
 //! `acp mcp-proxy` is a proxy. To use your own program with [`ProxyCommand`](crate::ProxyCommand), have it call
 //! [`run_proxy`].
@@ -11,18 +11,18 @@ use acp_local::{AuthenticatedConnection, Endpoint, HandshakeError, LocalToken, s
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
-/// The name of the environment variable with the proxy's token. The token is not an argument, because every user of the
-/// machine could see it.
+/// The name of the environment variable that contains the proxy's token. The token is not passed as an argument,
+/// because every user on the machine could see it there.
 pub const TOKEN_VARIABLE: &str = "ACP_MCP_TOKEN";
 
-/// The time that the client has to respond to the last requests after the agent has closed its side. Without this
-/// limit, a client that hangs would keep the proxy running.
+/// How long the client has to respond to the last requests after the agent has closed its side. Without this limit, a
+/// client that hangs would keep the proxy running.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The size of the copy buffer, in bytes. It is as large as the buffer of a pipe.
+/// The size of the copy buffer, in bytes, which is the same as the size of a pipe's buffer.
 const BUFFER_SIZE: usize = 64 * 1024;
 
-/// The reason why the proxy could not start or has stopped.
+/// The reason why the proxy could not start or stopped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProxyError {
@@ -39,7 +39,7 @@ pub enum ProxyError {
     Connect {
         /// The endpoint on which the client listens.
         endpoint: Endpoint,
-        /// The operating system's error.
+        /// The error from the operating system.
         source: io::Error,
     },
     /// The client rejected the connection: the token is wrong, or there are too many connections.
@@ -53,7 +53,7 @@ pub enum ProxyError {
     /// The client closed the connection while the agent was still using it.
     #[error("the client closed the connection")]
     Closed,
-    /// The client took too long to close the connection after the agent had closed its side.
+    /// The client did not close the connection in time after the agent had closed its side.
     #[error("the client did not close the connection within {} s", CLOSE_TIMEOUT.as_secs())]
     TimedOut,
     /// Reading from the agent or writing to it failed.
@@ -61,8 +61,8 @@ pub enum ProxyError {
     AgentIo(io::Error),
 }
 
-/// Forwards bytes between stdin and stdout and the tool server at `endpoint`, until either side closes the connection.
-/// Reads the token from the environment variable [`TOKEN_VARIABLE`].
+/// Forwards bytes between the agent, on stdin and stdout, and the tool server at `endpoint`, until either side closes
+/// the connection. Reads the token from the environment variable [`TOKEN_VARIABLE`].
 ///
 /// Takes over this process's stdin and stdout, as [`acp::transport::stdio`] does.
 ///
@@ -75,7 +75,7 @@ pub async fn run_proxy(endpoint: &Endpoint) -> Result<(), ProxyError> {
     run_proxy_with(endpoint, &token, stdio).await
 }
 
-/// Forwards bytes like [`run_proxy`], but over any transport and with a given token.
+/// Forwards bytes in the same way as [`run_proxy`], but over any transport and with a given token.
 ///
 /// # Errors
 /// Same as for [`run_proxy`].
@@ -166,7 +166,7 @@ mod tests {
 
     use super::*;
 
-    /// The agent's and the client's ends of a tunnel, one per direction.
+    /// The ends of a tunnel that the agent and the client use, one for each direction.
     struct TunnelEnds {
         stdin: DuplexStream,
         stdout: DuplexStream,

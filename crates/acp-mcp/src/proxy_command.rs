@@ -1,10 +1,10 @@
-//! The command with which an agent reaches a tool server.
+//! The command that an agent runs to reach a tool server.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The command that an agent runs as the MCP server: a proxy that forwards bytes to the
-/// [`ToolServer`](crate::ToolServer). The endpoint is added to its arguments, as `--connect ENDPOINT`.
+/// The command that an agent runs as the MCP server, which is a proxy that forwards bytes to the
+/// [`ToolServer`](crate::ToolServer). The endpoint is added to its arguments as `--connect ENDPOINT`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProxyCommand {
     pub(crate) program: String,
@@ -14,7 +14,7 @@ pub struct ProxyCommand {
 impl ProxyCommand {
     /// Creates a command from a program and its arguments. The program must call
     /// [`run_proxy`](crate::proxy::run_proxy). A relative path is resolved against the current directory of this
-    /// process, because the agent may run in another one.
+    /// process, because the agent may run in a different one.
     ///
     /// # Errors
     /// Fails if the path is empty or is not valid Unicode, which the protocol cannot represent.
@@ -36,7 +36,7 @@ impl ProxyCommand {
         })
     }
 
-    /// Creates a command that runs the current program with `args`, so that a client can be its own proxy.
+    /// Creates a command that runs the current program with `args`, so that a client can serve as its own proxy.
     ///
     /// # Errors
     /// Fails if the path of the current program is unknown, and for the same reasons as [`new`](Self::new).

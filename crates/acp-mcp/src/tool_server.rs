@@ -20,7 +20,7 @@ use crate::tools::Tools;
 /// The maximum number of connections to a tool server. Further connections are closed.
 const MAX_CONNECTIONS: usize = 64;
 
-/// How long to wait after a connection could not be accepted, for example because of too many open files.
+/// How long to wait after a connection could not be accepted, for example because too many files were open.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// An MCP server in this process, which agents reach through a proxy.
@@ -42,15 +42,15 @@ pub struct ToolServer {
 }
 
 impl ToolServer {
-    /// Creates a builder for a server named `name` whose tools are closures: [`Tools::tool`] adds them, and
+    /// Creates a builder for a server named `name` whose tools are closures. [`Tools::tool`] adds a tool, and
     /// [`Tools::start`] starts the server.
     pub fn tools(name: impl Into<String>) -> Tools {
         Tools::new(name.into())
     }
 
     /// Starts a server named `name`. `handlers` creates a handler for each connection, which usually belongs to one
-    /// session of an agent. Use this for other features of MCP, such as resources, prompts and a different set of tools
-    /// for each agent. For a fixed set of tools, use [`tools`](Self::tools).
+    /// session of an agent. Use this for other features of MCP, such as resources, prompts or different tools for each
+    /// agent. For a fixed set of tools, use [`tools`](Self::tools).
     ///
     /// Must be called within a Tokio runtime that has I/O and time enabled.
     ///

@@ -60,7 +60,7 @@ type CallFuture = Pin<Box<dyn Future<Output = CallToolResult> + Send>>;
 pub struct Tools {
     name: String,
     tools: Vec<ClosureTool>,
-    /// The first error in a tool's definition, reported by `start`.
+    /// The first error in a tool's definition. Reported by `start`.
     error: Option<String>,
 }
 
@@ -114,8 +114,8 @@ impl Tools {
         self.tool_with_definition(Tool::new(name, description, schema), call)
     }
 
-    /// Adds a tool like [`tool`](Self::tool), but with a complete MCP definition, which can have a custom schema, a
-    /// title or hints. The schema is not checked against the type `A`.
+    /// Adds a tool in the same way as [`tool`](Self::tool), but with a complete MCP definition, which can have a custom
+    /// schema, a title or hints. The schema is not checked against the type `A`.
     pub fn tool_with_definition<A, F, Fut, R>(mut self, tool: Tool, call: F) -> Self
     where
         A: DeserializeOwned,
@@ -154,7 +154,7 @@ impl Tools {
         self
     }
 
-    /// Starts the server. Every agent that connects to it can use the tools.
+    /// Starts the server. Every agent that connects to it can use its tools.
     ///
     /// Must be called within a Tokio runtime that has I/O and time enabled.
     ///
@@ -322,8 +322,8 @@ async fn catch_panic<T>(work: impl Future<Output = T>) -> Option<T> {
     .await
 }
 
-/// Returns the schema of a tool's arguments. It always has the key `properties`, because some models reject a schema
-/// without it.
+/// Returns the schema of a tool's arguments. The schema always has the key `properties`, because some models reject a
+/// schema without it.
 fn argument_schema<A: JsonSchema + Any>() -> Result<Arc<JsonObject>, String> {
     let mut schema = schema_for_input::<A>()?;
     if !schema.contains_key("properties") {
@@ -333,7 +333,7 @@ fn argument_schema<A: JsonSchema + Any>() -> Result<Arc<JsonObject>, String> {
     Ok(schema)
 }
 
-/// The maximum length of an error message about arguments, in characters. These messages can quote the arguments.
+/// The maximum length of an error message about arguments, in characters. Such messages can quote the arguments.
 const MAX_ERROR_CHARS: usize = 500;
 
 /// Parses the arguments of a call.

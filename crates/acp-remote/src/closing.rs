@@ -1,9 +1,9 @@
-//! The status with which a side closes a connection.
+//! The status that a side sends when it closes a connection.
 
 use std::fmt;
 
-/// The status with which a side closes a connection: a WebSocket close code (RFC 6455, 7.4) and a human-readable
-/// reason.
+/// The status that a side sends when it closes a connection: a WebSocket close code (RFC 6455, 7.4) and a
+/// human-readable reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CloseStatus {
     /// The WebSocket close code.
@@ -13,15 +13,15 @@ pub struct CloseStatus {
 }
 
 impl CloseStatus {
-    /// The close code of a connection that is no longer needed.
+    /// The close code used when a connection is no longer needed.
     pub const NORMAL: u16 = 1000;
-    /// The close code of a side that goes away, such as a server that shuts down.
+    /// The close code used by a side that is going away, such as a server that is shutting down.
     pub const GOING_AWAY: u16 = 1001;
-    /// The close code for a peer that violates the transport's protocol.
+    /// The close code used when the peer violates the transport's protocol.
     pub const PROTOCOL_ERROR: u16 = 1002;
-    /// The close code for a message that is too large.
+    /// The close code used when a message is too large.
     pub const TOO_LARGE: u16 = 1009;
-    /// The close code of a server whose agent failed.
+    /// The close code used by a server when its agent has failed.
     pub const FAILED: u16 = 1011;
 
     /// Creates a status from a close code and a reason.
@@ -30,13 +30,13 @@ impl CloseStatus {
         Self { code, reason }
     }
 
-    /// Creates the status of a connection that is no longer needed.
+    /// Creates the status for a connection that is no longer needed.
     #[must_use]
     pub fn normal() -> Self {
         Self::new(Self::NORMAL, "")
     }
 
-    /// Creates the status of a server whose agent failed. The client gets the reason.
+    /// Creates the status for a server whose agent has failed. The client receives the reason.
     pub fn failed(reason: impl Into<String>) -> Self {
         Self::new(Self::FAILED, reason)
     }

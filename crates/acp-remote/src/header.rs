@@ -5,42 +5,42 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// The header with the id of a connection.
+/// The header that contains the id of a connection.
 pub(crate) const CONNECTION_ID: HeaderName = HeaderName::from_static("acp-connection-id");
 
-/// The header with the id of a session.
+/// The header that contains the id of a session.
 pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("acp-session-id");
 
-/// The header in which a client requests the extension and a server confirms that it supports it.
+/// The header with which a client requests the extension and a server confirms that it supports the extension.
 pub(crate) const RESUME: HeaderName = HeaderName::from_static("acp-resume");
 
-/// The header with the position up to which a stream or connection has arrived.
+/// The header that contains the position up to which a stream or connection has arrived.
 pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("acp-last-event-id");
 
-/// The header with the position of the first byte of a POST.
+/// The header that contains the position of the first byte of a POST.
 pub(crate) const POSITION: HeaderName = HeaderName::from_static("acp-position");
 
-/// The header with the position up to which an SSE stream has arrived. See the HTML Living Standard, "Server-sent
-/// events".
+/// The header that contains the position up to which an SSE stream has arrived. See the HTML Living Standard,
+/// "Server-sent events".
 pub(crate) const SSE_LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// The header in which goose sends the token.
 pub(crate) const SECRET_KEY: HeaderName = HeaderName::from_static("x-secret-key");
 
-/// The key of this crate's object in `_meta` of the response to `initialize`.
+/// The key of this crate's object in the `_meta` field of the response to `initialize`.
 pub(crate) const META_KEY: &str = "acp-sdk/remote";
 
 /// The terms of the extension, which each side sends in [`RESUME`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ResumeTerms {
-    /// The number of bytes that the side accepts before it acknowledges them.
+    /// The number of bytes that the side accepts without having acknowledged them.
     pub(crate) window: usize,
-    /// How long a server waits for a client whose connection was cut. Clients do not send this.
+    /// How long a server waits for a client whose connection has been cut. Clients do not send this.
     pub(crate) grace: Duration,
 }
 
 impl ResumeTerms {
-    /// Parses the terms in a request or response. Ignores unknown parameters, so that later versions can add some.
+    /// Parses the terms in a request or response. Ignores unknown parameters, so that later versions can add new ones.
     pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let mut parts = headers
             .get(RESUME)?
@@ -66,7 +66,7 @@ impl ResumeTerms {
         })
     }
 
-    /// Formats the terms as the value of the header.
+    /// Formats the terms as the header's value.
     pub(crate) fn header_value(&self) -> HeaderValue {
         let Self { window, grace } = self;
         let text = match grace.as_secs() {

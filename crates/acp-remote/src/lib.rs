@@ -1,5 +1,5 @@
-//! The [Agent Client Protocol](https://agentclientprotocol.com) over the network: WebSocket and streamable HTTP, as a
-//! server and as a client.
+//! Implements the [Agent Client Protocol](https://agentclientprotocol.com) over the network, using WebSocket or
+//! streamable HTTP, as a server and as a client.
 //!
 //! The [`server`] passes an [`acp::Transport`] for each connection to a handler. The handler serves an agent on the
 //! transport, or passes its bytes to a process:

@@ -1,4 +1,4 @@
-//! Reads as much of a message as is needed to route it.
+//! Reads only the parts of a message that are needed to route it.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct MessageHead<'a> {
     pub(crate) kind: MessageHeadKind<'a>,
-    /// The id of the session that the params name, if any.
+    /// The session id in the params, if any.
     pub(crate) session: Option<Cow<'a, str>>,
 }
 
@@ -23,12 +23,12 @@ pub(crate) enum MessageHeadKind<'a> {
     },
     Notification {
         method: Cow<'a, str>,
-        /// The id of the request to cancel, in a cancellation.
+        /// The id of the request to cancel, if the notification is a cancellation.
         cancels: Option<&'a str>,
     },
     Response {
         id: &'a str,
-        /// The id of the session that the result names, if any.
+        /// The session id in the result, if any.
         opened: Option<Cow<'a, str>>,
         is_error: bool,
     },
@@ -73,7 +73,7 @@ struct SessionMember<'a> {
     request_id: Option<&'a RawValue>,
 }
 
-/// Reads the ids that params or a result contain. Does not check whether they are valid.
+/// Reads the ids in params or in a result, without checking whether they are valid.
 fn parse_session(value: Option<&RawValue>) -> SessionMember<'_> {
     let object = value
         .map(RawValue::get)
@@ -133,7 +133,8 @@ pub(crate) fn parse_head(line: &[u8]) -> Result<MessageHead<'_>, MessageHeadErro
     }
 }
 
-/// Recognizes an update, the most frequent message, by its first bytes. Does not check whether the rest is valid.
+/// Recognizes an update, the most frequent kind of message, by its first bytes. Does not check whether the rest is
+/// valid.
 fn parse_update_head(line: &[u8]) -> Option<MessageHead<'_>> {
     let (method, params) = parse_plain_notification(line)?;
     if method != "session/update" {
@@ -157,7 +158,7 @@ pub(crate) fn opens_session(method: &str) -> bool {
     )
 }
 
-/// Returns `true` for methods about a session that does not have to be open.
+/// Returns `true` for methods that apply to a session whether or not it is open.
 pub(crate) fn is_about_stored_session(method: &str) -> bool {
     opens_session(method)
         || matches!(

@@ -1,4 +1,4 @@
-//! Options of TCP sockets.
+//! Sets options on TCP sockets.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 const KEEPALIVE_IDLE_TIME: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Configures a socket, so that small messages are sent at once and the system notices when the peer's machine is gone.
+/// Configures a socket so that small messages are sent at once and the system notices when the peer's machine is gone.
 pub(crate) fn configure_socket(stream: &TcpStream) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let keepalive = TcpKeepalive::new()

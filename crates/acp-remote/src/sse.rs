@@ -2,10 +2,10 @@
 
 use crate::CloseStatus;
 
-/// The start of an event. The data, without line feeds, and the output of [`finish_event`] follow.
+/// The start of an event. It is followed by the data, without line feeds, and by the output of [`finish_event`].
 pub(crate) const DATA_PREFIX: &[u8] = b"data: ";
 
-/// Writes the end of an event, which contains the event's id.
+/// Writes the end of an event, including its id.
 pub(crate) fn finish_event(id: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\nid: ");
     out.extend_from_slice(id.to_string().as_bytes());
@@ -18,16 +18,16 @@ pub(crate) const HEARTBEAT_COMMENT: &[u8] = b": heartbeat\n\n";
 /// The start of the comment at the end of a stream.
 const CLOSE_PREFIX: &str = "close ";
 
-/// Returns the comment at the end of a stream, which says why the connection was closed.
+/// Returns the comment that ends a stream and gives the reason why the connection was closed.
 pub(crate) fn encode_close(status: &CloseStatus) -> Vec<u8> {
     let reason = status.reason.replace(['\r', '\n'], " ");
     format!(": {CLOSE_PREFIX}{} {reason}\n\n", status.code).into_bytes()
 }
 
-/// A reader for the events of a stream, which can arrive in pieces of any size.
+/// A reader for the events of a stream, whose bytes can arrive in pieces of any size.
 #[derive(Debug)]
 pub(crate) struct EventReader {
-    /// The current line, whose end has not been read yet.
+    /// The current line, which is still incomplete.
     line: Vec<u8>,
     /// The data of the current event so far.
     data: Vec<u8>,
@@ -42,9 +42,9 @@ pub(crate) struct EventReader {
 /// An event or a comment that was read from a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum StreamEvent {
-    /// A message without line feeds, with its id if that is a number.
+    /// A message without line feeds. The id is present if it is a number.
     Message { data: Vec<u8>, id: Option<u64> },
-    /// The final comment of a stream from a server of this crate: the close code and the reason.
+    /// The close code and the reason, from the comment with which servers built with this crate end a stream.
     Close(u16, String),
 }
 

@@ -12,8 +12,8 @@ const MAX_TOKEN_LEN: usize = 1024;
 pub struct Token(String);
 
 impl Token {
-    /// Creates a token from text: 1 to 1024 visible ASCII characters. Surrounding whitespace, as at the end of a file,
-    /// is removed.
+    /// Creates a token from 1 to 1024 visible ASCII characters. Surrounding whitespace, such as the newline at the end
+    /// of a file, is removed.
     ///
     /// # Errors
     /// The text is empty or too long, or contains other characters, which cannot be sent in a header.
@@ -51,7 +51,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// The error from creating a [`Token`] from invalid text.
+/// The error for text that is not a valid [`Token`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("invalid token: expected 1 to {MAX_TOKEN_LEN} visible ASCII characters")]
 pub struct InvalidToken;

@@ -1,4 +1,4 @@
-//! Checks conversations of the Agent Client Protocol against the schema and the rules of the specification.
+//! Checks Agent Client Protocol conversations against the schema and the rules of the specification.
 //!
 //! - [`schema`] checks a single message against the schema of the specification.
 //! - [`RuleChecker`] checks a conversation, message by message, against the protocol rules.

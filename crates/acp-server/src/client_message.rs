@@ -1,4 +1,4 @@
-//! Decides which messages of a client are passed on to the agent.
+//! Decides which of a client's messages are passed on to the agent.
 //!
 //! An agent does what its client says, so the directories that a client may open must be checked here, on every
 //! message. The check is strict: what this program cannot read as one JSON-RPC message, the agent does not get either,
@@ -19,16 +19,16 @@ const LIST_SESSIONS: &str = "session/list";
 /// The decision about a line from a client.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum LineDecision {
-    /// Pass it on.
+    /// Pass the line on.
     Forward,
-    /// Ignore it.
+    /// Ignore the line.
     Drop,
-    /// Reject it with this response, which ends with a line feed.
+    /// Reject the line with this response, which ends with a line feed.
     Reject(Vec<u8>),
 }
 
-/// The members of a JSON-RPC message that are checked. A duplicate member is an error, so the agent cannot read a
-/// different value than the one that was checked.
+/// The members of a JSON-RPC message that are checked. Duplicate members cause an error, so the agent cannot read a
+/// value other than the one that was checked.
 #[derive(Deserialize)]
 struct Message<'a> {
     #[serde(borrow, default)]
@@ -50,8 +50,8 @@ struct Params<'a> {
     additional_directories: Option<&'a RawValue>,
 }
 
-/// Decides whether to pass on a line from a client, given without its line feed. Records each request that is passed on
-/// as in flight.
+/// Decides whether to pass on a client's line, which is given without its line feed. Requests that are passed on are
+/// recorded as in flight.
 pub(crate) fn decide(
     line: &[u8],
     roots: &AllowedRoots,

@@ -1,4 +1,4 @@
-//! The requests of a client that the agent is working on.
+//! Tracks a client's requests that the agent is working on.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ pub(crate) struct RequestInFlight {
     pub(crate) started: Instant,
 }
 
-/// The requests in flight of one connection.
+/// The requests in flight on one connection.
 ///
 /// They are tracked for logs, metrics and shutting down. What is relayed does not depend on them.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ pub(crate) struct RequestsInFlight {
 }
 
 impl RequestsInFlight {
-    /// Creates an empty set of requests for a connection of the agent that `counters` belongs to.
+    /// Creates an empty set of requests for a connection to the agent to which `counters` belongs.
     pub(crate) fn new(counters: Arc<AgentCounters>) -> Self {
         Self {
             requests: Mutex::default(),

@@ -1,4 +1,4 @@
-//! Serves agents of the [Agent Client Protocol](https://agentclientprotocol.com) over the network.
+//! Serves [Agent Client Protocol](https://agentclientprotocol.com) agents over the network.
 //!
 //! An agent is a program that speaks the protocol on stdin and stdout. [`AgentServer`] starts one process for each
 //! connection, and relays messages between the two:

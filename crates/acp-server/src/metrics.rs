@@ -1,11 +1,11 @@
-//! Counters of an agent, and their export as text for Prometheus.
+//! Counts an agent's activity, and exports the counters as text for Prometheus.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use acp_remote::server::ServerStats;
 
-/// A number that several tasks can update.
+/// A counter that several tasks can update.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
 

@@ -1,4 +1,4 @@
-//! The messages of a connection, in both directions.
+//! Relays the messages of a connection in both directions.
 //!
 //! ```text
 //!             lines are checked (client_message.rs)
@@ -37,7 +37,7 @@ const MIN_READ: usize = 8 * 1024;
 /// The maximum size of a read, in bytes.
 const MAX_READ: usize = 64 * 1024;
 
-/// The maximum length, in bytes, of a line from an agent that is checked for being a response.
+/// The maximum length, in bytes, of the agent's lines that are checked for responses.
 const MAX_RESPONSE: usize = 1024 * 1024;
 
 /// The number of responses to rejected messages that may wait for the agent to finish a line.
@@ -52,7 +52,7 @@ pub(crate) struct RelayContext {
     pub(crate) max_message: usize,
 }
 
-/// How a relay ended.
+/// The reason why a relay ended.
 #[derive(Debug)]
 pub(crate) enum AgentRelayEnd {
     /// The client closed the connection, or did not reconnect in time.
@@ -92,7 +92,7 @@ pub(crate) async fn relay(
     }
 }
 
-/// Passes lines of the client on to the agent. Returns [`AgentRelayEnd::Agent`] if the agent does not read any more.
+/// Passes lines from the client on to the agent. Returns [`AgentRelayEnd::Agent`] if the agent has stopped reading.
 async fn relay_client(
     mut from_client: impl AsyncRead + Unpin,
     mut to_agent: impl AsyncWrite + Unpin,
@@ -161,7 +161,7 @@ fn reserve(buffer: &mut Vec<u8>) {
     }
 }
 
-/// Passes the bytes of the agent on to the client, with replies between its lines.
+/// Passes bytes from the agent on to the client, and inserts replies between the agent's lines.
 async fn relay_agent(
     mut from_agent: impl AsyncRead + Unpin,
     mut to_client: impl AsyncWrite + Unpin,

@@ -1,9 +1,9 @@
-//! The directories that clients may open sessions in.
+//! The directories in which clients may open sessions.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The directories that clients may open sessions in: a set of roots, and everything below them.
+/// The directories in which clients may open sessions: a set of roots, and everything below them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AllowedRoots {
     /// Absolute paths without symlinks. `None` allows every directory.

@@ -1,4 +1,4 @@
-//! Secrets of a server, in files that only their owner can read: the token, and a self-signed certificate.
+//! Stores a server's token and self-signed certificate in files that only their owner can read.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -10,7 +10,7 @@ use acp_remote::{InvalidToken, Token};
 /// The maximum size of a file, in bytes.
 const MAX_SIZE: u64 = 64 * 1024;
 
-/// An error in reading or storing a secret.
+/// An error that occurred while reading or storing a secret.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SecretFileError {
@@ -19,15 +19,15 @@ pub enum SecretFileError {
     Io {
         /// The path of the file.
         file: PathBuf,
-        /// The system's error.
+        /// The underlying I/O error.
         source: io::Error,
     },
-    /// The file is not a token.
+    /// The file does not contain a valid token.
     #[error("{}: {source}", file.display())]
     Token {
         /// The path of the file.
         file: PathBuf,
-        /// The error from creating a token.
+        /// The error from parsing the token.
         source: InvalidToken,
     },
     /// Other users can read the file.
@@ -36,13 +36,13 @@ pub enum SecretFileError {
         /// The path of the file.
         file: PathBuf,
     },
-    /// The certificate or its key cannot be used, or none can be created.
+    /// The certificate or its key cannot be used, or no certificate could be created.
     #[error(transparent)]
     Tls(#[from] TlsError),
 }
 
-/// Returns the token in a file, and `false`. If the file does not exist, creates it with a random token and returns
-/// `true`.
+/// Returns the token in a file, and whether the file was created. If the file does not exist, creates it with a random
+/// token.
 ///
 /// # Errors
 /// The file cannot be read or created, is not a token, or can be read by others.
@@ -68,8 +68,8 @@ pub fn token_from_file(file: &Path) -> Result<(Token, bool), SecretFileError> {
     }
 }
 
-/// Returns the self-signed certificate in a file, with its key. If there is no file, creates both for these host names.
-/// The fingerprint that clients trust therefore stays the same.
+/// Returns the self-signed certificate in a file, with its key. If the file does not exist, creates both for the given
+/// host names. The fingerprint that clients trust therefore stays the same.
 ///
 /// # Errors
 /// The file cannot be read or created, is not a certificate with a key, or can be read by others.

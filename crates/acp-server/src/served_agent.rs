@@ -1,4 +1,4 @@
-//! An agent to serve, and the process of each of its connections.
+//! Defines an agent to serve, and runs a process for each of its connections.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::roots::AllowedRoots;
 /// How long an agent may take to exit after its stdin is closed, and again after it is asked to exit.
 pub(crate) const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long to wait for the exit of an agent that has closed its stdout, so that its exit code can be reported.
+/// How long to wait for an agent that has closed its stdout to exit, so that its exit code can be reported.
 const EXIT_CODE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// An agent to serve: a command that speaks the protocol on stdin and stdout.
@@ -64,7 +64,7 @@ pub(crate) struct AgentRunner {
 }
 
 impl AgentRunner {
-    /// Runs the agent for a connection, until either of them ends.
+    /// Runs the agent for a connection until either of them ends.
     pub(crate) async fn handle(
         self: Arc<Self>,
         info: ConnectionInfo,
@@ -142,7 +142,7 @@ impl AgentRunner {
     }
 }
 
-/// Counts a process as running until it is dropped.
+/// A guard that counts a process as running until it is dropped.
 struct RunningProcess<'a>(&'a AgentCounters);
 
 impl<'a> RunningProcess<'a> {

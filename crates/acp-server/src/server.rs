@@ -1,4 +1,4 @@
-//! The routes of a server: agents, health and metrics.
+//! Defines the routes of a server: agents, health and metrics.
 
 use std::fmt;
 use std::io;
@@ -26,7 +26,7 @@ use tokio_util::task::TaskTracker;
 use crate::metrics::{AgentCounters, AgentMetrics, metrics_text};
 use crate::served_agent::{AgentRunner, ServedAgent};
 
-/// The header of requests that belong to an existing connection.
+/// The header by which a request refers to an existing connection.
 const CONNECTION_ID: &str = "acp-connection-id";
 
 /// The content type of metrics in Prometheus's text format.
@@ -56,7 +56,7 @@ struct Inner {
     connections: TaskTracker,
 }
 
-/// An agent, and where it is served.
+/// An agent's name, counters and endpoint.
 struct Endpoint {
     name: String,
     counters: Arc<AgentCounters>,
@@ -72,7 +72,7 @@ impl ConnectionHandler for AgentHandler {
     }
 }
 
-/// How a server shuts down.
+/// Options for shutting down a server.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct DrainOptions {
@@ -146,7 +146,7 @@ impl AgentServer {
         stats.map(|stats| stats.open_connections).sum()
     }
 
-    /// Returns the routes, to mount them in another server.
+    /// Returns the routes, so that they can be mounted in another server.
     pub fn router(&self) -> Router {
         let mut router = Router::new();
         for agent in &self.inner.agents {
@@ -201,7 +201,7 @@ impl AgentServer {
         self.inner.options.shutdown.cancel();
     }
 
-    /// Rejects requests that would open a connection while the server shuts down.
+    /// While the server is shutting down, rejects requests that would open a connection.
     async fn reject_new_connections(&self, request: Request, next: Next) -> Response {
         if self.inner.draining.is_cancelled() && !request.headers().contains_key(CONNECTION_ID) {
             let reason = "the server is shutting down\n";

@@ -25,7 +25,7 @@ use acp_rules::Side;
 pub const FORMAT_VERSION: u32 = 1;
 
 /// The maximum length of a message that is recorded in full, in bytes. The library's connections have the same limit.
-/// Only the beginning is recorded of longer messages, and of other lines over 64 KiB.
+/// Of longer messages, and of other lines over 64 KiB, only the beginning is recorded.
 pub const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
 /// Whether a trace contains the secrets that were sent.
@@ -56,7 +56,7 @@ pub struct TraceHeader {
     pub secrets: Secrets,
 }
 
-/// An event of the agent's process or of a stream.
+/// An event that concerns the agent's process or a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -78,10 +78,10 @@ pub enum TraceEvent {
     Failed {
         /// The side whose stream failed.
         from: Side,
-        /// The error message of the operating system.
+        /// The operating system's error message.
         message: String,
     },
-    /// The recorder was interrupted and terminates the agent.
+    /// The recorder was interrupted and is terminating the agent.
     Interrupted {
         /// The reason, such as a signal.
         by: String,
@@ -112,7 +112,7 @@ pub struct TraceRecord {
     pub time_us: u64,
     /// The number of the record's line in the file. The header is line 1.
     pub line: u64,
-    /// What was recorded: a message, another line, or an event.
+    /// The recorded content: a message, another line, or an event.
     pub body: RecordBody,
 }
 
@@ -151,13 +151,13 @@ pub enum RecordBody {
     },
     /// A line that the agent printed to stderr.
     Stderr(String),
-    /// An event of the agent's process or of a stream.
+    /// An event that concerns the agent's process or a stream.
     Event(TraceEvent),
     /// A record from a later version of the format.
     Unknown,
 }
 
-/// Appends the first fields of a record for a line: the time, the side and the length.
+/// Appends the first fields of a line's record: the time, the side and the length.
 pub(super) fn push_start(out: &mut Vec<u8>, at: u64, from: Side, length: usize) {
     out.extend_from_slice(b"{\"t\":");
     push_number(out, at);
@@ -168,7 +168,7 @@ pub(super) fn push_start(out: &mut Vec<u8>, at: u64, from: Side, length: usize) 
     push_number(out, length as u64);
 }
 
-/// Appends a number in decimal to a record.
+/// Appends a decimal number to a record.
 pub(super) fn push_number(out: &mut Vec<u8>, number: u64) {
     // Writing to memory cannot fail, and a number is always valid JSON.
     let _ = serde_json::to_writer(out, &number);

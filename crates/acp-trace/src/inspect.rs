@@ -1,9 +1,9 @@
-//! Inspects lines before they are recorded: whether a line is JSON, and whether it may contain a secret.
+//! Inspects lines before they are recorded, to find out whether each line is JSON and whether it may contain a secret.
 
 use super::json::JsonChecker;
 use super::redact::{GatheredLines, Redactor};
 
-/// The number of bytes kept from a line for comparing it with the next line.
+/// The number of bytes of a line that are kept for comparison with the next line.
 const MAX_PREFIX_BYTES: usize = 4 * 1024;
 
 /// The maximum number of lines to inspect at a time.
@@ -32,7 +32,7 @@ pub(super) struct LineInspector {
 }
 
 impl LineInspector {
-    /// Inspects as many lines as are allowed at a time. Each line except the last must have a line end. Returns the
+    /// Inspects lines, up to the maximum number at a time. Each line except the last must have a line end. Returns the
     /// results, and the remaining lines, if any.
     pub(super) fn inspect<'a>(
         &mut self,

@@ -6,7 +6,7 @@
 
 use serde::de::IgnoredAny;
 
-/// The maximum number of positions to note for each line.
+/// The maximum number of positions to remember for each line.
 const MAX_POSITIONS: usize = 64;
 
 /// The maximum nesting depth that this parser supports. Deeper lines are parsed by serde_json.
@@ -75,8 +75,8 @@ impl JsonPosition {
 /// A JSON checker for a sequence of lines.
 #[derive(Debug, Default)]
 pub(super) struct JsonChecker {
-    /// The noted positions of the previous line, in order. Up to each of them, that line is valid UTF-8 and a prefix of
-    /// valid JSON.
+    /// The remembered positions in the previous line, in order. Up to each of them, that line is valid UTF-8 and a
+    /// prefix of valid JSON.
     positions: Vec<JsonPosition>,
 }
 
@@ -261,8 +261,8 @@ mod tests {
         serde_json::from_slice::<IgnoredAny>(line).is_ok() && std::str::from_utf8(line).is_ok()
     }
 
-    /// Checks each line with the length it shares with the previous line, and compares the results with those of
-    /// serde_json.
+    /// Checks each line, given the length of the prefix that it shares with the previous line, and compares the results
+    /// with those of serde_json.
     fn assert_same_as_serde(lines: &[Vec<u8>]) {
         let mut checker = JsonChecker::default();
         let mut before: &[u8] = &[];

@@ -12,14 +12,14 @@ use super::entry::{EntryBuilder, TraceEntry};
 use super::format::{RecordBody, TraceEvent, TraceRecord};
 use acp_rules::REDACTED;
 
-/// The maximum number of messages to keep for findings that refer to earlier ones.
+/// The maximum number of messages to keep so that findings can refer to earlier ones.
 const MAX_REMEMBERED_MESSAGES: usize = 16 * 1024;
 
 /// A violation of the specification in a trace.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct LintFinding {
-    /// The line number in the trace that the finding is about.
+    /// The number of the trace line that the finding is about.
     pub line: u64,
     /// The line number of an earlier message that this message contradicts.
     pub earlier: Option<u64>,
@@ -51,7 +51,7 @@ pub struct MessageSummary {
     pub update: Option<String>,
     /// The id of the session that the message belongs to.
     pub session: Option<String>,
-    /// A short text about the content of the message.
+    /// A short description of the message's content.
     pub summary: String,
 }
 
@@ -92,7 +92,7 @@ impl TraceLinter {
         Self::default()
     }
 
-    /// Returns the number of messages that were checked so far.
+    /// Returns the number of messages that have been checked so far.
     #[must_use]
     pub fn messages(&self) -> u64 {
         self.message_count

@@ -1,4 +1,4 @@
-//! The log: a bounded queue from the threads that relay messages to the thread that records them.
+//! Implements the log, a bounded queue from the threads that relay messages to the thread that records them.
 
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,21 +8,21 @@ use std::time::{Duration, Instant};
 use super::format::TraceEvent;
 use acp_rules::Side;
 
-/// The capacity of the queue, in bytes. When it is full, threads that push wait.
+/// The capacity of the queue, in bytes. While the queue is full, threads that add entries wait.
 const MAX_BUFFERED_BYTES: usize = 4 * 1024 * 1024;
 
 /// The maximum number of queued entries.
 const MAX_ENTRIES: usize = 64 * 1024;
 
-/// The maximum age of queued entries, in microseconds. If the oldest entry is older, threads that push wait. A client
-/// may kill the recorder as soon as it has the last response, and anything that is not written by then is missing from
-/// the trace.
+/// The maximum age of queued entries, in microseconds. If the oldest entry is older, threads that add entries wait. A
+/// client may kill the recorder as soon as it has received the last response, and anything not written by then is
+/// missing from the trace.
 const MAX_AGE_US: u64 = 10_000;
 
-/// How long a push waits for a writer that has fallen behind. It is limited because writing to a disk may hang.
+/// How long a push waits for a writer that has fallen behind. The wait is limited because writing to a disk may hang.
 const PUSH_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// An entry of the log's queue, for bytes or an event.
+/// An entry in the log's queue, for bytes or an event.
 #[derive(Debug)]
 pub(super) struct LogEntry {
     /// The time at which the entry was read, in microseconds since the start.
@@ -129,7 +129,7 @@ impl RecordLog {
         u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Adds an entry to the queue. Waits while the queue is full, and for a limited time if the writer has fallen
+    /// Adds an entry to the queue. Waits while the queue is full, and waits for a limited time if the writer has fallen
     /// behind.
     pub(super) fn push(&self, what: LogEntryKind, bytes: &[u8]) {
         let is_behind = |state: &mut LogState| {
@@ -175,8 +175,8 @@ impl RecordLog {
         self.lock().set_oldest(Some(before), &self.drained);
     }
 
-    /// Waits for entries and moves all of them into `batch`, whose memory is reused. Everything in `batch` must have
-    /// been written. Returns `false` at the end.
+    /// Waits for entries and moves all of them into `batch`, whose memory is reused. Everything already in `batch` must
+    /// have been written. Returns `false` at the end.
     pub(super) fn take(&self, batch: &mut LogBatch) -> bool {
         batch.clear();
         let mut state = self.lock();
@@ -206,7 +206,7 @@ impl RecordLog {
         self.lock().pending = LogBatch::default();
     }
 
-    /// Closes the queue. Nothing more can be added, but entries that are in it can still be taken.
+    /// Closes the queue. No more entries can be added, but those already queued can still be taken.
     pub(super) fn close(&self) {
         self.lock().is_closed = true;
         self.buffered.notify_all();

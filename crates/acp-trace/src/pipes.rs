@@ -1,4 +1,4 @@
-//! The blocking byte streams that a relay reads and writes.
+//! Provides the blocking byte streams that a relay reads and writes.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -83,8 +83,8 @@ impl From<File> for PipeOutput {
     }
 }
 
-/// Takes over this process's stdin and stdout. No other code in the process may use them, so that closing one really
-/// closes it.
+/// Takes over this process's stdin and stdout. No other code in the process may use them, so that closing one of them
+/// really closes it.
 ///
 /// # Errors
 /// The streams cannot be taken, for example because one of them is closed.
@@ -127,8 +127,8 @@ mod system {
         ))
     }
 
-    /// Waits until the file is readable or writable. The file may be in non-blocking mode. That mode is shared with
-    /// other processes, so it is not changed here.
+    /// Waits until the file is readable or writable. The file may be in non-blocking mode, which is not changed here
+    /// because it is shared with other processes.
     pub(super) fn wait(file: &File, write: bool) -> io::Result<()> {
         let flags = if write { PollFlags::OUT } else { PollFlags::IN };
         match poll(&mut [PollFd::new(file, flags)], None) {

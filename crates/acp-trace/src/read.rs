@@ -6,13 +6,13 @@ use std::path::Path;
 
 use super::format::{FORMAT_VERSION, MAX_MESSAGE_BYTES, TraceHeader, TraceRecord};
 
-/// The maximum length of a line, in bytes: the maximum for a message, and some space for the rest of the record.
+/// The maximum length of a line, in bytes: the maximum for a message, plus some space for the rest of the record.
 const MAX_LINE_BYTES: usize = MAX_MESSAGE_BYTES + 1024 * 1024;
 
 /// The maximum size of the buffer that is kept for the next line, in bytes.
 const MAX_IDLE_CAPACITY: usize = 1024 * 1024;
 
-/// An error in reading a trace.
+/// An error that occurred while reading a trace.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceReadError {
@@ -22,7 +22,7 @@ pub enum TraceReadError {
     /// The first line is not the header of a trace.
     #[error("not a trace file (invalid header)")]
     NotATrace,
-    /// The format of the trace is newer than this program supports.
+    /// The trace's format is newer than this program supports.
     #[error("unsupported trace version {version} (supported: {FORMAT_VERSION})")]
     Version {
         /// The version of the trace's format.
@@ -45,7 +45,7 @@ pub enum TraceReadError {
 }
 
 impl TraceReadError {
-    /// Returns `true` if the error is about a single line, so that reading can continue.
+    /// Returns `true` if the error concerns a single line, so that reading can continue.
     #[must_use]
     pub fn is_line_error(&self) -> bool {
         matches!(self, Self::TooLong { .. } | Self::NotARecord { .. })
@@ -110,7 +110,8 @@ impl<R: BufRead> TraceReader<R> {
         &self.header
     }
 
-    /// Returns `true` if the last line is incomplete: the recorder was killed while writing it, or is still writing.
+    /// Returns `true` if the last line is incomplete, because the recorder was killed while writing it or is still
+    /// writing.
     #[must_use]
     pub fn has_partial_line(&self) -> bool {
         !self.lines.buffer.is_empty() && !self.lines.is_consumed
@@ -132,7 +133,7 @@ impl<R: BufRead> Iterator for TraceReader<R> {
     }
 }
 
-/// A reader of lines that have a maximum length.
+/// A reader for lines of limited length.
 #[derive(Debug, Default)]
 struct BoundedLines {
     buffer: Vec<u8>,
@@ -144,8 +145,8 @@ struct BoundedLines {
 }
 
 impl BoundedLines {
-    /// Returns the next complete line without its line end, and its number. Returns `None` at the end of the input, to
-    /// which lines may still be added.
+    /// Returns the next complete line without its line end, and its number. Returns `None` at the current end of the
+    /// input, after which more lines may still be added.
     fn next(&mut self, input: &mut impl BufRead) -> Result<Option<(&[u8], u64)>, TraceReadError> {
         if std::mem::take(&mut self.is_consumed) {
             self.buffer.clear();

@@ -1,4 +1,4 @@
-//! The recorder: starts and finishes a trace, which a separate thread writes.
+//! Starts and finishes traces, which a separate thread writes.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ impl RecordSettings {
     }
 }
 
-/// An error in starting a trace.
+/// An error that occurred while starting a trace.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CreateError {
@@ -63,7 +63,7 @@ pub enum CreateError {
     },
 }
 
-/// The error for a trace that can no longer be written. The file contains everything recorded before, and the
+/// The error for a trace that can no longer be written. The file contains everything recorded before the error, and the
 /// conversation is not affected.
 #[derive(Debug, thiserror::Error)]
 #[error("recording stopped: cannot write {}: {source}", path.display())]
@@ -92,20 +92,20 @@ pub struct TraceRecorder {
 pub struct TraceNotes(Arc<RecordLog>);
 
 impl TraceNotes {
-    /// Records a line that the agent printed to stderr. Waits for the disk if it is too slow.
+    /// Records a line that the agent printed to stderr. Waits if the disk is too slow.
     pub fn record_stderr(&self, line: &str) {
         self.0.push(LogEntryKind::Stderr, line.as_bytes());
     }
 
-    /// Records an event of the agent's process or of a stream.
+    /// Records an event that concerns the agent's process or a stream.
     pub fn record_event(&self, event: TraceEvent) {
         self.0.push(LogEntryKind::Event(event), &[]);
     }
 }
 
 impl TraceRecorder {
-    /// Starts a trace: creates the file, readable only by its owner, and writes the header. If writing fails later,
-    /// `failed` is called once, from another thread, and recording stops.
+    /// Starts a trace. Creates the file, readable only by its owner, and writes the header. If writing fails later,
+    /// `failed` is called once from another thread, and recording stops.
     ///
     /// # Errors
     /// The file exists, or could not be created or written.
@@ -182,7 +182,8 @@ impl TraceRecorder {
         TraceNotes(self.log.clone())
     }
 
-    /// Finishes the trace once everything is written. Waits for at most `patience`, because writing to a disk can hang.
+    /// Finishes the trace once everything has been written. Waits for at most `patience`, because writing to a disk can
+    /// hang.
     #[must_use]
     pub fn finish(mut self, patience: Duration) -> RecordingSummary {
         self.notes().record_event(TraceEvent::End);

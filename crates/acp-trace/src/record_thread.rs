@@ -1,4 +1,4 @@
-//! The thread that splits relayed bytes into lines and writes them as records.
+//! Runs the thread that splits relayed bytes into lines and writes them as records.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write};
@@ -123,7 +123,7 @@ impl RecordThread {
         Ok(())
     }
 
-    /// Returns the stream of a side, together with the record writer and the log, which are borrowed at the same time.
+    /// Returns a side's stream, the record writer and the log, all borrowed at the same time.
     fn side_mut(&mut self, side: Side) -> (&mut SideStream, &mut RecordWriter, &RecordLog) {
         let stream = match side {
             Side::Client => &mut self.client,

@@ -6,8 +6,8 @@ use super::recording::RecordingSummary;
 use super::redact::Redactor;
 use acp_rules::Side;
 
-/// The maximum length, in bytes, at which a line that is not JSON is recorded in full. Only this much is recorded of
-/// longer lines, and of messages that are too long.
+/// The maximum length, in bytes, at which a line that is not JSON is recorded in full. Of longer lines, and of messages
+/// that are too long, only this much is recorded.
 pub(super) const MAX_NOISE_BYTES: usize = 64 * 1024;
 
 /// The origin of a line: when it was read, and from which side.
@@ -20,7 +20,7 @@ pub(super) struct LineSource {
     pub(super) is_unterminated: bool,
 }
 
-/// A writer that turns lines and events into records, in a buffer.
+/// A writer that turns lines and events into records in a buffer.
 pub(super) struct RecordWriter {
     redactor: Option<Redactor>,
     /// The records that have not been written yet.
@@ -154,7 +154,7 @@ impl RecordWriter {
         self.end_with_text(b",\"stderr\":", redacted.as_deref().unwrap_or(&text));
     }
 
-    /// Adds a record for an event of the agent's process or of a stream.
+    /// Adds a record for an event that concerns the agent's process or a stream.
     pub(super) fn add_event(&mut self, at: u64, event: &TraceEvent) {
         format::push_event(&mut self.out, at, event);
     }

@@ -1,4 +1,4 @@
-//! The summary of a finished recording.
+//! Defines the summary of a finished recording.
 
 /// The summary of a finished recording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -96,7 +96,7 @@ impl Relay {
         }
     }
 
-    /// Passes bytes on until one end is closed, and then closes the other. Calls `ended` first.
+    /// Passes bytes on until one end is closed. Then calls `ended`, and closes the other end.
     pub fn run(self, mut input: PipeInput, ended: impl FnOnce(RelayEnd)) {
         let end = self.copy_all(&mut input);
         let event = match (&end, self.from) {

@@ -1,4 +1,4 @@
-//! Operating system functions that recording needs, except for pipes.
+//! Provides the operating system functions that recording needs, except for those that concern pipes.
 
 use std::fs::{File, OpenOptions};
 use std::io;

@@ -1,4 +1,4 @@
-//! Taps: pipes into which the kernel copies the bytes that pass between two other pipes.
+//! Implements taps, the pipes into which the kernel copies the bytes that pass between two other pipes.
 //!
 //! Only Linux supports taps, and only for pipes, which connect nearly all programs. Everywhere else, the bytes are read
 //! and written.

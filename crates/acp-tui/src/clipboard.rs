@@ -97,7 +97,7 @@ pub(crate) async fn save_image(into: &Path) -> Result<PathBuf, String> {
     kept.map_err(|e| format!("cannot save the clipboard image: {e}"))
 }
 
-/// Reads the program's output, up to one byte more than the limit, so that an image that is too large is detected.
+/// Reads the program's output, up to one byte more than the limit, so that oversized images are detected.
 async fn read_image(program: &ClipboardProgram) -> io::Result<Vec<u8>> {
     let mut words = program.command.iter();
     let mut child = Command::new(words.next().copied().unwrap_or_default())

@@ -9,7 +9,7 @@ use crate::images::ImageCanvas;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DrawContext<'a> {
     pub(crate) theme: &'a Theme,
-    /// The directory that file paths are shown relative to.
+    /// The directory to which displayed file paths are relative.
     pub(crate) cwd: &'a Path,
     /// The number of animation steps so far. It selects the spinner's frame.
     pub(crate) frame: usize,

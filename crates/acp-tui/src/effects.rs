@@ -1,4 +1,4 @@
-//! Performs effects. Each effect runs in its own task and ends with an event.
+//! Performs effects. Each effect runs in its own task and reports its end with an event.
 
 use std::collections::HashMap;
 use std::io;
@@ -26,7 +26,7 @@ use crate::images::DecodeTask;
 use crate::setup::{AgentSpec, SessionSource};
 use crate::terminal::ChatTerminal;
 
-/// The minimum time between two wake-ups for changes of a thread, so that a streamed message does not wake the chat for
+/// The minimum time between two wake-ups for changes to a thread, so that a streamed message does not wake the chat for
 /// every chunk.
 const MIN_WAKE_INTERVAL: Duration = Duration::from_millis(16);
 
@@ -303,7 +303,7 @@ impl EffectWorker {
         }
     }
 
-    /// Stops everything that is running, and waits until all of it has ended.
+    /// Stops watching threads, closes all connections, and waits until the agents' processes have ended.
     pub(crate) async fn end(&self, app: &App) {
         for watch in self.watches.values() {
             watch.abort();
@@ -318,7 +318,7 @@ impl EffectWorker {
     }
 }
 
-/// An agent to start, and to watch until it ends.
+/// An agent to start and then watch until it ends.
 struct AgentRun {
     agent: AgentKey,
     stamp: AgentStart,
@@ -506,7 +506,7 @@ const DEFAULT_EDITORS: &[&str] = if cfg!(windows) {
     &["vi", "nano"]
 };
 
-/// Returns the command line of the configured editor, or otherwise of an installed editor.
+/// Returns the command line of the configured editor or, if none is configured, of an installed one.
 fn editor_command() -> Option<String> {
     let set = |name| {
         std::env::var(name)

@@ -1,4 +1,4 @@
-//! A single-line input: a field of a form, or the filter of a list.
+//! A single-line input, used for the fields of a form and the filter of a list.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::CellWidth;
@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// The symbol that stands for a line feed, so that the text stays on one line.
+/// The symbol that stands for a line feed so that the text stays on one line.
 const LINE_FEED_SYMBOL: &str = "⏎";
 /// The symbol that stands for each letter of masked text.
 const MASK_SYMBOL: &str = "•";
@@ -28,7 +28,7 @@ pub(crate) struct LineInput {
 pub(crate) enum InputOutcome {
     /// The input does not use this key.
     Ignored,
-    /// The cursor moved, or was already at the end that the key moves to.
+    /// The cursor moved, or was already where the key would move it.
     Moved,
     /// The text has changed.
     Changed,
@@ -62,7 +62,7 @@ impl LineInput {
         self.text.is_empty()
     }
 
-    /// Inserts text at the cursor, as far as it fits.
+    /// Inserts as much of the text as fits at the cursor.
     ///
     /// Control characters are removed. Line feeds and tabs become spaces unless `has_lines` is set.
     pub(crate) fn insert(&mut self, text: &str, has_lines: bool) -> InputOutcome {
@@ -139,7 +139,7 @@ impl LineInput {
         InputOutcome::Moved
     }
 
-    /// Handles a key, with the bindings of a shell.
+    /// Handles a key, using the key bindings of shells.
     pub(crate) fn handle_key(&mut self, key: KeyEvent) -> InputOutcome {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let alt = key.modifiers.contains(KeyModifiers::ALT);

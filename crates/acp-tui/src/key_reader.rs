@@ -21,7 +21,7 @@ pub(crate) struct KeyReader {
     events: mpsc::Receiver<Event>,
     /// A channel that stops the thread when its sender is dropped.
     stop: Option<oneshot::Sender<()>>,
-    /// Resolves when the thread has stopped.
+    /// A receiver that resolves when the thread has stopped.
     stopped: oneshot::Receiver<()>,
 }
 
@@ -75,7 +75,7 @@ impl KeyReader {
         self.events.try_recv().ok()
     }
 
-    /// Stops reading and waits for the thread, so that other programs can read the input.
+    /// Stops reading and waits for the thread to stop, so that other programs can read the input.
     pub(crate) async fn stop(&mut self) {
         self.stop = None;
         let _ = tokio::time::timeout(STOP_TIMEOUT, &mut self.stopped).await;

@@ -1,4 +1,4 @@
-//! The actions of the chat and their key bindings.
+//! Defines the chat's actions and their key bindings.
 
 use std::fmt;
 use std::str::FromStr;
@@ -231,7 +231,7 @@ pub enum KeyBindingsError {
     /// A key in the list for an action is invalid.
     #[error("{action}: {error}")]
     InvalidKey {
-        /// The name of the action that the key was to be bound to.
+        /// The name of the action to which the key would be bound.
         action: String,
         /// The error in the name of the key.
         error: ParseKeyError,
@@ -280,7 +280,7 @@ impl KeyBindings {
         Ok(())
     }
 
-    /// Returns the action that a key is bound to, if any.
+    /// Returns the action to which a key is bound, if any.
     #[must_use]
     pub fn action(&self, key: KeyEvent) -> Option<KeyAction> {
         let key = KeyChord::from(key);

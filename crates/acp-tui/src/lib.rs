@@ -1,4 +1,4 @@
-//! The terminal client for interactive use: `acp chat`.
+//! Implements the interactive terminal client, `acp chat`.
 //!
 //! It renders [`acp::Thread`]s, one per tab, and implements nothing of the protocol itself. For the structure and the
 //! reasons for it, see `docs/decisions/0014-chat.md`.

@@ -1,4 +1,4 @@
-//! The main loop: receives events, updates the state, performs effects, and redraws when necessary.
+//! Runs the main loop, which receives events, updates the state, performs effects, and redraws when necessary.
 
 use std::io;
 use std::sync::Arc;
@@ -126,7 +126,7 @@ pub async fn run_chat(setup: ChatSetup) -> Result<(), ChatError> {
     Ok(())
 }
 
-/// Handles the event and all input that has arrived since, so that everything is drawn together.
+/// Handles the event and all input that has arrived since, so that a single frame shows all changes.
 fn update_with_pending_input(app: &mut App, screen: &mut ChatTerminal) -> Vec<ChatEffect> {
     let mut effects = Vec::new();
     for _ in 0..MAX_EVENTS_PER_FRAME {

@@ -1,4 +1,4 @@
-//! The settings of a chat.
+//! Defines the settings of a chat.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -143,7 +143,7 @@ impl ChatTerminal {
         Ok(())
     }
 
-    /// Restores the terminal temporarily, so that another program can use it and read its input.
+    /// Restores the terminal temporarily so that another program can use it and read its input.
     pub(crate) async fn suspend(&mut self) {
         self.key_reader.stop().await;
         restore_terminal();

@@ -1,4 +1,4 @@
-//! The theme, which assigns a style to each kind of element on the screen.
+//! Defines the theme, which assigns a style to each kind of element on the screen.
 
 pub use acp_config::Background;
 use ratatui::style::{Color, Modifier, Style};

@@ -1,4 +1,4 @@
-//! Functions that generate field values for which `Arbitrary` cannot be derived.
+//! Generates field values for which `Arbitrary` cannot be derived.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The envelope: [JSON-RPC 2.0](https://www.jsonrpc.org/specification), one message per line.
+//! Reads and writes the message envelope: [JSON-RPC 2.0](https://www.jsonrpc.org/specification), one message per line.
 //!
 //! Parsing takes one message without its line ending, and borrows `params` and `result` from it as text. Writing
 //! appends to a buffer, including the line ending. Neither builds a JSON tree.
@@ -263,7 +263,7 @@ impl From<crate::ReadError> for Error {
 }
 
 impl<'de> Deserialize<'de> for Error {
-    /// Reads any object as an error, because an error response must not be lost only because it is malformed.
+    /// Reads any object as an error, so that an error response is not lost merely because it is malformed.
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         struct ErrorFields {
@@ -368,7 +368,7 @@ enum MethodMember<'a> {
     NotAString,
 }
 
-/// The members of a message that are read, identified by name.
+/// A member of a message that is read, identified by its name.
 enum Member {
     Id,
     Method,
@@ -669,7 +669,7 @@ fn write_message(
 }
 
 record! {
-    /// `$/cancel_request`: cancels a request, in either direction.
+    /// The `$/cancel_request` notification, which cancels a request in either direction.
     pub struct CancelRequestNotification {
         /// The id of the request to cancel.
         required request_id: RequestId,

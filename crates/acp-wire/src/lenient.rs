@@ -1,4 +1,4 @@
-//! Lenient reading: a malformed part of a message does not affect the rest.
+//! Reads messages leniently, so that a malformed part of a message does not affect the rest.
 //!
 //! The schema marks fields with `x-deserialize-default-on-error` (a malformed value is read as missing) and lists
 //! with `x-deserialize-skip-invalid-items`. Scalars are read in place; objects are first read as raw text, because a
@@ -23,25 +23,25 @@ pub(crate) trait Lenient: Sized {
     fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error>;
 }
 
-/// The `deserialize_with` of optional fields.
+/// The `deserialize_with` function for optional fields.
 pub(crate) fn option<'de, D: Deserializer<'de>, T: Lenient>(d: D) -> Result<Option<T>, D::Error> {
     T::lenient(d)
 }
 
-/// The `deserialize_with` of fields with a default.
+/// The `deserialize_with` function for fields with a default.
 pub(crate) fn defaulted<'de, D: Deserializer<'de>, T: Lenient + Default>(
     d: D,
 ) -> Result<T, D::Error> {
     Ok(T::lenient(d)?.unwrap_or_default())
 }
 
-/// The `deserialize_with` of required fields that are read leniently.
+/// The `deserialize_with` function for required fields that are read leniently.
 pub(crate) fn required<'de, D: Deserializer<'de>, T: Lenient>(d: D) -> Result<T, D::Error> {
     T::lenient(d)?
         .ok_or_else(|| D::Error::custom(format_args!("not a valid {}", std::any::type_name::<T>())))
 }
 
-/// The `deserialize_with` of an update's fields that `null` clears.
+/// The `deserialize_with` function for fields of an update that `null` clears.
 pub(crate) fn clearable<'de, D: Deserializer<'de>, T: Lenient>(
     d: D,
 ) -> Result<Option<Option<T>>, D::Error> {
@@ -52,21 +52,21 @@ pub(crate) fn clearable<'de, D: Deserializer<'de>, T: Lenient>(
     Ok(read_text::<T>(raw.get()).map(Some))
 }
 
-/// The `deserialize_with` of an update's fields that can be any JSON value. `null` is read as a value, because it
-/// clears the field.
+/// The `deserialize_with` function for fields of an update that can be any JSON value. `null` is read as a value,
+/// because it clears the field.
 pub(crate) fn clearable_any<'de, D: Deserializer<'de>>(
     d: D,
 ) -> Result<Option<serde_json::Value>, D::Error> {
     read_via_raw(d)
 }
 
-/// The `deserialize_with` of lists. Invalid items are skipped, and any value that is not a list is read as an empty
-/// list.
+/// The `deserialize_with` function for lists. Invalid items are skipped, and any value that is not a list is read as an
+/// empty list.
 pub(crate) fn list<'de, D: Deserializer<'de>, T: Lenient>(d: D) -> Result<Vec<T>, D::Error> {
     Ok(optional_list(d)?.unwrap_or_default())
 }
 
-/// The `deserialize_with` of lists in which "missing" and "empty" mean different things.
+/// The `deserialize_with` function for lists in which "missing" and "empty" mean different things.
 pub(crate) fn optional_list<'de, D: Deserializer<'de>, T: Lenient>(
     d: D,
 ) -> Result<Option<Vec<T>>, D::Error> {
@@ -303,7 +303,7 @@ macro_rules! lenient_map {
 lenient_map! { BTreeMap IndexMap }
 
 impl Lenient for serde_json::Value {
-    /// Reads the value as text first, because `Value` cannot represent all JSON, such as deep nesting and numbers
+    /// Reads the value as text first, because `Value` cannot represent some JSON, such as deep nesting and numbers
     /// outside the range of floats.
     fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
         Ok(read_via_raw(d)?.filter(|value: &Self| !value.is_null()))
@@ -375,7 +375,7 @@ mod tests {
             written_list written_list: u32,
             /// Numbers that are an argument of `new`.
             required_list required_list: u32,
-            /// Numbers that can be missing, which is different from an empty list.
+            /// Numbers that can be missing. A missing list differs from an empty one.
             optional_list optional_list: u32,
             /// A string that `null` clears.
             clearable clearable: String,

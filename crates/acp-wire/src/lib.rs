@@ -1,4 +1,4 @@
-//! The messages of the [Agent Client Protocol](https://agentclientprotocol.com), as data.
+//! Defines the messages of the [Agent Client Protocol](https://agentclientprotocol.com) as Rust types.
 //!
 //! This crate does no I/O. It contains the JSON-RPC 2.0 envelope ([`jsonrpc`]) and the typed messages of protocol
 //! version 1 ([`v1`]) and of the draft of version 2 ([`v2`]). Each version has one table of all its methods
@@ -48,7 +48,7 @@ pub use raw_object::RawObject;
 /// The custom data in a `_meta` field. See the specification's page "Extensibility", "The `_meta` Field".
 pub type Meta = serde_json::Map<String, serde_json::Value>;
 
-/// Runs the example of the README as a test.
+/// Runs the README's example as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

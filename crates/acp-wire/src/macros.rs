@@ -1,4 +1,4 @@
-//! The four kinds of protocol types. Each kind is defined once, here, so that all types of one kind are read and
+//! Defines the four kinds of protocol types. Each kind is defined only once, so that all types of a kind are read and
 //! written by the same rules.
 //!
 //! | macro        | JSON                                   | unknown input                          |

@@ -1,4 +1,4 @@
-//! Protocol methods, and the macro that generates the method tables.
+//! Defines protocol methods, and the macro that generates the method tables.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -53,8 +53,8 @@ pub struct Method {
     /// The capability that the receiver must support. `None` if the method can always be sent, or if it does not depend
     /// on a single capability.
     pub capability: Option<Capability>,
-    /// The reason why the table contains a method that the stable schema of its version does not contain. `None` for
-    /// stable methods.
+    /// The reason why the table contains a method that is not in the stable schema of its version. `None` for stable
+    /// methods.
     pub unstable: Option<&'static str>,
 }
 
@@ -170,13 +170,13 @@ pub trait Request: Serialize + DeserializeOwned + Send + 'static {
     type Response: Serialize + DeserializeOwned + Send + 'static;
 }
 
-/// A response with one text that may be large, such as the content of a file. The text is the first field that is
-/// written, so that it can be decoded before the rest of the response has arrived.
+/// A response with one piece of text that may be large, such as the content of a file. The text is the first field that
+/// is written, so that it can be decoded before the rest of the response has arrived.
 pub trait TextResponse: Serialize + DeserializeOwned + Send + 'static {
     /// The name of the text's field in JSON.
     const TEXT_FIELD: &'static str;
 
-    /// Returns a reference to the text, so that it can be moved out or in.
+    /// Returns a reference to the text, through which the text can be moved in or out.
     fn text_mut(&mut self) -> &mut String;
 }
 
@@ -197,7 +197,7 @@ pub enum ReadError {
     Invalid {
         /// The method's name in messages, such as `session/prompt`.
         method: String,
-        /// What is invalid, and where.
+        /// The error that describes what is invalid, and where.
         source: serde_json::Error,
     },
 }

@@ -1,6 +1,6 @@
-//! The methods of both protocol versions. A row contains everything that depends on the method: its name, its sender,
-//! its types, and the capability that it requires. Reading, dispatch, capability checks and conformance checks are
-//! derived from the rows.
+//! Lists the methods of both protocol versions. A row contains everything that depends on the method: its name, its
+//! sender, its types, and the capability that it requires. Reading, dispatch, capability checks and conformance checks
+//! are derived from the rows.
 
 /// The methods of version 1.
 pub(crate) mod v1 {

@@ -3,14 +3,15 @@
 //! `serde_json` reads and writes a string as a whole, and collects a string with escapes in a separate buffer. With
 //! this module, content as large as a file can be sent while it is being written, and read while it arrives.
 
-/// How far a piece of a JSON string was read, and why reading stopped.
+/// The outcome of reading a piece of a JSON string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StringProgress {
-    /// Read to the end, except for the last few bytes, which may be the start of a character or an escape.
+    /// The piece was read to its end, except for the last few bytes, which may be the start of a character or an
+    /// escape.
     Incomplete,
-    /// Read to the quote that ends the string.
+    /// The piece was read up to the quote that ends the string.
     Complete,
-    /// Read to a byte that is not valid in a JSON string.
+    /// The piece was read up to a byte that is not valid in a JSON string.
     Invalid,
 }
 

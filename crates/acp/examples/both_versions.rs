@@ -1,4 +1,4 @@
-//! One agent and one client in both versions of the protocol: the same code, different messages on the wire.
+//! One agent and one client that speak both protocol versions. The same code sends different messages on the wire.
 //!
 //! ```sh
 //! cargo run -p acp-sdk --example both_versions

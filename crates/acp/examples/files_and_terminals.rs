@@ -56,17 +56,17 @@ impl Agent for FilesAndTerminalsAgent {
     }
 }
 
-/// The maximum number of bytes to read from a command's output.
+/// The maximum size of a command's output, in bytes.
 const MAX_OUTPUT_BYTES: u64 = 64 * 1024;
 
-/// A host that gives access to local files, and runs the commands of terminals itself.
+/// A host that gives access to local files and runs terminal commands itself.
 #[derive(Default)]
 struct LocalHost {
     commands: Mutex<HashMap<v1::TerminalId, RunningCommand>>,
     next: AtomicU64,
 }
 
-/// A running command: its outcome once it has exited, and the task that waits for it.
+/// A running command, with the task that waits for it and its outcome once it has exited.
 struct RunningCommand {
     done: watch::Receiver<Option<CommandOutcome>>,
     task: tokio::task::JoinHandle<()>,

@@ -1,4 +1,4 @@
-//! Capability checks for both sides. Unsupported methods are neither sent nor accepted.
+//! Checks capabilities on both sides. Unsupported methods are neither sent nor accepted.
 
 use acp_wire::v1::{ContentBlock, Implementation, McpCapabilities, McpServer, PromptCapabilities};
 use acp_wire::{Capability, Method};
@@ -16,7 +16,7 @@ pub(crate) fn implemented_capabilities<T: DeserializeOwned + Default>(offered: &
     serde_json::from_value(Value::Object(all)).unwrap_or_default()
 }
 
-/// Adds a capability, and the objects around it that do not exist yet.
+/// Adds a capability, and any enclosing objects that do not exist yet.
 fn insert_capability(capabilities: &mut Map<String, Value>, capability: Capability) {
     let mut object = capabilities;
     let mut names = capability.path.split('.').peekable();
@@ -31,7 +31,7 @@ fn insert_capability(capabilities: &mut Map<String, Value>, capability: Capabili
     }
 }
 
-/// Checks that a peer with certain capabilities supports a method. A method that is not in the table needs no
+/// Checks that a peer with the given capabilities supports a method. A method that is not in the table needs no
 /// capability.
 ///
 /// # Errors
@@ -48,8 +48,8 @@ pub(crate) fn check_offered(
     }
 }
 
-/// Returns the version 1 name of the prompt capability that the content requires and the agent lacks, if any. See the
-/// specification's page "Prompt Turn", "User Message".
+/// Returns the version 1 name of the prompt capability that the content requires and the agent lacks, if any. See "User
+/// Message" on the specification's page "Prompt Turn".
 pub(crate) fn missing_prompt_capability(
     takes: &PromptCapabilities,
     content: &[ContentBlock],
@@ -63,7 +63,7 @@ pub(crate) fn missing_prompt_capability(
 }
 
 /// Returns the MCP capability that a server requires and the agent lacks, if any. In version 1, every agent supports
-/// `stdio`. See the specification's page "Session Setup", "MCP Servers".
+/// `stdio`. See "MCP Servers" on the specification's page "Session Setup".
 pub(crate) fn missing_mcp_capability(
     connects: &McpCapabilities,
     stdio: bool,
@@ -77,8 +77,8 @@ pub(crate) fn missing_mcp_capability(
     }
 }
 
-/// Returns the name and version of this library. They are reported for programs that do not set their own, because
-/// version 2 requires a name and a version.
+/// Returns the name and version of this library. They are sent for programs that do not set their own, because version
+/// 2 requires a name and a version.
 pub(crate) fn library_implementation() -> Implementation {
     Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
 }

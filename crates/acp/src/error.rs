@@ -16,8 +16,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A JSON-RPC error that the peer sent or a handler returned. See the specification's page "Overview", "Error
-    /// Handling".
+    /// A JSON-RPC error that the peer sent or a handler returned. See "Error Handling" on the specification's page
+    /// "Overview".
     #[error("{0}")]
     Rpc(jsonrpc::Error),
     /// The connection has ended. Pending requests get no response, and nothing more can be sent.
@@ -32,7 +32,7 @@ pub enum Error {
         /// Why the response is invalid.
         reason: String,
     },
-    /// A message cannot be serialized as JSON and was not sent. This can only happen with params that this side
+    /// A message cannot be serialized as JSON and was not sent. This can happen only with params that this side
     /// supplies itself, as in [`Connection::request_raw`](crate::Connection::request_raw).
     #[error("cannot serialize {method}: {reason}")]
     NotSerializable {
@@ -41,8 +41,8 @@ pub enum Error {
         /// Why the message cannot be serialized.
         reason: String,
     },
-    /// The peer does not support a capability, so the message was not sent. See the specification's page
-    /// "Initialization", "Capabilities".
+    /// The peer lacks a capability, so the message was not sent. See "Capabilities" on the specification's page
+    /// "Initialization".
     #[error("the {peer} does not support {what}")]
     Unsupported {
         /// The side that lacks the capability: `agent` or `client`.
@@ -50,11 +50,11 @@ pub enum Error {
         /// The name of the capability, as in the specification.
         what: String,
     },
-    /// A request by this side is invalid and was not sent. The text is the reason.
+    /// A request from this side is invalid and was not sent. The text is the reason.
     #[error("{0}")]
     InvalidRequest(String),
-    /// The agent speaks a protocol version that this side does not support. See the specification's page
-    /// "Initialization", "Protocol version".
+    /// The agent speaks a protocol version that this side does not support. See "Protocol version" on the
+    /// specification's page "Initialization".
     #[error(
         "protocol version mismatch: the agent speaks version {theirs}, this client speaks version {ours}"
     )]
@@ -73,8 +73,8 @@ pub enum Error {
         /// Why the update could not be stored.
         reason: String,
     },
-    /// An update handler sent a request, and more updates than [`Limits::backlog`](crate::Limits::backlog) allows are
-    /// waiting to be processed before the response.
+    /// An update handler sent a request, and the updates waiting to be processed before the response exceed
+    /// [`Limits::backlog`](crate::Limits::backlog).
     #[error("too many unhandled updates ahead of the response: {held} bytes")]
     Backlog {
         /// The size of the waiting updates, in bytes.
@@ -148,8 +148,8 @@ impl Error {
         Self::Rpc(jsonrpc::Error::invalid_params(message))
     }
 
-    /// Converts this error to the JSON-RPC error of a response: [`Error::Rpc`] unchanged, [`Error::Cancelled`] with the
-    /// code -32800, and any other error with the code -32603 and its text.
+    /// Converts this error to the JSON-RPC error of a response. [`Error::Rpc`] is unchanged, [`Error::Cancelled`] gets
+    /// the code -32800, and any other error gets the code -32603 and its text.
     #[must_use]
     pub fn into_rpc(self) -> jsonrpc::Error {
         match self {
@@ -172,17 +172,17 @@ impl From<acp_wire::ReadError> for Error {
     }
 }
 
-/// Why a connection ended: closed by this side or the peer, or a failure.
+/// Why a connection ended: this side or the peer closed it, or it failed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum CloseReason {
     /// This side closed the connection.
     #[error("closed by this side")]
     Local,
-    /// The peer closed the connection, so the input has ended.
+    /// The peer closed the connection, which ended this side's input.
     #[error("closed by the peer")]
     Peer,
-    /// Reading or writing failed. This includes a broken pipe, if the peer no longer reads.
+    /// Reading or writing failed. This includes a broken pipe when the peer no longer reads.
     #[error("{0}")]
     Transport(Arc<std::io::Error>),
 }
@@ -191,8 +191,8 @@ pub enum CloseReason {
 mod tests {
     use super::*;
 
-    /// Returns the result of each predicate for an error: peer error, auth required, cancelled, closed, transport,
-    /// protocol.
+    /// Returns the result of each predicate for an error, in this order: peer error, auth required, cancelled, closed,
+    /// transport, protocol.
     fn error_predicates(error: &Error) -> [bool; 6] {
         [
             error.peer_error().is_some(),

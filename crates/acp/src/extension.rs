@@ -1,4 +1,4 @@
-//! Received requests and notifications of extensions. See the specification's page "Extensibility".
+//! Received extension requests and notifications. See the specification's page "Extensibility".
 
 use acp_wire::v1::Extension;
 use acp_wire::{Notification, Request, jsonrpc, read_params};
@@ -6,8 +6,8 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::error::{Error, Result};
 
-/// A received request of an extension, whose method starts with `_`. See the specification's page "Extensibility",
-/// "Custom Requests".
+/// A received extension request, whose method starts with `_`. See "Custom Requests" on the specification's page
+/// "Extensibility".
 ///
 /// [`answer_with`](Self::answer_with) parses it as a type of your own that implements [`Request`]:
 ///
@@ -91,8 +91,8 @@ impl ExtensionRequest {
     }
 }
 
-/// A received notification of an extension, whose method starts with `_`. See the specification's page "Extensibility",
-/// "Custom Notifications".
+/// A received extension notification, whose method starts with `_`. See "Custom Notifications" on the specification's
+/// page "Extensibility".
 #[derive(Debug, Clone)]
 pub struct ExtensionNotification(Extension);
 

@@ -7,19 +7,19 @@ use acp_wire::jsonrpc::RequestId;
 use crate::connection::{frame, outline};
 use crate::memory::parsed_memory;
 
-/// The number of bytes that are kept from the start of an oversized line.
+/// The number of bytes kept from the start of an oversized line.
 pub const HEAD_LEN: usize = frame::HEAD_LEN;
 
-/// The number of bytes that are kept from the end of an oversized line.
+/// The number of bytes kept from the end of an oversized line.
 pub const TAIL_LEN: usize = frame::TAIL_LEN;
 
-/// Estimates how much memory a message takes once it has been parsed, in bytes.
+/// Estimates how much memory a message uses once it has been parsed, in bytes.
 #[must_use]
 pub fn estimate_memory(message: &[u8]) -> usize {
     parsed_memory(message)
 }
 
-/// The type and the id of an oversized message, as far as its first and last bytes show them.
+/// The type and the id of an oversized message, as far as they can be read from its first and last bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outline {
     /// A response, with the id of its request.

@@ -85,7 +85,7 @@ pub use thread::{Thread, ThreadHandle};
 pub use transport::Transport;
 pub use update::Update;
 
-/// Runs the examples in the READMEs of the repository and of the package as tests.
+/// Runs the examples in the repository's and the package's READMEs as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 #[doc = include_str!("../README.md")]

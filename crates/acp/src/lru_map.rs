@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// The maximum length of an id that is used as a key unchanged, in bytes.
 const MAX_KEY_BYTES: usize = 4096;
 
-/// Returns the key for an id: the id itself, or its start and a hash if the id is too long.
+/// Returns the key for an id. This is the id itself, or its start and a hash if it is too long.
 pub(crate) fn to_key(id: &str) -> Cow<'_, str> {
     if id.len() <= MAX_KEY_BYTES {
         return Cow::Borrowed(id);
@@ -18,7 +18,7 @@ pub(crate) fn to_key(id: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{beginning}… {:x}", hasher.finish()))
 }
 
-/// A map from ids to at most `N` values. When it is full, the least recently used entry is dropped.
+/// A map from ids to values, with at most `N` entries. When it is full, the least recently used entry is dropped.
 #[derive(Debug)]
 pub(crate) struct LruMap<T, const N: usize> {
     entries: HashMap<String, (u64, T)>,
@@ -52,7 +52,7 @@ impl<T: Default, const N: usize> LruMap<T, N> {
         &mut entry.1
     }
 
-    /// Removes the least recently used entry, but never the entry of `but`. Returns `true` if an entry was removed.
+    /// Removes the least recently used entry, except that of `but`. Returns `true` if an entry was removed.
     pub(crate) fn remove_oldest(&mut self, but: &str) -> bool {
         let but = to_key(but);
         let others = self.entries.iter().filter(|(id, _)| **id != *but);

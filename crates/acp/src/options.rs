@@ -8,7 +8,7 @@ use acp_wire::v1::ProtocolVersion;
 
 use crate::connection::{Limits, SpawnFn};
 
-/// The options of a connection, for either side. If only limits are set, [`Limits`] can be passed instead.
+/// The options of a connection, for either side. To set only limits, you can pass [`Limits`] instead.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Options {
@@ -62,8 +62,8 @@ impl Options {
         self
     }
 
-    /// Allows protocol version 2: the connection uses it if the peer supports it, and version 1 otherwise. Version 2 is
-    /// a draft. It can change, and this library changes with it.
+    /// Allows protocol version 2. The connection uses version 2 if the peer supports it, and version 1 otherwise.
+    /// Version 2 is a draft. It can change, and this library changes with it.
     #[cfg(feature = "unstable-v2")]
     #[must_use]
     pub fn draft_version_2(mut self) -> Self {
@@ -71,9 +71,9 @@ impl Options {
         self
     }
 
-    /// Sets a callback for lines from the peer that are not JSON, such as a banner or a log line on stdout. It receives
-    /// the first KiB of each line, unchanged. A client skips such lines ([`Noise`](crate::Noise) counts them). Reading
-    /// stops while `on_noise` runs, so it must not block.
+    /// Sets a callback for lines from the peer that are not JSON, such as a banner or a log line on stdout. The
+    /// callback receives the first KiB of each line, unchanged. A client skips such lines ([`Noise`](crate::Noise)
+    /// counts them). Reading stops while `on_noise` runs, so it must not block.
     #[must_use]
     pub fn on_noise(mut self, on_noise: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_noise = Some(Arc::new(on_noise));
@@ -81,7 +81,7 @@ impl Options {
     }
 
     /// Runs turns, other requests and the writer as tasks on your executor. Use this if turns need a lot of CPU time,
-    /// or to use several threads. Otherwise the task that polls the [`Driver`](crate::Driver) does all the work.
+    /// or to use several threads. Without it, the task that polls the [`Driver`](crate::Driver) does all the work.
     ///
     /// For requests other than prompts, the driver still runs the work up to the first `await` that is not ready, so
     /// that requests take effect in the order in which they arrive.

@@ -7,7 +7,7 @@ use acp_wire::jsonrpc;
 use crate::connection::Responder;
 use crate::error::{Error, Result};
 
-/// A received request, with the side that handles it. The [`MessageHandler`](acp_wire::MessageHandler) of each type of
+/// A received request, with the side that handles it. The [`MessageHandler`](acp_wire::MessageHandler) for each type of
 /// request is in `agent/methods/` or `client/methods/`.
 pub(crate) struct PendingRequest<S> {
     pub(crate) side: Arc<S>,
@@ -27,7 +27,7 @@ impl<S> PendingRequest<S> {
     }
 }
 
-/// The handler type for methods that a side does not support. It has no values.
+/// The handler type for methods that a side does not support. This type has no values.
 pub(crate) enum UnsupportedMethod {}
 
 /// Returns the handler for a method, or the error -32601 if the side does not support the method.

@@ -19,7 +19,7 @@ const MAX_PATHS_BYTES: usize = 256 * 1024;
 pub struct SessionSetup {
     /// The working directory, as an absolute path.
     pub cwd: String,
-    /// Additional roots, as absolute paths. All paths of a session together can have up to 256 KiB.
+    /// Additional roots, as absolute paths. The paths of a session can have a total length of up to 256 KiB.
     pub additional_directories: Vec<String>,
     /// The MCP servers for the agent to connect to.
     pub mcp_servers: Vec<McpServer>,
@@ -42,7 +42,7 @@ impl SessionSetup {
         }
     }
 
-    /// Sets the MCP servers. See the specification's page "Session Setup", "MCP Servers".
+    /// Sets the MCP servers. See "MCP Servers" on the specification's page "Session Setup".
     #[must_use]
     pub fn mcp_servers(mut self, servers: Vec<McpServer>) -> Self {
         self.mcp_servers = servers;
@@ -73,8 +73,8 @@ impl SessionSetup {
 }
 
 impl SessionSetup {
-    /// Checks that all paths are absolute, and that they are not too long in total. The error names the first path that
-    /// is not absolute.
+    /// Checks that all paths are absolute and that their total length is within the limit. The error contains the first
+    /// path that is not absolute.
     pub(crate) fn check_paths(&self) -> Result<(), String> {
         let mut paths = std::iter::once(&self.cwd).chain(&self.additional_directories);
         let bytes: usize = paths
@@ -95,14 +95,14 @@ impl SessionSetup {
 
 /// Why an agent cannot use a system prompt.
 pub(crate) enum SystemPromptError {
-    /// The agent lacks a capability, given by its version 1 name.
+    /// The agent lacks a capability, which is given by its version 1 name.
     Unsupported(&'static str),
     /// The prompt is invalid. The text is the reason.
     Invalid(String),
 }
 
 impl SessionSetup {
-    /// Checks that an agent with certain capabilities can use a system prompt.
+    /// Checks that an agent with the given capabilities can use a system prompt.
     pub(crate) fn check_system_prompt(
         &self,
         offered: Option<&SessionSystemPromptCapabilities>,
@@ -146,7 +146,7 @@ impl SessionSetup {
     }
 }
 
-/// Returns `true` if a path is absolute on any operating system, because the peer can run on another system.
+/// Returns `true` if a path is absolute on any operating system, because the peer can run on a different one.
 fn is_absolute(path: &str) -> bool {
     let drive =
         matches!(path.as_bytes(), [letter, b':', b'\\' | b'/', ..] if letter.is_ascii_alphabetic());

@@ -14,7 +14,7 @@ use acp_wire::{Meta, RawObject};
 use serde::Serialize;
 use serde_json::Value;
 
-/// A change in a session, independent of the protocol version.
+/// A change to a session, independent of the protocol version.
 ///
 /// Most variants follow version 2, which has more kinds of updates. They also cover what only version 1 has: messages
 /// without an id, new tool calls, the text of a diff, and modes.
@@ -38,7 +38,7 @@ pub enum Update {
     AgentThoughtChunk(MessageChunk),
     /// A whole thought, which replaces the chunks sent so far. Version 2.
     AgentThought(Message),
-    /// What the agent is doing: working, idle or waiting for the user. Version 2.
+    /// The agent's current state: working, idle or waiting for the user. Version 2.
     StateUpdate(StateUpdate),
     /// A new tool call, or a change to one.
     ToolCallUpdate(Box<ToolCallPatch>),
@@ -48,20 +48,20 @@ pub enum Update {
     TerminalUpdate(Box<TerminalUpdate>),
     /// A chunk of a display terminal's output. Version 2.
     TerminalOutputChunk(TerminalOutputChunk),
-    /// A whole plan, new or changed. The only plan of a version 1 agent has the id
+    /// A whole plan, new or changed. If a version 1 agent has only one plan, its id is
     /// [`ONLY_PLAN_ID`](crate::thread::ONLY_PLAN_ID).
     PlanUpdate(PlanUpdate),
     /// The removal of a plan.
     PlanRemoved(PlanRemoved),
     /// All slash commands, which replace the previous ones.
     AvailableCommandsUpdate(AvailableCommandsUpdate),
-    /// The session's current mode. Only in version 1: in version 2, the mode is a config option.
+    /// The session's current mode. This exists only in version 1. In version 2, the mode is a config option.
     CurrentModeUpdate(CurrentModeUpdate),
     /// All config options, which replace the previous ones.
     ConfigOptionUpdate(ConfigOptionUpdate),
     /// The session's title and the time of its last change.
     SessionInfoUpdate(Box<SessionInfoUpdate>),
-    /// The use of the context window, and the cost of the session.
+    /// How much of the context window is used, and the cost of the session.
     UsageUpdate(Box<UsageUpdate>),
     /// Information for the user that is not part of the conversation.
     Notice(Box<Notice>),
@@ -81,8 +81,8 @@ pub enum Update {
 
 impl Update {
     /// Returns the text of a chunk of an agent message. Returns `None` for other updates and content. Version 2 agents
-    /// can also send whole messages, which replace the chunks. The [`Thread`](crate::Thread) always has the current
-    /// text.
+    /// can also send whole messages, which replace the chunks. The [`Thread`](crate::Thread) always contains the
+    /// current text.
     #[must_use]
     pub fn message_text(&self) -> Option<&str> {
         self.message_content()?.as_text()
@@ -113,8 +113,7 @@ impl Update {
 pub struct MessageChunk {
     /// The message that the chunk belongs to. Version 1 agents can omit the id.
     pub message_id: Option<MessageId>,
-    /// Whether the chunk belongs to the message with its id, wherever that message is in the thread, as in version 2.
-    /// In version 1, the chunk belongs to the last message, unless that message has another role or id.
+    /// Whether the chunk is appended to the message with its id, wherever that message is in the thread, as in version 2. In version 1, the chunk belongs to the last message, unless that message has a different role or id.
     pub is_found_by_id: bool,
     /// The text or other content to append.
     pub content: ContentBlock,
@@ -193,14 +192,14 @@ impl ToolCallPatch {
     }
 }
 
-/// A part of a tool call's content, in the form in which the agent sent it.
+/// A part of a tool call's content, as the agent sent it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 #[allow(clippy::large_enum_variant)]
 pub enum ToolCallOutput {
     /// Text, an image or other content.
     Content(v1::Content),
-    /// A change to a file, as its text before and after. Version 1.
+    /// A change to a file, given by its text before and after. Version 1.
     TextDiff(v1::Diff),
     /// Changes to files. Version 2.
     Diff(v2::Diff),

@@ -1,5 +1,5 @@
-//! The library on an executor other than tokio's. These tests are a separate program, so that there is no tokio runtime
-//! in the process.
+//! Tests of the library on an executor other than tokio's. They are a separate program, so that there is no tokio
+//! runtime in the process.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
@@ -17,7 +17,7 @@ use acp::v1::{
 };
 use acp::{CloseReason, Limits, Options, Result, Transport};
 
-/// Returns transports for both ends of a socket, with the streams of smol.
+/// Returns transports for both ends of a socket, which use smol's streams.
 fn socket_transports() -> (Transport, Transport) {
     let (a, b) = UnixStream::pair().unwrap();
     (socket_transport(a), socket_transport(b))
@@ -33,7 +33,7 @@ fn assert_no_tokio() {
     assert!(runtime.is_err(), "this runs in a tokio runtime");
 }
 
-/// An agent that reads a file, requests permission to write it in capitals, and writes it.
+/// An agent that reads a file, requests permission to write it in capitals, and then does so.
 struct ShoutingAgent;
 
 impl Agent for ShoutingAgent {
@@ -156,7 +156,7 @@ fn no_task_needs_to_be_spawned() {
     agent.join().unwrap().unwrap();
 }
 
-/// An agent that sends chunks without end.
+/// An agent that sends chunks endlessly.
 struct FloodingAgent;
 
 impl Agent for FloodingAgent {

@@ -1,4 +1,4 @@
-//! The memory that a peer can make this side use stays within the limits in `docs/memory.md`, no matter what the peer
+//! Tests that a peer cannot make this side use more memory than the limits in `docs/memory.md`, no matter what it
 //! sends.
 //!
 //! All allocations of the process are counted, so there is only one test here, which calls a function for each subject.
@@ -23,10 +23,10 @@ use common::{NoopClient, PIPE_CAPACITY, TestPeer, limits_with, prompt_request, w
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// An allowance for the memory of the tests themselves and their pipes. Smaller amounts are not checked.
+/// An allowance for the memory of the tests themselves and their pipes. Amounts below it are not checked.
 const TEST_OVERHEAD_BYTES: usize = 1024 * 1024;
 
-/// The memory in use at the start of a measurement.
+/// The amount of memory in use at the start of a measurement.
 struct MemoryBaseline(usize);
 
 impl MemoryBaseline {
@@ -45,7 +45,7 @@ impl MemoryBaseline {
         );
     }
 
-    /// Checks that the memory in use now is within the bound.
+    /// Checks that the memory currently in use is within the bound.
     #[track_caller]
     fn assert_current_usage_within(&self, what: &str, bound: usize) {
         let kept = ALLOCATOR.current_usage().saturating_sub(self.0);
@@ -85,7 +85,7 @@ fn memory_stays_within_the_documented_limits() {
     runtime().block_on(check_memory_of_unanswered_requests());
 }
 
-/// Returns JSON of about the given number of bytes that needs much more memory than its length.
+/// Returns JSON texts of about the given length, in bytes, that use much more memory than that.
 fn dense_messages(bytes: usize) -> Vec<(&'static str, String)> {
     let list = |item: &str| {
         format!(
@@ -176,10 +176,10 @@ async fn check_memory_of_messages() {
     }
 }
 
-/// A function that returns the update with a given number.
+/// A function that returns the update with the given number.
 type NumberedUpdate = fn(usize) -> serde_json::Value;
 
-/// Returns updates that make a thread grow, each in a different way.
+/// Returns updates that each make a thread grow in a different way.
 fn growing_updates() -> Vec<(&'static str, NumberedUpdate)> {
     vec![
         (

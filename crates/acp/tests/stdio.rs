@@ -1,4 +1,4 @@
-//! stdin and stdout are reserved for the protocol, regardless of their type.
+//! Tests that stdin and stdout are reserved for the protocol, regardless of their type.
 //!
 //! The program starts itself as an agent that prints to stdout. It has no test harness, because that would print, too.
 
@@ -47,7 +47,7 @@ mod unix {
 
     pub(crate) const AGENT_FLAG: &str = "--as-the-agent";
 
-    /// Prints to stdout, also from a child process, which tries to read stdin, too.
+    /// Prints to stdout, both directly and from a child process, which also tries to read stdin.
     fn print_stray_text(when: &str) -> usize {
         println!("stray {when}");
         print!("without an end {when}");
@@ -142,7 +142,7 @@ mod unix {
         expect_success(child).await;
     }
 
-    /// Expects the agent to exit by itself, with its stray output to stdout on stderr instead.
+    /// Expects the agent to exit on its own, and its stray stdout output to appear on stderr instead.
     async fn expect_success(mut child: Child) {
         let mut printed = String::new();
         child
@@ -184,7 +184,7 @@ mod unix {
         )
     }
 
-    /// Uses two sockets, as editors built on libuv do.
+    /// Tests an agent whose stdin and stdout are two sockets, like in editors built on libuv.
     async fn check_two_sockets() {
         let ((writer, stdin), (reader, stdout)) = (socket_stdio(), socket_stdio());
         let child = start_agent(stdin, stdout);
@@ -222,7 +222,7 @@ mod unix {
         .await;
     }
 
-    /// Uses one file as input, and another one as output.
+    /// Tests an agent that reads from one file and writes to another.
     async fn check_files() {
         let file = || -> File {
             let path = std::env::temp_dir().join(format!("acp-stdio-{}", uuid::Uuid::new_v4()));

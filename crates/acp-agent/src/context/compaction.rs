@@ -7,13 +7,13 @@ use serde_json::json;
 use crate::model::message::{ModelMessage, ToolResult};
 use crate::text::{truncate_to_head, truncate_to_tail};
 
-/// The length above which a tool result is truncated when the context window is nearly full, in bytes.
+/// The length, in bytes, above which a tool result is truncated when the context window is nearly full.
 const MAX_RESULT_BYTES: usize = 8 * 1024;
 
 /// The length of a truncated result, in bytes. Half of it comes from the start of the result, and half from the end.
 pub(crate) const TRUNCATED_RESULT_BYTES: usize = 2 * 1024;
 
-/// The model's response to a summary. Without it, the conversation would have two user messages in a row, which some
+/// The model's reply to a summary. Without it, the conversation would have two user messages in a row, which some
 /// models reject.
 const SUMMARY_REPLY: &str = "Continuing from there.";
 
@@ -32,7 +32,7 @@ pub(crate) struct Compaction {
     pub(crate) summary: Option<String>,
     #[serde(default)]
     pub(crate) keeps: KeptTail,
-    /// The length above which tool results are truncated, and the length that they are truncated to, in bytes. Results
+    /// The length above which tool results are truncated and the length they are truncated to, both in bytes. Results
     /// of the last round are not truncated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) results: Option<(usize, usize)>,
@@ -54,11 +54,11 @@ pub(crate) enum KeptTail {
 pub(crate) struct SummarySpan {
     /// The number of prompts that the summary covers.
     pub(crate) prompts: usize,
-    /// The number of rounds that were already run for the prompt after the summary.
+    /// The number of rounds that had already run for the prompt after the summary.
     pub(crate) rounds: usize,
 }
 
-/// Returns the part of the session that a message summarizes, if it is a summary.
+/// Returns the part of the session that the message summarizes, or `None` if the message is not a summary.
 pub(crate) fn summary_span(message: &ModelMessage) -> Option<SummarySpan> {
     let ModelMessage::User(content) = message else {
         return None;
@@ -85,7 +85,7 @@ pub(crate) fn message_size(message: &ModelMessage) -> u64 {
     u64::try_from(length).unwrap_or(u64::MAX)
 }
 
-/// The length that is assumed for an image, in bytes. Providers count the pixels of an image, not its bytes.
+/// The assumed size of an image, in bytes. Providers count the pixels of an image, not its bytes.
 const ASSUMED_IMAGE_SIZE: usize = 6 * 1024;
 
 fn block_size(block: &ContentBlock) -> usize {
@@ -97,13 +97,13 @@ pub(crate) fn conversation_size(messages: &[ModelMessage]) -> u64 {
     messages.iter().map(message_size).sum()
 }
 
-/// Returns `true` if the message is a round of the model that is part of the conversation. The history may also contain
-/// silent rounds, which are not.
+/// Returns `true` if the message is a round of the model that belongs to the conversation. The history may also contain
+/// silent rounds, which do not belong to it.
 fn is_round(message: &ModelMessage) -> bool {
     matches!(message, ModelMessage::Assistant { .. }) && !message.is_silent()
 }
 
-/// Returns the index of the last message that is a prompt.
+/// Returns the index of the last prompt in the messages.
 pub(crate) fn last_prompt_index(messages: &[ModelMessage]) -> Option<usize> {
     let is_prompt = |message: &ModelMessage| {
         matches!(message, ModelMessage::User(_)) && summary_span(message).is_none()
@@ -120,7 +120,7 @@ impl Compaction {
         }
     }
 
-    /// Creates a compaction that replaces all messages with a summary, except those that are kept.
+    /// Creates a compaction that replaces all but the kept messages with a summary.
     pub(crate) fn with_summary(summary: String, keeps: KeptTail) -> Self {
         Self {
             summary: Some(summary),
@@ -188,7 +188,7 @@ fn truncate_result(result: &mut ToolResult, left: usize) {
     result.images.clear();
 }
 
-/// Truncates text in the middle, with a note of how many bytes are omitted.
+/// Truncates text in the middle, and inserts a note that says how many bytes were omitted.
 pub(crate) fn truncate_middle(text: &str, left: usize) -> String {
     if text.len() <= left {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Reports the progress of a compaction to clients that show it.
+//! Reports compaction progress to clients that display it.
 
 use acp::agent::Session;
 use acp::v1::{CompactionUpdate, SessionUpdate};

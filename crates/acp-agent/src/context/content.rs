@@ -1,5 +1,5 @@
 //! Converts the content of a prompt for the model. See "Content" in the specification. Models understand text and
-//! images. Anything else becomes text that describes the content and says where to find it.
+//! images. Anything else becomes text that describes the content and where to find it.
 
 use std::path::Path;
 

@@ -105,7 +105,7 @@ impl Conversation {
         })
     }
 
-    /// Postpones a compaction that is not possible now, until the conversation has grown.
+    /// Postpones a compaction that is currently not possible until the conversation has grown.
     pub(crate) fn defer_compaction(&mut self) {
         self.usage.tokens_after_compaction = self.used_tokens().unwrap_or_default();
     }

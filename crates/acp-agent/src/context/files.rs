@@ -53,7 +53,7 @@ pub(crate) fn read_file_head(
     }))
 }
 
-/// Returns `true` if the error says that the file does not exist.
+/// Returns `true` if the error means that the file does not exist.
 pub(crate) fn is_missing(refusal: &PathError) -> bool {
     matches!(refusal, PathError::Io(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory))
 }

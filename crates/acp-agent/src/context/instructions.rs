@@ -18,7 +18,8 @@ use crate::workspace::tool_failure::ToolFailure;
 /// convention.
 const INSTRUCTIONS_FILE: &str = "AGENTS.md";
 
-/// The maximum number of bytes to include from one instruction file. They cost thousands of tokens in each request.
+/// The maximum number of bytes to include from one instruction file. A file of this size costs thousands of tokens in
+/// each request.
 const MAX_FILE_BYTES: usize = 32 * 1024;
 
 /// The maximum number of bytes to include from all files of a project. Files nearer to the working directory are

@@ -1,4 +1,4 @@
-//! Waits in a turn for the MCP servers of a session, and reports their failures.
+//! Waits for a session's MCP servers during a turn, and reports their failures.
 
 use std::borrow::Cow;
 use std::sync::atomic::Ordering;
@@ -32,7 +32,7 @@ pub(crate) async fn tools_for_round<'a>(
     Ok(servers.offered_tools(own))
 }
 
-/// Retries lost servers before a turn, and waits for those that are still starting. Waits for each server only once.
+/// Retries lost servers before a turn, and waits for servers that are still starting. Waits for each server only once.
 pub(crate) async fn wait_for_servers(
     servers: &SessionMcpServers,
     workspace: &Workspace,

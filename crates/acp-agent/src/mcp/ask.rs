@@ -30,13 +30,13 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long to wait for the reason after a connection was lost.
 const LOSS_REASON_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The maximum length of a server's message that is shown (progress or an error), in bytes.
+/// The maximum length of a progress or error message from a server that is shown to the user, in bytes.
 const MAX_MESSAGE_BYTES: usize = 4 * 1024;
 
 /// The factor by which the time limit of a call is extended if the server reports progress.
 const PROGRESS_FACTOR: u32 = 10;
 
-/// The reason why a request has no response.
+/// The reason why a request got no response.
 enum McpRequestError {
     /// The request did not reach the server.
     Undelivered(ToolFailure),
@@ -157,7 +157,7 @@ impl SessionMcpServer {
         }
     }
 
-    /// Converts an error to the failure of a request.
+    /// Converts an `rmcp` service error to a request error.
     async fn request_error(&self, ready: &McpListing, error: ServiceError) -> McpRequestError {
         let name = &self.name;
         let why = match error {

@@ -1,4 +1,4 @@
-//! Calls to the tools of MCP servers, and to the two tools with which a model reads resources.
+//! Handles calls to the tools of MCP servers, and to the two tools with which a model reads resources.
 
 use acp::v1::ToolKind;
 use rmcp::model::{

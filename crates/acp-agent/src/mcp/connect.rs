@@ -1,4 +1,4 @@
-//! Connects to an MCP server: starts its process or connects over HTTP.
+//! Connects to an MCP server, either by starting its process or over HTTP.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -29,7 +29,7 @@ const MAX_REQUESTS: usize = 64;
 /// The timeout for connecting to a server over HTTP.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The maximum number of redirects to follow for a server over HTTP.
+/// The maximum number of redirects to follow when connecting to a server over HTTP.
 const MAX_REDIRECTS: usize = 5;
 
 /// How long to wait for a process that has closed its output to exit, so that its exit status can be reported.
@@ -38,7 +38,7 @@ const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 /// The time limit for each step of a graceful shutdown of a server's process.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 
-/// The maximum length of the end of a process's standard error that is shown, in bytes.
+/// The maximum number of bytes to show from the end of a process's standard error.
 const MAX_OUTPUT_BYTES: usize = 2 * 1024;
 
 /// The process of a server, if the agent runs it. Dropping this kills the process and everything it started.
@@ -46,14 +46,14 @@ const MAX_OUTPUT_BYTES: usize = 2 * 1024;
 pub(super) struct McpProcess(Option<AgentProcess>);
 
 impl McpProcess {
-    /// Shuts the process down. Its input has already been closed, which tells it to exit.
+    /// Shuts the process down. Its input has already been closed, which signals it to exit.
     pub(super) async fn shutdown(self) {
         if let Some(process) = self.0 {
             process.shutdown(SHUTDOWN_GRACE).await;
         }
     }
 
-    /// Describes how the process exited, if it did, and what it printed at the end.
+    /// Describes how the process exited, if it has, and the last output that it printed.
     pub(super) async fn describe_exit(&self) -> String {
         let Some(process) = &self.0 else {
             return String::new();

@@ -1,4 +1,4 @@
-//! Converts results of MCP servers for the user and the model.
+//! Converts results from MCP servers for the user and the model.
 //!
 //! MCP and ACP have the same content blocks. The model gets the text, and images if it accepts them. Other content is
 //! only mentioned.
@@ -16,16 +16,16 @@ const MAX_MODEL_TEXT_BYTES: usize = 64 * 1024;
 /// The maximum length of the text of a result for the user, in bytes.
 const MAX_USER_TEXT_BYTES: usize = 256 * 1024;
 
-/// The maximum number of content blocks of a result for the user.
+/// The maximum number of content blocks in a result for the user.
 const MAX_BLOCKS: usize = 256;
 
-/// The maximum size of the images, audio and files of a result for the user, in bytes of base64.
+/// The maximum total size of the images, audio and files in a result for the user, in bytes of base64.
 const MAX_USER_MEDIA_BYTES: usize = 8 * 1024 * 1024;
 
-/// The maximum size of the structured result that is sent to the client in addition to the content, in bytes.
+/// The maximum size, in bytes, of the structured result that is sent to the client in addition to the content.
 const MAX_STRUCTURED_BYTES: usize = 64 * 1024;
 
-/// The result of a tool, in the forms for the model, the user and programs.
+/// The result of a tool, in separate forms for the model, the user and programs.
 #[derive(Debug)]
 pub(super) struct McpResult {
     pub(super) is_error: bool,

@@ -9,7 +9,7 @@ use super::sse::SseError;
 use crate::causes::error_chain;
 use crate::text::{first_line, truncate_to_head};
 
-/// The maximum length of a server's own message that is read, in bytes.
+/// The maximum number of bytes to read from a server's own message.
 const MAX_MESSAGE_BYTES: usize = 4 * 1024;
 
 /// The failure of an attempt to connect to a server.
@@ -100,7 +100,7 @@ impl ConnectFailure {
     }
 
     /// Creates the failure for a server that requires authentication. `challenge` is its `WWW-Authenticate` header, or
-    /// empty.
+    /// empty if there is none.
     fn unauthorized(challenge: &str) -> Self {
         let oauth = if challenge_parameter(challenge, "resource_metadata").is_some() {
             " It also supports OAuth, which this agent does not support yet; many such servers issue tokens that you can use instead."
@@ -114,7 +114,7 @@ impl ConnectFailure {
     }
 }
 
-/// Formats the parts of a challenge that help users to find the right key.
+/// Formats the parts of a challenge that help users find the right key.
 fn challenge_text(challenge: &str) -> String {
     let mut details = String::new();
     for (name, what) in [

@@ -34,16 +34,16 @@ const MAX_PAGES: usize = 64;
 /// The maximum number of undelivered requests to remember for a connection.
 const MAX_UNDELIVERED_REQUESTS: usize = 64;
 
-/// The maximum length of a question that is shown to the user, in bytes.
+/// The maximum length of a question shown to the user, in bytes.
 const MAX_QUESTION_BYTES: usize = 8 * 1024;
 
-/// The maximum size of a form that is shown to the user, in bytes of JSON.
+/// The maximum size of a form shown to the user, in bytes of JSON.
 const MAX_FORM_BYTES: usize = 64 * 1024;
 
 /// The maximum length of a URL that the user is asked to open, in bytes.
 const MAX_URL_BYTES: usize = 8 * 1024;
 
-/// A server's report of progress on a call.
+/// A server's progress report on a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct McpProgress {
     pub(super) done: f64,
@@ -181,7 +181,7 @@ pub(super) struct McpClientHandler {
 struct ServerQuestion {
     message: String,
     mode: ElicitationMode,
-    /// The server's id for the web page, if the user answers on a page.
+    /// The server's id for the web page, if the user is to answer on a web page.
     page: Option<String>,
 }
 

@@ -20,7 +20,7 @@ use crate::causes::error_chain;
 type HttpClientError = StreamableHttpError<reqwest::Error>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
-/// The maximum wait before a failed event stream is opened again. A lost server is detected independently of that.
+/// The maximum wait before a failed event stream is reopened. A lost server is detected independently.
 const MAX_STREAM_RETRY_DELAY: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// Returns the configuration of the transport for the server at `url`.

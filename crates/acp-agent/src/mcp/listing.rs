@@ -8,7 +8,7 @@ use rmcp::service::{Peer, ServiceError};
 
 use super::handler::McpConnectionState;
 
-/// The maximum number of a server's tools, and separately of its prompts.
+/// The maximum number of tools, and also of prompts, that a server may provide.
 const MAX_ITEMS: usize = 256;
 
 /// The maximum number of pages in a list.

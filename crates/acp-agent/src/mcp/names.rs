@@ -6,10 +6,10 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The maximum length of a tool's name that all providers accept, in bytes.
+/// The maximum length of a tool name that all providers accept, in bytes.
 const MAX_TOOL_NAME_LEN: usize = 64;
 
-/// The maximum length of the server's part of a tool's name, in bytes. It leaves enough space for the tool's part.
+/// The maximum length of the server prefix in a tool's name, in bytes. It leaves enough space for the tool's own name.
 const MAX_SERVER_KEY_LEN: usize = 32;
 
 /// The maximum length of a prompt's name, including the name of its server, in bytes. Users type this name.
@@ -28,8 +28,8 @@ impl UniqueNames {
         Self(taken.into_iter().map(Into::into).collect())
     }
 
-    /// Returns the server's part of the names of its tools and prompts. It is the same in every session that has the
-    /// same servers.
+    /// Returns the prefix that identifies the server in the names of its tools and prompts. It is the same in every
+    /// session that has the same servers.
     pub(super) fn server_key(&mut self, server: &str, nth: usize) -> String {
         let key = match sanitize(server) {
             key if key.bytes().all(|byte| byte == b'_') => format!("server_{nth}"),
@@ -46,7 +46,8 @@ impl UniqueNames {
         self.insert_unique(name, MAX_TOOL_NAME_LEN, &(key, tool))
     }
 
-    /// Returns the name of a server's prompt as a slash command, which ends at the first space.
+    /// Returns the name of the slash command for a server's prompt. It contains no white space, because a command's
+    /// name ends at the first space.
     pub(super) fn prompt_name(&mut self, key: &str, prompt: &str) -> String {
         let typed = |c: char| {
             if c.is_whitespace() || c.is_control() {

@@ -19,13 +19,13 @@ use crate::workspace::tool_failure::ToolFailure;
 /// The maximum size of a prompt, in bytes of JSON.
 const MAX_PROMPT_BYTES: usize = 1024 * 1024;
 
-/// The user's input, with a prompt of an MCP server expanded if it starts with one.
+/// The result of expanding user input that may start with the name of an MCP prompt.
 pub(crate) enum McpPromptInput {
-    /// The unchanged input, which does not start with the name of a server's prompt.
+    /// The unchanged input, if it does not start with the name of a server's prompt.
     Text(Vec<ContentBlock>),
     /// The prompt that the server returned.
     Prompt(Vec<ContentBlock>),
-    /// The unchanged input, and a message for the user that says why its prompt is not available.
+    /// The unchanged input, and a message for the user that explains why the prompt is not available.
     Rejected(Vec<ContentBlock>, String),
 }
 

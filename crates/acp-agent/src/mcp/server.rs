@@ -19,7 +19,7 @@ use super::state::{McpServerChange, McpServerChannel, McpServerState};
 pub(crate) struct SessionMcpServer {
     /// The name that the client or the user gave to the server.
     pub(super) name: String,
-    /// The server's part of the names of its tools and prompts.
+    /// The prefix that identifies the server in the names of its tools and prompts.
     pub(super) key: String,
     state: watch::Receiver<McpServerState>,
     /// Whether a turn has waited for the server to start.
@@ -140,7 +140,7 @@ impl SessionMcpServer {
         self.listing().filter(|ready| !is_lost(ready))
     }
 
-    /// Takes the news about the server that the user has not seen yet.
+    /// Takes the latest state change that has not been reported to the user yet.
     pub(super) fn take_unreported_change(&self) -> Option<McpServerChange> {
         self.channel.lock_unreported_change().take()
     }

@@ -21,7 +21,7 @@ use super::state::{McpServerChannel, McpServerState};
 /// The time limit for listing a server's tools and prompts again.
 const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The time limit for closing a connection, and then again for the process to exit.
+/// The time limit for closing a connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The maximum number of restarts of a local server in a session. The server may exit because of its input, and each

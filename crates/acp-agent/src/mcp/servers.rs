@@ -18,7 +18,7 @@ use crate::model::interface::ToolSpec;
 use crate::text::truncate_to_head;
 use crate::tools::tool::parse_arguments;
 
-/// The maximum length of the description of a tool for the model, in bytes.
+/// The maximum length of a tool description that is sent to the model, in bytes.
 const MAX_DESCRIPTION_BYTES: usize = 8 * 1024;
 
 /// The MCP servers of a session. Dropping this shuts the servers down.
@@ -130,7 +130,7 @@ impl SessionMcpServers {
         }
     }
 
-    /// Returns the servers that are connected at the moment.
+    /// Returns the servers that are currently connected.
     pub(super) fn connected(&self) -> impl Iterator<Item = ConnectedMcpServer> {
         self.servers.iter().filter_map(|server| {
             let ready = server.listing()?;

@@ -1,4 +1,4 @@
-//! The state of an MCP server, and the news about it for the user.
+//! The state of an MCP server, and the changes to report to the user.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,9 +12,10 @@ use super::listing::McpListing;
 pub(super) enum McpServerState {
     Starting,
     Ready(Arc<McpListing>),
-    /// The connection was lost and will be retried. Contains the reason for the user.
+    /// The connection was lost and will be retried. Contains the reason to show to the user.
     Lost(Arc<str>),
-    /// The server failed to start or was lost, and is not retried automatically. Contains the reason for the user.
+    /// The server failed to start or was lost, and is not retried automatically. Contains the reason to show to the
+    /// user.
     Failed(Arc<str>),
 }
 
@@ -47,11 +48,11 @@ impl std::fmt::Display for McpServerChange {
     }
 }
 
-/// The channel between a server and its task. It keeps only the latest news, which replaces earlier news.
+/// The channel between a server and its task. It keeps only the latest unreported change.
 #[derive(Default)]
 pub(super) struct McpServerChannel {
     news: Mutex<Option<McpServerChange>>,
-    /// Whether the current loss is not reported to the user. The recovery is then not reported either.
+    /// Whether to hide the current loss, and the recovery from it, from the user.
     suppresses_reports: AtomicBool,
     /// Notifies the task that the server is needed but not connected.
     pub(super) retry_needed: Notify,

@@ -66,7 +66,7 @@ impl ModelError {
     }
 }
 
-/// Returns the error response to a prompt after the model has failed. Its `data` contains the kind of the error, for
+/// Returns the error response to a prompt for which the model failed. Its `data` contains the kind of the error, for
 /// programs (see "Error Handling" in the specification).
 pub(crate) fn to_acp_error(error: ModelError) -> acp::Error {
     let kind = error.kind;

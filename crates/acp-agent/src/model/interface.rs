@@ -1,4 +1,4 @@
-//! The trait that every model implements, and its request.
+//! Defines the trait that every model implements, and the request that a model receives.
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ pub trait Model: Send + Sync {
     /// Returns the model's name, to show to users and in logs.
     fn name(&self) -> &str;
 
-    /// Returns the maximum number of tokens in a conversation and its response together, if known.
+    /// Returns the maximum combined number of tokens in a conversation and its response, if known.
     fn context_window(&self) -> Option<u64> {
         None
     }

@@ -11,7 +11,7 @@ use serde_json::Value;
 pub enum ModelMessage {
     /// A prompt from the user, as content blocks.
     User(Vec<ContentBlock>),
-    /// The text and the tool calls of one round of the model. A round without either is not sent to the model again.
+    /// The text and the tool calls of one round of the model. A round that has neither is not sent to the model again.
     Assistant {
         /// The text of the model's response. May be empty.
         text: String,
@@ -28,7 +28,7 @@ pub enum ModelMessage {
 }
 
 impl ModelMessage {
-    /// Returns `true` for a round without text and tool calls, which is not sent to the model again.
+    /// Returns `true` for a round with neither text nor tool calls, which is not sent to the model again.
     pub(crate) fn is_silent(&self) -> bool {
         let Self::Assistant { text, calls, .. } = self else {
             return false;
@@ -36,7 +36,7 @@ impl ModelMessage {
         text.trim().is_empty() && calls.is_empty()
     }
 
-    /// Creates a message of the model with text only.
+    /// Creates a message from the model that contains only text.
     pub(crate) fn from_text(text: impl Into<String>) -> Self {
         Self::Assistant {
             text: text.into(),
@@ -46,7 +46,7 @@ impl ModelMessage {
         }
     }
 
-    /// Creates a message of the model with tool calls only.
+    /// Creates a message from the model that contains only tool calls.
     #[cfg(test)]
     pub(crate) fn from_calls(calls: Vec<ToolRequest>) -> Self {
         Self::Assistant {

@@ -1,4 +1,4 @@
-//! A model without AI, which runs slash commands.
+//! A model that uses no AI and runs slash commands.
 
 mod plan;
 mod survey;
@@ -17,7 +17,7 @@ use crate::tools::list::entry_names;
 use crate::tools::read::without_line_numbers;
 use survey::{find_manifest, find_readme, survey};
 
-/// The model of an agent without a language model. It tells users that it is not an AI.
+/// The model of an agent that has no language model. It informs users that it is not an AI.
 ///
 /// It runs slash commands (`/help` lists them) with the same tool calls, permissions and reports as any other model.
 /// To anything else it responds that no language model is configured, with a short survey of the workspace.
@@ -53,7 +53,7 @@ impl Model for OfflineModel {
     }
 }
 
-/// The progress of a turn. The next step depends on nothing else.
+/// The progress of a turn, which alone determines the next step.
 struct TurnProgress<'a> {
     prompt: &'a [ContentBlock],
     /// The finished calls of the turn, with their results.

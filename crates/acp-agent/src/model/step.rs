@@ -19,7 +19,7 @@ pub enum Step {
     Text(String),
     /// A chunk of the model's thoughts.
     Thought(String),
-    /// The start of a tool call. It is shown to the user from this point on. The complete call follows as a
+    /// The start of a tool call. The user sees the call from this point on. The complete call follows as a
     /// [`Step::Call`], unless the response is cut off. A model whose calls arrive in one piece need not send this step.
     CallStarted {
         /// The index of the call in the round. Calls are counted from 0 in the order in which they start.
@@ -27,7 +27,7 @@ pub enum Step {
         /// The name of the tool that is called.
         tool: String,
     },
-    /// Another piece of a call that was started.
+    /// Another piece of a call that has started.
     CallDelta {
         /// The index of the call, as in [`Step::CallStarted`].
         call: usize,
@@ -36,9 +36,9 @@ pub enum Step {
     },
     /// A complete tool call. The calls of a round run in order after the round has ended.
     Call(ToolRequest),
-    /// A pause, with its reason for the user. For example, the model is busy and the request is retried. The model does
-    /// not see this step, because it is not part of the response. Calls that were started are discarded, because the
-    /// response starts over.
+    /// A pause, with the reason to show to the user. For example, the model is busy and the request is retried. The
+    /// model does not see this step, because it is not part of the response. Calls that were started are discarded,
+    /// because the response starts over.
     Delay(String),
     /// Opaque data from this round that the model expects back. Sent at most once.
     OpaqueParts(OpaqueParts),

@@ -29,7 +29,7 @@ impl ThoughtLevel {
     /// All thought levels, lowest first.
     pub const ALL: [Self; 5] = [Self::Off, Self::Low, Self::Medium, Self::High, Self::Max];
 
-    /// Returns the name of the level, as in settings: `off`, `low`, `medium`, `high` or `max`.
+    /// Returns the name of the level, as used in settings: `off`, `low`, `medium`, `high` or `max`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -6,7 +6,7 @@ use crate::keys::KeySources;
 use crate::model::provider::config::ProviderModel;
 use crate::model::thought::ThoughtLevel;
 
-/// The configuration of the model or models of an agent.
+/// The configuration of an agent's model or models.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModelConfig {

@@ -12,10 +12,10 @@ use super::rules::PermissionQuestion;
 use super::subject::AlwaysSubject;
 use crate::workspace::Workspace;
 
-/// The user's answer, given now or remembered.
+/// The user's answer, either given now or remembered.
 pub(crate) enum AskOutcome {
     Allowed(Permit),
-    /// Rejected. Contains the reason for the user.
+    /// The action was rejected. Contains the reason to show to the user.
     Rejected(String),
 }
 
@@ -36,7 +36,7 @@ pub(crate) async fn ask(
     })
 }
 
-/// Returns the user's answer, given now or earlier. The inner `Err` is a rejection, with a message for the user.
+/// Returns the user's answer, either given now or earlier. The inner `Err` is a rejection, with a message for the user.
 async fn ask_user(
     workspace: &Workspace,
     subject: &AlwaysSubject,

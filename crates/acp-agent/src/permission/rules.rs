@@ -28,7 +28,7 @@ pub struct RuleFiles {
     policy: Option<PolicyCeiling>,
 }
 
-/// The upper limit of what is allowed in every mode.
+/// The upper limit on what is allowed in every mode.
 #[derive(Debug, Clone, Copy)]
 struct PolicyCeiling {
     policy: Policy,
@@ -57,7 +57,7 @@ impl PolicyCeiling {
 enum ActionDecision {
     Allow,
     Ask(PermissionQuestion),
-    /// Denied. Contains the reason for the user.
+    /// The action is denied. Contains the reason to show to the user.
     Deny(String),
 }
 
@@ -66,7 +66,7 @@ pub(crate) enum CallDecision {
     Allow(Permit),
     /// Ask the user about this action.
     Ask(ToolAction, PermissionQuestion),
-    /// Deny the call. Contains the reason for the user.
+    /// Deny the call. Contains the reason to show to the user.
     Deny(String),
 }
 
@@ -129,7 +129,7 @@ impl RuleFiles {
     }
 
     /// Declares that the client applies all of these rules itself, both to permission requests and to actions through
-    /// the client. The client also tells the user which rule denied an action, so the agent sends permission requests
+    /// the client. The client also shows the user which rule denied an action, so the agent sends permission requests
     /// even for actions that it denies.
     #[must_use]
     pub fn enforced_by_client(mut self) -> Self {
@@ -253,7 +253,7 @@ struct RuleSet {
     user: Option<PermissionRules>,
     project: Vec<PermissionRules>,
     remembered: Option<RememberedAnswers>,
-    /// The upper limit of what is allowed.
+    /// The upper limit on what is allowed.
     policy: Option<Permissions>,
 }
 

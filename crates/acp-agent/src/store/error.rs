@@ -17,7 +17,7 @@ pub enum StoreError {
     /// A session with this id already exists.
     #[error("session already exists: {0}")]
     Exists(SessionId),
-    /// The cursor does not come from this store.
+    /// The cursor was not created by this store.
     #[error("invalid cursor: {0:?}")]
     Cursor(String),
     /// There is no space left: the disk is full, or a limit was reached.

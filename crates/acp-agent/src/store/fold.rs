@@ -25,8 +25,8 @@ const MAX_JOINED_BYTES: usize = 64 * 1024;
 pub(crate) struct EntryMerger {
     /// The folded entries. `None` marks an entry that was replaced by a later one.
     slots: Vec<Option<StoreEntryContent>>,
-    /// The last message: its type, id and slot. A chunk is joined to it only until another entry follows that clients
-    /// show as a separate item.
+    /// The last message: its type, id and slot. Chunks are joined to it until an entry follows that clients show as a
+    /// separate item.
     message: Option<(&'static str, MessageId, usize)>,
     calls: HashMap<ToolCallId, usize>,
     outputs: HashMap<TerminalId, usize>,
@@ -200,7 +200,7 @@ fn append_chunk(last: &mut MessageChunk, next: &MessageChunk) -> bool {
     }
 }
 
-/// Joins two strings of base64. Returns `None` if the result would be too long.
+/// Joins two base64 strings. Returns `None` if the result would be too long.
 fn join_text(last: &str, next: &str) -> Option<String> {
     if (last.len() + next.len()) / 4 * 3 > MAX_JOINED_BYTES {
         return None;

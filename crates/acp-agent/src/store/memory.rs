@@ -289,7 +289,7 @@ impl SessionStore for MemoryStore {
     }
 }
 
-/// The sort key of a session in a list: last changed first.
+/// The sort key of a session in a list. The most recently changed session comes first.
 type ListPosition = (std::cmp::Reverse<u64>, SessionId);
 
 fn list_position(stored: &StoredSession) -> ListPosition {

@@ -27,8 +27,8 @@ pub trait SessionStore: Send + Sync + 'static {
         properties: SessionProperties,
     ) -> StoreFuture<'_, StoredSession>;
 
-    /// Stores a new session that starts as a copy of another session: with the current history of that session, and
-    /// with these properties. Stores either everything or nothing.
+    /// Stores a new session with these properties and a copy of another session's current history. Stores either
+    /// everything or nothing.
     ///
     /// # Errors
     /// [`StoreError::NotFound`] if there is no session `from`, or [`StoreError::Exists`] if there already is a session
@@ -86,8 +86,8 @@ pub trait SessionStore: Send + Sync + 'static {
         entries: Vec<StoreEntry>,
     ) -> StoreFuture<'_, SessionRevision>;
 
-    /// Returns a page of the sessions that have entries and pass the filter, last changed first. It starts after
-    /// `cursor`, which comes from the previous page.
+    /// Returns a page of the sessions that have entries and pass the filter, most recently changed first. It starts
+    /// after `cursor`, which comes from the previous page.
     ///
     /// # Errors
     /// [`StoreError::Cursor`], or the sessions cannot be read.
@@ -98,7 +98,7 @@ pub trait SessionStore: Send + Sync + 'static {
         most: usize,
     ) -> StoreFuture<'_, SessionPage>;
 
-    /// Deletes a session with its history.
+    /// Deletes a session and its history.
     ///
     /// # Errors
     /// [`StoreError::NotFound`], or the session cannot be deleted.

@@ -32,7 +32,7 @@ pub(crate) trait Tool: ToolInvocation + DeserializeOwned + JsonSchema + 'static 
     const DRAFT: Option<DraftSpec>;
 }
 
-/// The data for showing a tool's calls until their arguments are complete.
+/// The data needed to show a tool's calls before their arguments are complete.
 pub(crate) struct DraftSpec {
     pub(crate) kind: ToolKind,
     pub(crate) title: &'static str,
@@ -66,7 +66,7 @@ pub(crate) trait ToolInvocation: Debug + Send + Sync {
         self.subject().is_some()
     }
 
-    /// Returns `true` if the tool requests permission itself. It then starts without a permission request.
+    /// Returns `true` if the tool requests permission itself. The call then starts without a permission request.
     fn requests_own_permission(&self) -> bool {
         false
     }
@@ -162,7 +162,7 @@ impl ToolOutput {
     }
 }
 
-/// A tool call that is running, with its environment.
+/// A running tool call and its environment.
 pub(crate) struct ToolExecution<'a> {
     pub(crate) workspace: &'a Workspace,
     pub(crate) handle: &'a ReportedCall,

@@ -48,8 +48,8 @@ impl<'a> ActiveTurn<'a> {
         self.workspace.turn.report_usage(usage).await
     }
 
-    /// Shows a notice to the user. It is sent as a thought, because it must not look like a response of the model, and
-    /// every client shows thoughts.
+    /// Shows a notice to the user. It is sent as a thought, because it must not look like a response from the model,
+    /// and every client shows thoughts.
     pub(super) async fn send_notice(&self, text: &str) -> acp::Result<()> {
         // Clients append later thoughts of the model to this one.
         self.workspace

@@ -15,7 +15,7 @@ use crate::model::message::ModelMessage;
 /// A plan for compacting a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CompactionPlan {
-    /// It is enough to truncate long tool results.
+    /// Truncating long tool results is enough.
     TruncateResults,
     Summarize(KeptTail),
     /// Nothing can be done, because every part of the conversation is still needed.
@@ -259,7 +259,7 @@ fn plan_compaction(conversation: &Conversation) -> CompactionPlan {
     }
 }
 
-/// Plans a summary of everything before the last prompt, unless that is only an earlier summary.
+/// Plans a summary of everything before the last prompt, unless that consists only of an earlier summary.
 fn plan_if_worthwhile(conversation: &Conversation) -> CompactionPlan {
     let messages = conversation.messages();
     let before = last_prompt_index(messages).and_then(|at| messages.get(..at));

@@ -1,6 +1,6 @@
 //! Tool calls that the model is still writing. As soon as they can be described, they are shown as `pending`, the
 //! status of a call whose input is still streaming (Tool Calls, "Status"). Some clients keep the first title that they
-//! get, so a call is held back for up to a second until its subject is known.
+//! receive, so a call is held back for up to a second until its subject is known.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::tools::partial::{complete_members, parse_partial};
 use crate::tools::tool::CallDescription;
 use crate::workspace::Workspace;
 
-/// The length of a call's arguments, in bytes, up to which they are parsed and shown after every chunk.
+/// The maximum length of a call's arguments, in bytes, at which they are still parsed and shown after every chunk.
 ///
 /// Longer arguments are parsed and shown each time their length has doubled. So the cost of a long file is linear in
 /// its length rather than quadratic.
@@ -29,7 +29,7 @@ const UPDATE_EACH_CHUNK_BYTES: usize = 1024;
 const MAX_HOLD_TIME: Duration = Duration::from_secs(1);
 
 /// The maximum number of calls in a round that are shown while they are being written. Any others are shown when they
-/// run. A model that works properly does not write this many.
+/// run. A properly working model does not write this many.
 const MAX_DRAFTS: usize = 64;
 
 /// The calls of a round that are shown or held back, and that have not run yet.
@@ -169,12 +169,12 @@ fn describe_tool(
 }
 
 impl DraftCalls {
-    /// Removes a call. Returns its handle if it is shown, and the caller must then report how it ends.
+    /// Removes a call. If the call is shown, returns its handle, and the caller must report how the call ends.
     pub(super) fn take(&mut self, call: usize) -> Option<ReportedCall> {
         self.0.remove(&call)?.handle
     }
 
-    /// Returns when the next held-back call must be shown.
+    /// Returns the time at which the next held-back call must be shown.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         let held_back = self.0.values().filter(|writing| writing.handle.is_none());
         held_back.map(|writing| writing.next_update).min()

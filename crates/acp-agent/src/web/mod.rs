@@ -60,7 +60,7 @@ pub(crate) enum FetchResponse {
 }
 
 impl FetchTarget {
-    /// Resolves the host of a URL, or finds the proxy that will. Sends nothing except DNS queries.
+    /// Resolves the host of a URL, or finds the proxy that will resolve it. Sends nothing except DNS queries.
     ///
     /// # Errors
     /// The URL cannot be fetched, or its host has no address. The error says which.

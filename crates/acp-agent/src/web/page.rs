@@ -8,8 +8,8 @@ use htmd::{HtmlToMarkdown, Node};
 
 use crate::web::document::Document;
 
-/// The maximum number of elements in a page that can be open at the same time. The time that the parser takes is
-/// quadratic in this number.
+/// The maximum number of elements in a page that can be open at the same time. The parsing time is quadratic in this
+/// number.
 const MAX_OPEN_ELEMENTS: usize = 2000;
 
 /// The maximum nesting depth of a page, because the conversion to Markdown is recursive.
@@ -83,7 +83,7 @@ fn is_text(media_type: &str) -> bool {
     }
 }
 
-/// Decodes the body. The encoding is taken from its byte order mark, the server or the page, and is UTF-8 by default.
+/// Decodes the body. The encoding is determined by the byte order mark, the server or the page, and defaults to UTF-8.
 fn decode_text(document: &Document) -> String {
     let body = document.body.as_slice();
     let named = || Encoding::for_label(document.charset.as_deref()?.as_bytes());

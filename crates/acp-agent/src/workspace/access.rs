@@ -18,8 +18,8 @@ pub(crate) struct WorkspaceAccess {
 }
 
 impl WorkspaceAccess {
-    /// Opens direct access to these roots. Fails with the reason if that is not possible. `rules` are the rules of the
-    /// sandbox, or `None` if there is no sandbox.
+    /// Opens direct access to these roots. If that is not possible, returns the reason as an error. `rules` are the
+    /// rules of the sandbox, or `None` if there is no sandbox.
     pub(crate) async fn open(
         roots: &[String],
         rules: Option<SandboxRules>,

@@ -17,18 +17,18 @@ use crate::client_quirks;
 use crate::permission::permit::Permit;
 use crate::text::{truncate_to_head, truncate_to_tail};
 
-/// The output limit of a client terminal, in bytes. It is high because a user may want to scroll back further than a
-/// model.
+/// The output limit of a client terminal, in bytes. It is high because a user may want to scroll back through more
+/// output than a model needs.
 const CLIENT_OUTPUT_LIMIT_BYTES: u64 = 256 * 1024;
 
-/// How many bytes from the end of a process's output the agent keeps.
+/// The number of bytes that the agent keeps from the end of a process's output.
 const MAX_OUTPUT_BYTES: u64 = 64 * 1024;
 
-/// How many bytes from the start of a process's output the agent keeps.
+/// The number of bytes that the agent keeps from the start of a process's output.
 const MAX_HEAD_BYTES: usize = 8 * 1024;
 
-/// The maximum amount of output that waits to be shown, in bytes. If a command prints faster than the client reads, it
-/// is not slowed down, and the oldest output is dropped instead.
+/// The maximum amount of output that waits to be shown, in bytes. If a command prints faster than the client reads, the
+/// oldest output is dropped instead of slowing the command down.
 const MAX_UNSHOWN_BYTES: usize = 256 * 1024;
 
 /// A command that has been started. Dropping it kills the command.
@@ -39,7 +39,7 @@ pub(crate) enum CommandProcess {
 
 /// A command that runs as a process of the agent.
 pub(crate) struct LocalProcess {
-    /// The set of terminals that contains only this process, so that dropping the set kills no other process.
+    /// A set of terminals that contains only this process, so that dropping the set kills no other process.
     terminals: SessionTerminals,
     session: SessionId,
     terminal: TerminalId,

@@ -31,7 +31,7 @@ impl From<acp::Error> for ToolFailure {
     }
 }
 
-/// Returns `true` if the error says that a file does not exist. Clients use different error codes for this.
+/// Returns `true` if the error means that a file does not exist. Clients use different error codes for this.
 fn is_missing(error: &jsonrpc::Error) -> bool {
     if error.code == jsonrpc::Error::RESOURCE_NOT_FOUND {
         return true;

@@ -1,4 +1,4 @@
-//! Defines the interface of a session for its tools.
+//! Defines the interface that a session exposes to its tools.
 
 use acp::v1::SessionConfigOption;
 use futures_util::future::BoxFuture;
@@ -7,7 +7,7 @@ use super::access::WorkspaceAccess;
 use crate::mode::Mode;
 use crate::permission::subject::AlwaysSubject;
 
-/// The interface of a session for the tools that run in it.
+/// The interface that a session exposes to the tools running in it.
 pub(crate) trait ToolSession: Send + Sync {
     /// Returns direct access to the session's files, or the reason why there is none.
     fn access(&self) -> Result<&WorkspaceAccess, &str>;

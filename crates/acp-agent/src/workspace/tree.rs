@@ -16,8 +16,8 @@ use ignore::overrides::Override;
 /// The maximum size of a file with ignore rules, in bytes. A larger file is skipped.
 const MAX_RULES_FILE_SIZE: u64 = 1024 * 1024;
 
-/// A flag that tells threads that their result is no longer needed. Dropping the original flag also sets it, so that
-/// the threads with clones stop.
+/// A flag that signals to threads that their result is no longer needed. Dropping the original flag also sets it, so
+/// that the threads with clones stop.
 #[derive(Debug, Default)]
 pub(crate) struct CancelFlag {
     is_cancelled: Arc<AtomicBool>,

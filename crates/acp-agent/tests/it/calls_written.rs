@@ -1,5 +1,5 @@
 //! Checks that tool calls are shown while the model is still writing them, in each provider's format. A call is shown
-//! from the tool's name onward, with the arguments that have arrived so far.
+//! as soon as its tool's name has arrived, with the arguments that have arrived so far.
 
 use crate::common;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Cancels a turn at every point.
+//! Tests the cancellation of a turn at every point.
 
 use crate::common;
 use crate::common::{
@@ -10,7 +10,7 @@ use acp::thread::PlanEntryStatus;
 use acp::thread::ToolCallStatus;
 use acp::v1::*;
 
-/// A command that prints its process id and that of a child, and waits for the child.
+/// A command that prints its own process id and that of a child process, and then waits for the child.
 const HANGING_COMMAND: &str = "/run echo pid:$$; sleep 1000 & echo child:$!; wait";
 
 fn child_pid(text: &str) -> Option<u32> {

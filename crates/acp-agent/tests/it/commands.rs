@@ -1,5 +1,4 @@
-//! Tests the offline model's commands from end to end, with a client that offers everything and one that offers
-//! nothing.
+//! Tests the offline model's commands end to end, with a client that offers all capabilities and one that offers none.
 
 use crate::common::{
     ALL_CAPABILITIES, ALLOW, AgentFixture, NO_CAPABILITIES, OfferedCapabilities, REJECT, call_diff,

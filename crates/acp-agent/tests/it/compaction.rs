@@ -1,4 +1,4 @@
-//! Tests conversations that exceed the model's window, and what is left of them after compaction.
+//! Tests conversations that exceed the model's window, and what remains of them after compaction.
 
 use crate::common;
 use std::path::Path;

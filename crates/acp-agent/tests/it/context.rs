@@ -184,7 +184,7 @@ async fn symlinks_are_followed_only_to_user_instructions() {
     assert!(!told.contains("the secret"), "{told}");
 }
 
-/// A client with files that the agent cannot access.
+/// A client with files that the agent cannot access directly.
 struct RemoteClient;
 
 impl ReadTextFile<()> for RemoteClient {

@@ -10,7 +10,7 @@ use acp::thread::{ThreadTerminal, ToolCallStatus};
 use acp::v1::*;
 use acp_agent::{CodingAgent, ModelConfig};
 
-/// A client that offers nothing, but shows display terminals.
+/// The capabilities of a client that shows display terminals but offers nothing else.
 const DISPLAY_TERMINALS_ONLY: OfferedCapabilities = OfferedCapabilities {
     shows: true,
     ..NO_CAPABILITIES

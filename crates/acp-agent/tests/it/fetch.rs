@@ -1,4 +1,4 @@
-//! Tests fetching from a server on loopback, which is not public, so each address needs permission.
+//! Tests fetches from a server on the loopback interface, which is not public, so each address needs permission.
 
 use crate::common;
 use std::collections::HashMap;

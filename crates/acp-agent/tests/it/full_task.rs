@@ -1,5 +1,5 @@
-//! Runs a typical task for a coding agent from start to finish: with the code for real providers, in each of their
-//! formats, with and without the client's files and terminals, in both versions of the protocol.
+//! Runs a typical coding task from start to finish, using the code for real providers: in each of their formats, with
+//! and without the client's files and terminals, and in both protocol versions.
 //!
 //! The model reads two files, makes a plan, edits, runs tests that really fail, sees why, edits again, and runs them
 //! again.
@@ -32,7 +32,7 @@ use acp_agent::store::MemoryStore;
 use acp_agent::{CodingAgent, ModelConfig, WireFormat};
 use acp_host::{Host, HostSession, Policy, Prompter};
 
-/// How the agent accesses files and runs commands.
+/// The way in which the agent accesses files and runs commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TaskSetting {
     /// Version 1, with the client's files and terminals.

@@ -1,4 +1,4 @@
-//! The tests of this crate in one program, with one module per subject.
+//! Combines the tests of this crate in one program, with one module per subject.
 
 // Clippy recognizes test code only inside test functions.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]

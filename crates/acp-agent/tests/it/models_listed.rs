@@ -39,7 +39,8 @@ fn offered_models(thread: &Thread) -> Vec<String> {
     std::iter::once(current).chain(others).collect()
 }
 
-/// Returns a list as a server of this kind writes it: the configured model, two more, and an entry that is not a model.
+/// Returns a model list in the format of this kind of server: the configured model, two more, and an entry that is not
+/// a model.
 fn model_list_json(format: WireFormat) -> String {
     let list = match format {
         WireFormat::AnthropicMessages => json!({"has_more": false, "data": [

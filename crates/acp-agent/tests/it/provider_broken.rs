@@ -507,8 +507,8 @@ async fn endless_response_is_cut_off() {
     }
 }
 
-/// An upper limit on how many bytes of an endless response leave the server: those that the agent reads, and those that
-/// a system buffers.
+/// The maximum number of bytes of an endless response that leave the server: those that the agent reads, and those that
+/// the operating system buffers.
 const MAX_READ_BYTES: u64 = 24 * 1024 * 1024;
 
 #[tokio::test]

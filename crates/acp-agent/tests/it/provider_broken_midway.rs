@@ -1,5 +1,5 @@
-//! Tests language models that fail in the middle of a task, in both versions: the turn ends, the work that was done is
-//! not lost, and the model continues from there.
+//! Tests language models that fail in the middle of a task, in both protocol versions: the turn ends, the work done so
+//! far is not lost, and the model continues from there.
 
 use crate::common::provider::{AnswerPiece, FinishReason, ProviderReply, ProviderServer};
 use crate::common::{AgentFixture, NO_CAPABILITIES};

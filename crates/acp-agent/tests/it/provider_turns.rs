@@ -154,7 +154,7 @@ async fn cost_of_a_summary_is_reported() {
     }
 }
 
-/// Returns the costs in whole millionths.
+/// Rounds the costs to whole millionths of a dollar.
 fn round_costs(costs: &[f64]) -> Vec<i64> {
     let millionths = costs.iter().map(|cost| (cost * 1e6).round() as i64);
     millionths.collect()

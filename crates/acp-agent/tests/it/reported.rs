@@ -1,4 +1,5 @@
-//! Tests the reports of a tool call: only the fields that changed, always with the status, and the subject first.
+//! Tests the reports of tool calls: each report contains only the changed fields, always with the status, and the
+//! subject comes first.
 
 use crate::common;
 use std::time::Duration;

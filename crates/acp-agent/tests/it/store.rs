@@ -1,4 +1,4 @@
-//! Tests session stores: the behavior of every store, and the additional behavior of the one on disk.
+//! Tests session stores: the behavior of every store, and the additional behavior of the store on disk.
 
 use std::path::Path;
 

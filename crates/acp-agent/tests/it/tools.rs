@@ -350,7 +350,7 @@ async fn long_output_keeps_its_head_and_tail() {
     }
 }
 
-/// A user who is asked must be able to see everything that they allow.
+/// A user who is asked for permission must be able to see everything that they allow.
 #[cfg(unix)]
 #[tokio::test]
 async fn multiline_command_is_shown_in_full() {

@@ -62,7 +62,7 @@ impl SeenRequest {
 pub(crate) enum RemoteClientEvent {
     /// A message arrived, over either transport.
     Message(Value),
-    /// A frame of a WebSocket arrived that is not a message.
+    /// A WebSocket frame arrived that is not a message.
     Frame(Frame),
     /// Any other HTTP request arrived.
     Request(SeenRequest),
@@ -70,7 +70,7 @@ pub(crate) enum RemoteClientEvent {
     Ended,
 }
 
-/// A prompt from the client that is in flight.
+/// An in-flight prompt from the client.
 #[derive(Debug, Clone)]
 pub(crate) struct RemotePrompt {
     /// The id of the request.
@@ -498,8 +498,8 @@ impl RemoteClientHarness {
         self.send(Some(SESSION_ID), &response).await
     }
 
-    /// Waits for the response to a request from the agent. In the reason for a failure, `what` says what happened
-    /// before.
+    /// Waits for the response to a request from the agent. `what` describes the preceding event in the reason for a
+    /// failure.
     pub(crate) async fn wait_for_response(
         &mut self,
         id: &str,

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::check_directory::CheckDirectory;
 
-/// The placeholder in the client's command that stands for the URL to connect to.
+/// The placeholder in the client's command that is replaced with the URL to connect to.
 const URL_PLACEHOLDER: &str = "{url}";
 
 /// A future that starts a client. It resolves to the client's process, or to `None` if the client runs inside this

@@ -185,7 +185,7 @@ impl HttpClient {
     }
 }
 
-/// Opens an HTTP/2 connection, which is negotiated if TLS is used, and otherwise starts with prior knowledge.
+/// Opens an HTTP/2 connection, which is negotiated if TLS is used, and otherwise started with prior knowledge.
 async fn connect_http2(server: &RemoteServer) -> Result<http2::SendRequest<Full<Bytes>>, String> {
     let (socket, is_http2) = server.dial(&[ALPN_HTTP_2]).await?;
     if server.is_tls() && !is_http2 {

@@ -108,7 +108,7 @@ impl ServerHarness {
         self.transcript
     }
 
-    /// Skips if the server does not offer streamable HTTP.
+    /// Skips the check if the server does not offer streamable HTTP.
     pub(crate) fn require_http(&self) -> Result<(), CheckStop> {
         if self.offered.http {
             Ok(())
@@ -117,7 +117,7 @@ impl ServerHarness {
         }
     }
 
-    /// Returns a client that sends its requests over the same HTTP/2 connection.
+    /// Returns a clone of the client, which shares its HTTP/2 connection.
     pub(crate) fn client(&self) -> HttpClient {
         self.client.clone()
     }
@@ -149,7 +149,7 @@ impl ServerHarness {
         })
     }
 
-    /// Returns params that open a session.
+    /// Returns params for opening a session.
     pub(crate) fn session_params(&self) -> Value {
         let cwd = match self.server.session_cwd() {
             Some(cwd) => json!(cwd),
@@ -241,7 +241,7 @@ impl ServerHarness {
         Ok(response)
     }
 
-    /// Sends a request, and requires that the status means success. `what` describes the request.
+    /// Sends a request, and requires a status that means success. `what` describes the request.
     async fn require_success(
         &mut self,
         what: &str,

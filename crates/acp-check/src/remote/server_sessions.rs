@@ -1,4 +1,4 @@
-//! Sessions and turns of the harness that acts as the client over streamable HTTP.
+//! Opens sessions and runs turns in the harness that acts as the client over streamable HTTP.
 
 use serde_json::{Value, json};
 use tokio::time::timeout;

@@ -1,4 +1,4 @@
-//! A server under test, and how to reach it.
+//! Defines a server under test, and how to reach it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl fmt::Display for RemoteServer {
     }
 }
 
-/// The error for a URL that is not valid for a server.
+/// The error for an invalid server URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidServerUrl(String);
 
@@ -104,8 +104,8 @@ impl RemoteServer {
         })
     }
 
-    /// Sets the token that is sent with each request, and how: as a bearer token, or in `X-Secret-Key`. For a token in
-    /// the query, create the target from a URL that contains it.
+    /// Sets the token to send with each request, and how to send it: as a bearer token, or in `X-Secret-Key`. For a
+    /// token in the query, create the target from a URL that contains it.
     #[must_use]
     pub fn token(mut self, token: Token, style: TokenStyle) -> Self {
         self.token = Some((token, style));
@@ -130,7 +130,7 @@ impl RemoteServer {
         self.cwd.as_deref()
     }
 
-    /// Returns the header with the token: its name and value.
+    /// Returns the name and value of the header that contains the token.
     pub(crate) fn token_header(&self) -> Option<(&'static str, String)> {
         let (token, style) = self.token.as_ref()?;
         Some(match style {

@@ -9,7 +9,7 @@ use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
 
 use super::server_target::{ALPN_HTTP_1, RemoteServer, ServerSocket};
 
-/// The maximum length of a message or of a head, in bytes.
+/// The maximum length of a message, or of the headers of an upgrade response, in bytes.
 const MAX_WEBSOCKET_LEN: usize = 64 * 1024 * 1024;
 
 /// The key of the handshake and the server's response to it, from the example in RFC 6455, 1.3.

@@ -49,7 +49,7 @@ impl ServerHarness {
         }
     }
 
-    /// Opens a WebSocket. Skips if the server does not offer it.
+    /// Opens a WebSocket. Skips the check if the server does not offer it.
     pub(crate) async fn open_websocket(&mut self) -> Result<WebSocketPeer, CheckStop> {
         if !self.offered.websocket {
             return skip("the server does not offer WebSocket");
@@ -227,7 +227,7 @@ impl ServerHarness {
         Ok(frame)
     }
 
-    /// Requires that the server still responds. In the reason for a failure, `after` says what happened before.
+    /// Requires that the server still responds. `after` describes the preceding event in the reason for a failure.
     pub(crate) async fn require_responsive_websocket(
         &mut self,
         peer: &mut WebSocketPeer,

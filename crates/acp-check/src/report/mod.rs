@@ -1,4 +1,4 @@
-//! Reports on a run: as text, JSON, JUnit XML, or a single HTML page.
+//! Formats the report on a run as text, JSON, JUnit XML, or a single HTML page.
 
 mod contents;
 mod evidence;

@@ -148,7 +148,7 @@ fn write_outcome(
     Ok(())
 }
 
-/// Returns each reason that many checks share, with the number of checks. Usually, one fault makes many checks fail.
+/// Returns each reason that many checks share, with the number of checks. Often, a single fault makes many checks fail.
 fn common_causes(report: &CheckReport) -> Vec<(&str, usize)> {
     let mut causes: Vec<(&str, usize)> = Vec::new();
     for outcome in &report.outcomes {

@@ -85,7 +85,7 @@ impl EnvArgs {
         )?)
     }
 
-    /// Returns the environment of this process with the variables of the command line added.
+    /// Returns the environment of this process, plus the variables given on the command line.
     pub(crate) fn process_environment(&self) -> Result<AgentEnvironment, CommandExit> {
         Ok(AgentEnvironment::inherit_all(&self.env)?)
     }

@@ -140,7 +140,7 @@ impl TypedWords {
     }
 }
 
-/// Returns a word as the shell would pass it to the command. The word may lack its last quote.
+/// Returns a word as the shell would pass it to the command. The word's closing quote may be missing.
 pub(crate) fn unquote(word: &str) -> String {
     let closed = |quote: &str| shell_words::split(&format!("{word}{quote}")).ok();
     let split = closed("").or_else(|| closed("'")).or_else(|| closed("\""));

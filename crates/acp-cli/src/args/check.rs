@@ -16,7 +16,7 @@ Examples:
   acp check server http://127.0.0.1:7180/acp         # the remote transport
   acp check agent --list                             # list the checks";
 
-/// Adds the exit codes of both commands to the examples of one.
+/// Appends the exit codes, which are the same for both commands, to a command's examples.
 macro_rules! with_exit_codes {
     ($examples:literal) => {
         concat!(
@@ -294,7 +294,7 @@ pub(crate) enum CheckFormat {
     Html,
 }
 
-/// The protocol versions to check.
+/// The protocol versions that are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CheckedVersions {
     #[value(name = "1")]

@@ -12,7 +12,7 @@ pub(crate) struct CompletionsArgs {
     pub(crate) shell: ShellArg,
 }
 
-/// A shell with completions.
+/// A shell for which completions can be generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ShellArg {
     Bash,

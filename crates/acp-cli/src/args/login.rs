@@ -26,7 +26,7 @@ pub(crate) struct LogoutArgs {
     pub(crate) agent_choice: AgentChoiceArgs,
 }
 
-/// Adds the exit codes of both commands to the examples of one.
+/// Appends the exit codes, which are the same for both commands, to a command's examples.
 macro_rules! with_exit_codes {
     ($examples:literal) => {
         concat!(

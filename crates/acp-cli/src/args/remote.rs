@@ -50,7 +50,7 @@ impl RemoteArgs {
     }
 }
 
-/// The header that has a token.
+/// The header that carries the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TokenHeaderArg {
     Authorization,
@@ -82,7 +82,7 @@ pub(crate) struct UrlArgs {
 }
 
 impl UrlArgs {
-    /// Returns the remote agent, if there is one.
+    /// Returns the remote agent, if `--url` is given.
     ///
     /// # Errors
     /// The URL or an option is invalid, or there are options of a remote agent without a URL.

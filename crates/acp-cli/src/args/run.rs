@@ -93,7 +93,7 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    /// Returns the system prompt of the command line, if it has one.
+    /// Returns the system prompt given on the command line, if any.
     pub(crate) fn system_prompt(&self) -> Option<SystemPrompt> {
         let (mode, text) = match (&self.system_prompt, &self.append_system_prompt) {
             (Some(text), _) => (SystemPromptMode::Override, text),

@@ -180,7 +180,7 @@ pub(crate) struct ExportSessionArgs {
     pub(crate) cwd: PathBuf,
 }
 
-/// Adds the exit codes of all these commands to the examples of one.
+/// Appends the exit codes, which are the same for all these commands, to a command's examples.
 macro_rules! with_exit_codes {
     ($examples:literal) => {
         concat!(

@@ -11,7 +11,7 @@ use clap::{ValueEnum, ValueHint};
 use super::candidates;
 use crate::exit::CommandExit;
 
-/// The name of the directory for reverted files, in the state directory.
+/// The name of the subdirectory of the state directory that reverted files are moved to.
 const UNDONE_DIRECTORY: &str = "undone";
 
 // The sandbox.
@@ -94,7 +94,7 @@ impl FromStr for SandboxMode {
     }
 }
 
-/// A TCP port that may be connected to in a sandbox without network access.
+/// A TCP port to which connections are allowed in a sandbox without network access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ReachablePort(pub(crate) u16);
 

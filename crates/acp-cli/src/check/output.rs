@@ -1,4 +1,4 @@
-//! Code that all kinds of checks share: selection, progress, baseline and report.
+//! Code shared by all kinds of checks: selection, progress, baseline and report.
 
 use std::io::{IsTerminal, Write};
 
@@ -28,7 +28,7 @@ pub(super) fn read_baseline(args: &CheckRunArgs) -> Result<Vec<String>, CommandE
     }
 }
 
-/// Writes a report, and returns the exit that corresponds to it.
+/// Writes a report, and returns the corresponding exit.
 pub(super) fn finish(
     args: &CheckRunArgs,
     report: &CheckReport,
@@ -37,7 +37,7 @@ pub(super) fn finish(
     Ok(report_exit(report, args.strict))
 }
 
-/// Returns the exit that corresponds to a report.
+/// Returns the exit for a report.
 fn report_exit(report: &CheckReport, strict: bool) -> CommandExit {
     let broken = report
         .outcomes
@@ -131,7 +131,7 @@ pub(super) fn list_checks(
     Ok(CommandExit::SUCCESS)
 }
 
-/// The progress of the checks, shown on the terminal.
+/// The progress of the checks, as shown on the terminal.
 pub(super) struct CheckProgress {
     shown: bool,
     done_count: std::cell::Cell<usize>,

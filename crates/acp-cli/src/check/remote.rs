@@ -1,4 +1,4 @@
-//! `acp check server` and `acp check remote-client`: the remote transport.
+//! `acp check server` and `acp check remote-client`: check implementations of the remote transport.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

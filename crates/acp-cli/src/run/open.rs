@@ -15,7 +15,7 @@ use crate::start::StartFailure;
 /// How long to wait for the agent to offer an option.
 const OFFER_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Sets a config option, waiting for the agent to offer it. Some agents learn available values, such as the models of a
+/// Sets a config option once the agent offers it. Some agents learn the available values, such as the models on a
 /// server, only after the session is open.
 async fn set_option_when_offered(
     session: &ClientSession,
@@ -75,8 +75,8 @@ impl RunSetup {
         Ok(session)
     }
 
-    /// Sets the mode and the config options. Values configured for the agent apply only to new sessions, in which the
-    /// user cannot have chosen others yet. Values on the command line always apply.
+    /// Sets the mode and the config options. Values configured for the agent apply only to new sessions, since in an
+    /// existing session the user may have chosen other values. Values on the command line always apply.
     async fn configure(&self, session: &ClientSession) -> Result<(), StartFailure> {
         let begins = self.resume.is_none();
         if let Some(mode) = &self.args.session_args.mode {

@@ -12,7 +12,7 @@ use crate::args::run::RunArgs;
 use crate::exit::CommandExit;
 use crate::line_input;
 
-/// The maximum size of a file to embed in the prompt, in bytes. Larger files are linked.
+/// The maximum size of a file to embed in the prompt, in bytes. Larger files are included as links.
 const MAX_EMBEDDED_BYTES: u64 = 4 * 1024 * 1024;
 
 /// The maximum length of input on stdin, in bytes.
@@ -22,7 +22,7 @@ const MAX_STDIN_BYTES: u64 = 16 * 1024 * 1024;
 /// that no process writes to.
 const STDIN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Returns the prompt from the arguments, a file or stdin. Piped input is appended.
+/// Returns the prompt from the arguments, a file or stdin. Appends any piped input.
 pub(super) fn read_prompt(args: &RunArgs) -> Result<String, CommandExit> {
     let mut text = match (&args.file, args.prompt.as_slice()) {
         (Some(file), _) => std::fs::read_to_string(file)
@@ -71,7 +71,7 @@ fn read_piped() -> Result<Option<String>, CommandExit> {
     Ok(Some(text).filter(|text| !text.trim().is_empty()))
 }
 
-/// Reads stdin to its end. Calls `begun` when the first bytes, or the end, have arrived.
+/// Reads stdin to its end. Calls `begun` when the first bytes, or the end of input, arrive.
 fn read_stdin(begun: &dyn Fn()) -> std::io::Result<Vec<u8>> {
     let mut stdin = std::io::stdin().lock();
     let waited = stdin.fill_buf().map(drop);

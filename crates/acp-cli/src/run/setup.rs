@@ -1,4 +1,4 @@
-//! The settings of `acp run`, which are complete before the agent is started.
+//! The settings of `acp run`, all of which are determined before the agent is started.
 
 use std::path::PathBuf;
 
@@ -86,9 +86,9 @@ impl RunSetup {
         self.target().spawn_command(&command, screen)
     }
 
-    /// Adds a hint to the message of a failure that an implied sandbox may have caused.
+    /// Adds a hint to the message if an implied sandbox may have caused the failure.
     pub(super) fn with_hint(&self, mut exit: CommandExit) -> CommandExit {
-        /// Parts of the error messages of agents that were not allowed to write.
+        /// Phrases in the error messages of agents that were not allowed to write.
         const WRITE_DENIED_TEXTS: [&str; 6] = [
             "permission denied",
             "eacces",
@@ -115,7 +115,7 @@ impl RunSetup {
         exit
     }
 
-    /// Returns why the chosen agent cannot store sessions. Returns `None` if it can, or if it is not the bundled agent.
+    /// Returns the reason why the chosen agent cannot store sessions, or `None` if it can or is not the bundled agent.
     pub(super) fn storage_problem(&self) -> Option<String> {
         match self.agent.is_bundled() {
             true => crate::agent::storage_problem(),

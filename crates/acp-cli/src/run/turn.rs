@@ -1,4 +1,4 @@
-//! The turn of `acp run`, from the first message to the stop reason.
+//! Runs the turn of `acp run`, from the first message to the stop reason.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,10 +25,10 @@ use crate::terminal_user::TerminalUser;
 /// How long an agent may take to end a turn that was cancelled because of `--timeout`.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long the agent must be silent after the response to the prompt before the output ends.
+/// How long the agent must stay silent after responding to the prompt before the output ends.
 const QUIET_TIME: Duration = Duration::from_millis(50);
 
-/// One turn of an agent process.
+/// One turn in an agent process.
 pub(super) struct AgentTurn<'a> {
     pub(super) run: &'a RunSetup,
     pub(super) renderer: Renderer,
@@ -38,7 +38,7 @@ pub(super) struct AgentTurn<'a> {
 }
 
 impl AgentTurn<'_> {
-    /// Connects, opens the session, and runs the turn until its stop reason.
+    /// Connects, opens the session, and runs the turn until it ends.
     pub(super) async fn run(&mut self, client: RunClient, signals: &mut Signals) -> CommandExit {
         let timeout = self.run.args.timeout;
         let deadline = timeout.map(|seconds| Instant::now() + Duration::from_secs(seconds));
@@ -188,7 +188,7 @@ impl AgentTurn<'_> {
         }
     }
 
-    /// Cancels the turn, and then the agent's open questions to the user.
+    /// Cancels the turn, and then any questions from the agent that the user has not answered.
     async fn cancel(&self, session: &ClientSession) {
         let _ = session.cancel().await;
         self.user.cancel_questions();

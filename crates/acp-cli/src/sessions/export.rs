@@ -1,4 +1,4 @@
-//! `acp sessions export`: a session as Markdown.
+//! `acp sessions export`: exports a session as Markdown.
 
 use std::io::Write;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `acp sessions rename`, `archive` and `unarchive`: changes to sessions that the agent stores.
+//! `acp sessions rename`, `archive` and `unarchive`: change sessions that the agent stores.
 
 use acp::client::AgentConnection;
 use acp::v1::SessionId;

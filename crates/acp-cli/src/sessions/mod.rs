@@ -1,4 +1,4 @@
-//! `acp sessions`: the sessions that an agent stores, and the user's names for them.
+//! `acp sessions`: lists the sessions that an agent stores, and manages the user's names for them.
 
 mod export;
 mod manage;
@@ -21,7 +21,7 @@ use crate::login;
 use crate::screen::{TerminalScreen, print};
 use crate::start::{StartFailure, StartTarget};
 
-/// The maximum number of sessions to list, and of pages to request.
+/// The maximum number of sessions to list, and also of pages to request.
 const MAX_SESSIONS: usize = 10_000;
 
 pub(crate) async fn run_sessions(args: SessionsArgs) -> CommandExit {

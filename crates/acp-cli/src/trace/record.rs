@@ -19,11 +19,11 @@ use crate::signals::{ExitSignal, Signals};
 /// How long an agent may take to exit after its stdin is closed, and again after it is asked to exit.
 const EXIT_GRACE_PERIOD: Duration = Duration::from_secs(1);
 
-/// How long to wait for the exit of an agent that has closed its stdout, so that its exit code can be reported. Also
-/// how long a client may go without reading the remaining output of an exited agent.
+/// How long to wait for an agent that has closed its stdout to exit, so that its exit code can be reported. Also how
+/// long a client may go without reading the remaining output of an exited agent.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How long writing the last records may take.
+/// How long it may take to write the last records.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) async fn record_trace(args: RecordArgs) -> CommandExit {
@@ -83,7 +83,7 @@ fn create_recorder(
     })
 }
 
-/// Starts the agent, and relays messages until one side ends the connection.
+/// Starts the agent and relays messages until one side ends the connection.
 async fn relay_messages(
     agent: &RelayedAgent,
     recorder: &TraceRecorder,
@@ -159,7 +159,7 @@ fn spawn_relay(
     std::thread::Builder::new().spawn(relay).map(drop)
 }
 
-/// Waits until one side ends the connection, and returns the exit that reports it.
+/// Waits until one side ends the connection, and returns the corresponding exit.
 async fn wait_for_first_end(
     agent: &RelayedAgent,
     process: &AgentProcess,

@@ -1,4 +1,4 @@
-//! `acp trace replay`: plays one side of a trace to a live peer.
+//! `acp trace replay`: replays one side of a trace to a live peer.
 
 use std::fmt::Write;
 use std::time::Duration;

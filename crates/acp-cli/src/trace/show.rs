@@ -14,7 +14,7 @@ use crate::args::trace::ShowArgs;
 use crate::exit::CommandExit;
 use crate::screen::{self, Styles};
 
-/// How often to look for new records in a trace that is still being recorded.
+/// How often to check for new records in a trace that is still being recorded.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The width of the columns before the summary.
@@ -26,13 +26,13 @@ const NAME_WIDTH: usize = 26;
 /// The width of the response time column.
 const DURATION_WIDTH: usize = 9;
 
-/// The minimum width of a summary beside the other columns. If there is less space, it goes below them.
+/// The minimum width of a summary next to the other columns. If there is less space, the summary is shown below them.
 const MIN_SUMMARY_WIDTH: usize = 40;
 
-/// The maximum number of lines to show of a summary.
+/// The maximum number of lines of a summary to show.
 const MAX_SUMMARY_LINES: usize = 6;
 
-/// The maximum width of a summary if the line width is not limited, in columns.
+/// The maximum width of a summary, in columns, when the line width is not limited.
 const MAX_SUMMARY_WIDTH: usize = 2000;
 
 /// How many bytes of output to collect before printing them.
@@ -90,7 +90,7 @@ struct TraceOutput<'a> {
     styles: Styles,
     /// The maximum width of a line, if limited.
     width: Option<usize>,
-    /// An entry that is not shown yet, because the next one may be merged into it.
+    /// An entry that is not shown yet because the next entry may be merged into it.
     pending_entry: Option<TraceEntry>,
     /// The time of the last entry shown.
     last_time: u64,
@@ -341,7 +341,7 @@ fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(blanks))
 }
 
-/// Wraps text to a width, preserving its line breaks. Returns at most one line more than will be shown.
+/// Wraps text to a width, preserving its line breaks. Returns at most one line more than is shown.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for line in text.trim_end().lines() {

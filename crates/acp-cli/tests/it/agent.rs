@@ -1,4 +1,4 @@
-//! `acp agent`, started as by an editor.
+//! Tests of `acp agent`, started the way an editor starts it.
 
 use crate::common;
 use std::io::Write;
@@ -196,7 +196,7 @@ args = ["-c", "echo $$ > server.pid; echo \"$GIVEN\" > server.env; while true; d
 env = { GIVEN = "given" }
 "#;
 
-/// Starts the agent with that server, waits until the server runs, and returns its process id.
+/// Starts the agent with that server configured, waits until the server is running, and returns its process id.
 #[cfg(unix)]
 fn start_editor_with_server(
     project: &TestProject,
@@ -211,7 +211,7 @@ fn start_editor_with_server(
     (editor, rustix::process::Pid::from_raw(id).unwrap())
 }
 
-/// Polls until the condition is true, for events that send no notification.
+/// Polls until the condition is true, for events that cannot be waited for directly.
 #[cfg(unix)]
 fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let began = std::time::Instant::now();

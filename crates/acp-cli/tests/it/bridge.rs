@@ -1,4 +1,4 @@
-//! `acp bridge` in front of a version 1 agent, and two bridges in a row, as real processes.
+//! Tests of `acp bridge` in front of a version 1 agent, and of two chained bridges, as real processes.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Stdio};
@@ -61,7 +61,7 @@ impl BridgedClient {
         self.send_request(id, "session/prompt", params);
     }
 
-    /// Reads messages up to and including the first that satisfies `found`.
+    /// Reads messages up to and including the first one that satisfies `found`.
     fn read_until(&mut self, found: impl Fn(&Value) -> bool) -> Vec<Value> {
         let mut seen = Vec::new();
         loop {

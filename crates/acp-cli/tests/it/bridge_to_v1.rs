@@ -1,4 +1,4 @@
-//! `acp run` with a version 2 agent behind `acp bridge --to 1`.
+//! Tests of `acp run` with a version 2 agent behind `acp bridge --to 1`.
 //!
 //! The agent is this program itself, started again.
 

@@ -1,4 +1,4 @@
-//! Cancellation at every point of a turn: the turn ends as `cancelled` and leaves no process behind.
+//! Tests of cancellation at every point of a turn: the turn ends as `cancelled` and leaves no process behind.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
@@ -13,7 +13,7 @@ fn child_pid(child: &Child) -> Pid {
     Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap()
 }
 
-/// Starts a run that plays a script, waits until it has shown some text, and interrupts it.
+/// Runs `acp run` with a script, waits until some text has been shown, and interrupts it.
 fn run_and_interrupt(
     project: &TestProject,
     args: &[&str],

@@ -1,4 +1,4 @@
-//! `acp check` with real agents: the bundled one, and some that are wrong.
+//! Tests of `acp check` with real agents: the bundled one and some faulty ones.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 const ACP: &str = env!("CARGO_BIN_EXE_acp");
 
-/// Runs `acp check agent` with separate state and configuration directories.
+/// Runs `acp check agent` with its own state and configuration directories.
 fn run_check(home: &Path, args: &[&str]) -> Output {
     Command::new(ACP)
         .args(["check", "agent"])

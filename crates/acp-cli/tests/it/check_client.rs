@@ -1,4 +1,4 @@
-//! Checks of a client that is a program and starts the relay as its agent.
+//! Tests of checks on a client program that starts the relay as its agent.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! `acp check server` on `acp serve`, and `acp check remote-client` on `acp run --url`.
+//! Tests of `acp check server` with `acp serve`, and of `acp check remote-client` with `acp run --url`.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ fn run_check(project: &TestProject, args: &[&str]) -> Value {
     serde_json::from_str(&result.stdout).unwrap()
 }
 
-/// Asserts that all checks passed, except for those that must be skipped.
+/// Asserts that all checks passed, except for those that are expected to be skipped.
 fn require_passed(report: &Value, skipped: &[&str]) {
     for check in report["checks"].as_array().unwrap() {
         let id = check["id"].as_str().unwrap();

@@ -1,4 +1,4 @@
-//! Remote agents: `acp connect` as a process, and the commands that use it, with real servers.
+//! Tests of remote agents: `acp connect` as a process, and the commands that use it, with real servers.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -16,7 +16,7 @@ use crate::common::patient::TimedReader;
 use crate::common::{ACP, CommandResult, TestProject};
 use crate::serve::Server;
 
-/// A command of the bundled agent that ends when the project has the file `go`.
+/// A prompt that makes the bundled agent run a command that ends once the project contains the file `go`.
 const WAIT_FOR_GO_PROMPT: &str =
     "/run touch begun; while [ ! -e go ]; do sleep 0.05; done; echo finished";
 
@@ -78,7 +78,7 @@ impl ConnectProcess {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Closes stdin and waits for the exit.
+    /// Closes stdin and waits for the process to exit.
     fn end(mut self) -> CommandResult {
         drop(self.stdin.take());
         let mut stdout = String::new();

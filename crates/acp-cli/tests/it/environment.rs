@@ -1,4 +1,4 @@
-//! The environment of agents, and the absence of secrets from logs.
+//! Tests of the environment that agents get, and of the absence of secrets from logs.
 
 use std::process::Command;
 

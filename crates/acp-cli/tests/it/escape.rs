@@ -1,4 +1,4 @@
-//! An agent that uses `fs/*` requests to ask `acp run` for forbidden files, over real pipes.
+//! Tests with an agent that uses `fs/*` requests over real pipes to ask `acp run` for forbidden files.
 
 #[path = "../../../acp-host/tests/it/common/scene.rs"]
 #[allow(dead_code)]
@@ -18,7 +18,7 @@ fn tests_pass_as_an_ordinary_user() {
     ordinary_user::rerun_as_ordinary_user(module_path!(), &[(BINARY_VARIABLE, Path::new(ACP))]);
 }
 
-/// Makes the agent try these paths in the root, and returns what it read and whether it could write.
+/// Makes the agent try these paths in the root. Returns, for each, what it read and whether it could write.
 fn try_paths(scene: &EscapeScene, paths: &[String], flags: &[&str]) -> Vec<(Option<String>, bool)> {
     let file = |name| scene.root.join(name);
     std::fs::write(file(PATHS_FILE), serde_json::to_string(paths).unwrap()).unwrap();
@@ -74,7 +74,7 @@ fn no_request_escapes_the_roots() {
     assert_eq!(reached, [(Some("inside".to_owned()), true)]);
 }
 
-/// Before anything else, the agent moves the root and puts a symlink in its place.
+/// The agent starts by moving the root and putting a symlink in its place.
 #[test]
 fn root_is_pinned_before_the_agent_starts() {
     let scene = EscapeScene::new();

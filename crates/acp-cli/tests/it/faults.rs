@@ -1,5 +1,5 @@
-//! Kills the agent or its client at random points of turns with messages, plans, file changes and commands. Afterwards,
-//! the loaded session contains everything that was shown, no process is left, and the model can continue.
+//! Kills the agent or its client at random points in turns with messages, plans, file changes and commands. Afterwards,
+//! the loaded session contains everything that was shown, no process is left behind, and the model can continue.
 //!
 //! `ACP_FAULTS=n` sets how many kills there are, `ACP_FAULT_SEED=n` repeats a run's points.
 
@@ -19,13 +19,13 @@ use acp::{Options, Thread, Transport};
 use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 
-/// The number of kills, half of them of the agent and half of its client.
+/// The number of kills. Half of them kill the agent, and half its client.
 const KILL_COUNT: usize = 200;
 
-/// The approximate number of updates in a whole turn. The kills are spread over them.
+/// The approximate number of updates in a whole turn, across which the kills are spread.
 const MAX_UPDATES: u64 = 60;
 
-/// The maximum time until every process that was started is gone.
+/// How long it may take until all processes that were started are gone.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A reproducible random number generator.
@@ -44,7 +44,7 @@ impl SeededRandom {
 struct FaultFixture {
     project: TestProject,
     script: PathBuf,
-    /// An argument that all processes started by the agent's commands have.
+    /// An argument shared by all processes that the agent's commands start.
     token: String,
 }
 
@@ -84,7 +84,7 @@ impl FaultFixture {
         }
     }
 
-    /// Returns the arguments of `acp` that start the agent.
+    /// Returns the `acp` arguments that start the agent.
     fn agent_args(&self, store: &Path, version: u16) -> Vec<String> {
         let text = |path: &Path| path.to_str().unwrap().to_owned();
         vec![
@@ -109,7 +109,7 @@ impl FaultFixture {
             .unwrap()
     }
 
-    /// Waits until neither the agent nor any process that its commands started is left.
+    /// Waits until the agent and all processes started by its commands are gone.
     fn wait_until_nothing_runs(&self) {
         let script = self.script.to_str().unwrap();
         let start = Instant::now();
@@ -125,7 +125,7 @@ impl FaultFixture {
     }
 }
 
-/// Returns the command lines that contain one of these texts. Processes that have exited have none.
+/// Returns the command lines that contain one of these texts. Exited processes have no command line.
 fn processes_matching(parts: &[&str]) -> Vec<String> {
     let own = std::process::id().to_string();
     let mut found = Vec::new();
@@ -142,7 +142,7 @@ fn processes_matching(parts: &[&str]) -> Vec<String> {
     found
 }
 
-/// A client without files and terminals, so that the agent does everything itself.
+/// A client that offers neither files nor terminals, so that the agent does everything itself.
 struct BareClient;
 
 impl Client for BareClient {
@@ -195,7 +195,7 @@ async fn kill_agent_midway(
     (session.id().to_string(), thread.read(Clone::clone))
 }
 
-/// Returns `true` if the last command of the turn has started, after which there are no more updates.
+/// Returns `true` if the last command of the turn has started. There are no more updates after that.
 fn is_waiting(thread: &Thread) -> bool {
     let calls = tool_calls(thread);
     calls.len() == 5
@@ -359,7 +359,7 @@ fn assert_same_call(
     }
 }
 
-/// Returns `true` if both describe the same change, in either protocol version.
+/// Returns `true` if both arguments describe the same change, in either protocol version.
 fn is_same_diff(diff: &ThreadDiff, content: &ThreadToolCallContent) -> bool {
     let files = |diff: &ThreadDiff| -> Vec<(FileOperation, String)> {
         let changes = diff.changes.iter();
@@ -377,8 +377,8 @@ fn is_same_diff(diff: &ThreadDiff, content: &ThreadToolCallContent) -> bool {
 }
 
 /// Returns the text that a tool call shows: its command, its output, and the output of its terminals. A long command is
-/// content of the call only until its terminal replaces it, and the agent may have been killed after it stored that
-/// update and before it sent it.
+/// part of the call's content only until its terminal replaces it. The agent may have been killed after storing that
+/// update and before sending it.
 fn shown_text(thread: &Thread, call: &ThreadToolCall) -> String {
     let command = call
         .raw_input

@@ -1,4 +1,4 @@
-//! A whole task with a local model: the two commands that a user runs, and a server that responds as a model would.
+//! Tests of a whole task with a local model, using a user's two commands and a server that responds like a model.
 
 #[path = "../../../acp-agent/tests/it/common/provider/mod.rs"]
 #[allow(dead_code, unreachable_pub, reason = "not every test needs it")]
@@ -12,7 +12,7 @@ use acp_agent::{Provider, WireFormat};
 use provider::{AnswerPiece, ProviderReply, ProviderServer};
 use serde_json::Value;
 
-/// Returns the arguments of `acp agent` that the README gives for a local model, with another base URL.
+/// Returns the `acp agent` arguments that the README gives for a local model, with a different base URL.
 fn readme_args(server: &ProviderServer) -> Vec<String> {
     const README_BASE_URL: &str = "http://127.0.0.1:11434/v1";
     let readme = include_str!("../../../../README.md");

@@ -1,4 +1,5 @@
-//! Finds files of a crate that import each other in a cycle. To understand one of them, a reader must read all of them.
+//! Finds files of a crate that import each other in a cycle. To understand any of these files, a reader must read them
+//! all.
 //!
 //! What counts is what a file names in `use` and in paths: `crate::a::B` leads to the file of `a`, also where `a` has `B`
 //! from a file below it, since whoever follows the path reads that file first. Unit tests count for nothing.
@@ -85,7 +86,7 @@ fn source_tree(files: &[(&str, &str)]) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Returns the source files of a crate by module path. The path of the crate root is empty.
+/// Returns the source files of a crate by module path. The crate root has an empty path.
 fn read_sources(name: &str) -> BTreeMap<String, String> {
     let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let root = all.join(name).join("src");
@@ -141,7 +142,7 @@ fn find_cycles(files: &BTreeMap<String, String>) -> Vec<Vec<&str>> {
     circles
 }
 
-/// Returns the modules that can be reached by following imports from a module.
+/// Returns the modules that can be reached from a module by following imports.
 fn reachable_modules<'a>(
     module: &str,
     imports: &BTreeMap<&'a str, BTreeSet<&'a str>>,
@@ -156,7 +157,7 @@ fn reachable_modules<'a>(
     reached
 }
 
-/// Returns the modules with separate files that this module imports.
+/// Returns the modules that this module imports and that are in separate files.
 fn imported_modules<'a>(
     module: &str,
     text: &str,
@@ -174,8 +175,8 @@ fn imported_modules<'a>(
     imports
 }
 
-/// Returns the paths that a module refers to, relative to the crate root. Paths to other crates are included, as if
-/// they began in the module.
+/// Returns the paths that a module refers to, relative to the crate root. Includes paths to other crates, treating them
+/// as relative to the module.
 fn path_references(tokens: &[String], here: &[&str]) -> Vec<Vec<String>> {
     // Where the modules that are written out in the file begin and end.
     let mut inner: Vec<(String, usize)> = Vec::new();
@@ -220,7 +221,7 @@ fn path_references(tokens: &[String], here: &[&str]) -> Vec<Vec<String>> {
     paths
 }
 
-/// Returns the path relative to the crate root. A path without `crate`, `super` or `self` is taken as relative to the
+/// Returns the path relative to the crate root. A path without `crate`, `super` or `self` is treated as relative to the
 /// module, although it may lead to another crate.
 fn resolve_from_crate(path: &[String], here: &[&str]) -> Vec<String> {
     let mut base: Vec<String> = here.iter().map(|part| (*part).to_owned()).collect();
@@ -238,7 +239,7 @@ fn resolve_from_crate(path: &[String], here: &[&str]) -> Vec<String> {
     base
 }
 
-/// Parses a `use` tree up to its end, adds its paths to `found`, and returns the number of its tokens.
+/// Parses a `use` tree to its end, adds its paths to `found`, and returns the number of tokens in the tree.
 fn parse_use_tree(tokens: &[String], before: &[String], found: &mut Vec<Vec<String>>) -> usize {
     let mut path = before.to_vec();
     let mut at = 0;
@@ -264,7 +265,7 @@ fn parse_use_tree(tokens: &[String], before: &[String], found: &mut Vec<Vec<Stri
     at
 }
 
-/// Returns the index after the item that follows an attribute.
+/// Returns the index just past the item that an attribute applies to.
 fn item_end(tokens: &[String], from: usize) -> usize {
     let mut depth = 0;
     for (at, token) in tokens.iter().enumerate().skip(from) {

@@ -1,11 +1,11 @@
-//! `acp login`, `acp logout` and elicitation, with an agent that this program runs itself.
+//! Tests of `acp login`, `acp logout` and elicitation, with an agent that is run by this test program.
 
 #[cfg(target_os = "linux")]
 use crate::common;
 use crate::common::TestProject;
 use crate::common::terminal::CommandTerminal;
 
-/// The arguments that select each version of the protocol, for both `acp` and the agent.
+/// The arguments that select each protocol version, for both `acp` and the agent.
 const PROTOCOL_ARGS: [&str; 2] = ["--protocol 1", "--protocol 2"];
 
 #[test]

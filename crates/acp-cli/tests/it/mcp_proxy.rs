@@ -1,4 +1,5 @@
-//! `acp mcp-proxy` as an agent starts it, as a real process. The tools are in the test's process.
+//! Tests of `acp mcp-proxy` as a real process, started the way an agent starts it. The tools run in the test's own
+//! process.
 
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
@@ -31,7 +32,7 @@ async fn with_timeout<T>(what: &str, work: impl Future<Output = T>) -> T {
     }
 }
 
-/// The tools of a client. `show` stores its text and returns the length.
+/// The tools of a client. The `show` tool stores its text and returns the text's length.
 #[derive(Clone, Default)]
 struct ProxyTools(Arc<Mutex<Vec<String>>>);
 
@@ -76,7 +77,7 @@ fn stdio_config(server: &McpServer) -> McpServerStdio {
     }
 }
 
-/// Starts the server with the given configuration. It needs nothing else from the agent's environment.
+/// Starts the server with the given configuration. The server needs nothing else from the agent's environment.
 fn spawn_proxy(told: &McpServerStdio) -> Child {
     let pipe = Stdio::piped;
     let env = told.env.iter().map(|var| (&var.name, &var.value));
@@ -273,7 +274,7 @@ impl Client for ProxyClient {
     }
 }
 
-/// An agent that starts the configured MCP servers and shows each prompt with their tools.
+/// An agent that starts the configured MCP servers and uses their tools to show each prompt.
 #[derive(Default)]
 struct ProxyAgent(tokio::sync::Mutex<Vec<StartedServer>>);
 

@@ -1,4 +1,4 @@
-//! `acp agent --model` with a language model at any address.
+//! Tests of `acp agent --model` with a language model at a given base URL.
 
 use crate::common;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,8 +11,8 @@ use crate::common::terminal::CommandTerminal;
 use crate::common::{CommandResult, TestProject};
 use serde_json::{Value, json};
 
-/// Starts a model server that sends this response once and does not list its models. Returns its address and the
-/// request.
+/// Starts a model server that sends this response once and does not list its models. Returns its address and the thread
+/// that returns the request it received.
 fn start_server(answer: String) -> (String, std::thread::JoinHandle<(String, Value)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -166,7 +166,7 @@ fn configuration_error_is_reported_with_its_line() {
     }
 }
 
-/// Starts a command line on a terminal, and types `keys` once the terminal no longer shows input.
+/// Starts a command line on a terminal, and types `keys` once the terminal has stopped echoing input.
 #[cfg(target_os = "linux")]
 fn type_key(project: &TestProject, line: &str, prompt: &str, keys: &str) -> CommandTerminal {
     let mut terminal = CommandTerminal::start(project, &format!("tty && {line}"));
@@ -242,7 +242,7 @@ fn typed_key_is_stored_and_used_until_logout() {
     assert_eq!(set, ["mode=ask"]);
 }
 
-/// The terminal is restored whichever signal interrupts the login.
+/// The terminal is restored no matter which signal interrupts the login.
 #[cfg(target_os = "linux")]
 #[test]
 fn interrupted_login_restores_the_terminal() {

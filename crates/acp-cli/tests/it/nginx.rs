@@ -1,4 +1,4 @@
-//! `acp serve` behind nginx, with the configuration of `docs/remote.md`.
+//! Tests of `acp serve` behind nginx, with the configuration from `docs/remote.md`.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,19 +9,19 @@ use crate::common::TestProject;
 use crate::connect::{closed_port, to_http_url, token_file};
 use crate::serve::Server;
 
-/// The variable that makes these tests fail where there is no nginx.
+/// The variable that makes these tests fail if nginx is not installed.
 const REQUIRE_VARIABLE: &str = "ACP_REQUIRE_NGINX";
 
-/// nginx as a reverse proxy with TLS. Dropping it stops it.
+/// A running nginx that acts as a reverse proxy with TLS. Dropping it stops nginx.
 struct Nginx {
     port: u16,
-    /// The fingerprint of its certificate.
+    /// The fingerprint of nginx's certificate.
     pin: String,
     pid_file: PathBuf,
 }
 
 impl Nginx {
-    /// Starts nginx in front of a server. Returns `None` if there is no nginx.
+    /// Starts nginx in front of a server. Returns `None` if nginx is not installed.
     fn start(project: &TestProject, server: &Server) -> Option<Self> {
         // Debian has it where only root looks.
         let program = ["nginx", "/usr/sbin/nginx"].into_iter().find(|program| {

@@ -1,4 +1,4 @@
-//! How `acp run` applies rules and remembered answers. Also `acp permissions`.
+//! Tests of how `acp run` applies rules and remembered answers, and of `acp permissions`.
 
 use std::process::Stdio;
 
@@ -19,8 +19,8 @@ impl TestProject {
     }
 }
 
-/// Returns an agent that sends a request to the client without asking for permission, and writes the response to the
-/// file `answer`.
+/// Returns the command line of an agent that sends a request to the client without asking for permission, and writes
+/// the response to the file `answer`.
 fn request_line(method: &str, params: &str) -> String {
     format!(
         r#"while read -r line; do case $line in

@@ -1,4 +1,4 @@
-//! Checks that every test that `docs/security.md` cites exists.
+//! Checks that every test cited by `docs/security.md` exists.
 
 use std::path::{Path, PathBuf};
 

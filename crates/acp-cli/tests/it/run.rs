@@ -1,4 +1,4 @@
-//! `acp run` over real pipes, with real files and commands.
+//! Tests of `acp run` over real pipes, with real files and commands.
 
 use std::io::Write;
 use std::process::Stdio;

@@ -1,12 +1,12 @@
-//! `--sandbox`: programs can write only where this is allowed, or are not started.
+//! Tests of `--sandbox`: programs are either restricted in where they can write, or not started at all.
 
 use crate::common;
 use std::path::Path;
 
 use crate::common::{ACP, TestProject};
 
-/// Returns a project and a directory outside of it. If there are no sandboxes, asserts that nothing is started, prints
-/// the reason and returns `None`.
+/// Returns a project and a directory outside of it. If sandboxes are not available, asserts that nothing is started,
+/// prints the reason and returns `None`.
 fn sandbox_fixture() -> Option<(TestProject, tempfile::TempDir)> {
     let project = TestProject::new();
     let outside = tempfile::tempdir().unwrap();

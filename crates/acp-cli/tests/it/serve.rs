@@ -1,4 +1,4 @@
-//! `acp serve` as a process, with clients that connect to it.
+//! Tests of `acp serve` as a process, with clients that connect to it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -25,7 +25,7 @@ const SERVER_TEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// A running `acp serve`. Dropping it kills the server.
 pub(crate) struct Server {
     child: Child,
-    /// The URLs of the agents, with everything that clients need to connect.
+    /// The URLs of the agents, including everything that clients need to connect.
     urls: Vec<String>,
     stderr: BufReader<TimedReader>,
 }
@@ -130,7 +130,7 @@ impl Server {
         assert_eq!(self.wait().0, Some(0));
     }
 
-    /// Waits for the exit, and returns its code and the rest of stderr.
+    /// Waits for the server to exit, and returns its exit code and the rest of its stderr.
     fn wait(mut self) -> (Option<i32>, String) {
         let mut rest = String::new();
         self.stderr.read_to_string(&mut rest).unwrap();
@@ -170,7 +170,7 @@ async fn within_timeout<T>(work: impl Future<Output = T>) -> T {
         .expect("nothing happened")
 }
 
-/// Connects with a token, and returns the agent.
+/// Connects with a token, and returns the connection to the agent.
 async fn connect_client(url: &str, token: Token) -> AgentConnection {
     connect_with(url, ConnectOptions::new().token(token)).await
 }

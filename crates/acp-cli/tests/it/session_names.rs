@@ -1,5 +1,5 @@
-//! Sessions by name: `acp run --session`, and `acp sessions name`, `forget` and `export`. Some tests use an agent that
-//! this program runs itself.
+//! Tests of sessions chosen by name: `acp run --session`, and `acp sessions name`, `forget` and `export`. Some tests
+//! use an agent that is run by this test program.
 
 use crate::common::{CommandResult, TestProject};
 

@@ -1,4 +1,4 @@
-//! `acp sessions` and `acp run --resume`, with an agent that this program runs itself.
+//! Tests of `acp sessions` and `acp run --resume`, with an agent that is run by this test program.
 
 use crate::common::TestProject;
 

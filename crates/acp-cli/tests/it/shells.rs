@@ -1,4 +1,4 @@
-//! `acp` in a shell: completion in bash, zsh and fish, manual pages, and `acp` without a command.
+//! Tests of `acp` in a shell: completion in bash, zsh and fish, manual pages, and `acp` without a command.
 //!
 //! The shells are asked as they are: bash and zsh on a terminal on which Tab is pressed, fish with its own command for
 //! that. Where one is missing, its tests say so and are skipped.
@@ -17,7 +17,7 @@ const TAB: &str = "\t";
 /// The prompt of the shells.
 const SHELL_PROMPT: &str = "tab$ ";
 
-/// Input before Tab, and the line afterwards, for input with only one possible completion.
+/// Inputs that have only one possible completion, each with the line that is expected after pressing Tab.
 const UNIQUE_COMPLETIONS: &[(&str, &str)] = &[
     ("acp tr", "acp trace"),
     ("acp trace sh", "acp trace show"),
@@ -84,7 +84,7 @@ fn is_shell_available(shell: &str) -> bool {
     is
 }
 
-/// Returns a `PATH` assignment with which a shell finds the binary.
+/// Returns a `PATH` assignment that lets a shell find the binary.
 fn path_with_acp() -> String {
     let binaries = Path::new(ACP).parent().unwrap().to_str().unwrap();
     format!("PATH={binaries}:$PATH")

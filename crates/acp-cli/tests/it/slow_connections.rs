@@ -1,4 +1,4 @@
-//! Thousands of clients that connect to `acp serve`, and never finish a request.
+//! Tests with thousands of clients that connect to `acp serve` and never finish a request.
 //!
 //! `ACP_SLOW_CLIENTS=10000` sets their number.
 
@@ -13,10 +13,10 @@ use tokio::task::JoinSet;
 use crate::common::TestProject;
 use crate::serve::Server;
 
-/// The usual number of clients: about twice as many as the server serves at a time.
+/// The default number of clients, which is about twice as many as the server serves at a time.
 const CLIENTS: u64 = 2000;
 
-/// The number of files to leave for the other tests of this process.
+/// The number of open files to reserve for the other tests in this process.
 const OTHER_FILES: u64 = 500;
 
 /// The number of sockets that the server has open at a time.
@@ -25,10 +25,10 @@ const SOCKETS: usize = 1024;
 /// The maximum memory for such a socket, in bytes.
 const MAX_SOCKET_MEMORY: usize = 64 * 1024;
 
-/// How long the server may take to close the first sockets. It gives them 10 seconds for their headers.
+/// How long the server may take to close the first sockets. It allows 10 seconds for the headers of a request.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Allows this process to open enough files. Returns how many clients it can have.
+/// Raises this process's limit on open files if necessary. Returns the number of clients that the limit allows.
 fn clients_allowed() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let clients = std::env::var("ACP_SLOW_CLIENTS").map(|number| number.parse().unwrap());
@@ -44,7 +44,7 @@ fn clients_allowed() -> usize {
     usize::try_from(allowed.saturating_sub(OTHER_FILES)).unwrap()
 }
 
-/// The memory of a process in bytes: `VmRSS` now, `VmHWM` at most so far.
+/// Returns a process's memory use in bytes: the current use for `VmRSS`, and the peak for `VmHWM`.
 fn memory(server: &Server, field: &str) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
     let line = status.lines().find(|line| line.starts_with(field)).unwrap();
@@ -52,8 +52,8 @@ fn memory(server: &Server, field: &str) -> usize {
     kibibytes.parse::<usize>().unwrap() * 1024
 }
 
-/// Sends the beginning of a request, and waits until the server closes the socket. Returns `false` if the server did
-/// not take the connection.
+/// Sends the beginning of a request, and waits until the server closes the socket. Returns `false` if the connection
+/// fails.
 async fn stall(address: String) -> bool {
     let Ok(mut stream) = TcpStream::connect(address).await else {
         return false;

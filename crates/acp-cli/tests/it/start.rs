@@ -1,4 +1,4 @@
-//! Agents that fail to start. Each failure has its own message, and no process is left.
+//! Tests of agents that fail to start. Each failure has its own message, and no process is left behind.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -8,7 +8,7 @@ use crate::common::patient::TimedReader;
 use crate::common::{ACP, CommandResult, TestProject};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
-/// Responds to the requests before a prompt.
+/// Shell commands that respond to the requests that precede a prompt.
 const RESPOND_TO_INITIALIZE: &str = r#"read -r line; printf '%s\n' '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}'
     read -r line; printf '%s\n' '{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}'"#;
 

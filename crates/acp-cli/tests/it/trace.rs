@@ -1,4 +1,4 @@
-//! `acp trace FILE -- COMMAND…` between a client and an agent, as real processes.
+//! Tests of `acp trace FILE -- COMMAND…` between a client and an agent, as real processes.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -491,7 +491,7 @@ mod unix {
             .expect_stderr("continuing without recording");
     }
 
-    /// Asserts that `cat` behind `acp trace` returns all input, and that every line is recorded in both directions.
+    /// Asserts that `cat` run by `acp trace` returns all input, and that every line is recorded in both directions.
     fn assert_relays(
         input: OwnedFd,
         output: OwnedFd,

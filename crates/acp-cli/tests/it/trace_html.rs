@@ -1,4 +1,4 @@
-//! `acp trace html` writes a page, which works in a browser.
+//! Tests that the page that `acp trace html` writes works in a browser.
 
 use crate::common::{CommandResult, TestProject};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! `acp trace lint` as a user or a script runs it.
+//! Tests of `acp trace lint`, run the way a user or a script runs it.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 const TRACE_HEADER: &str = r#"{"acp_trace":1,"started":"2026-01-01T00:00:00Z","command":["a"],"by":"acp 0","secrets":"redacted"}"#;
 
-/// Lints a trace of these messages, which are one millisecond apart.
+/// Lints a trace that consists of these messages, one millisecond apart.
 fn lint_messages(
     project: &TestProject,
     said: &[(&str, Value)],
@@ -166,8 +166,8 @@ fn unreadable_trace_is_reported() {
         .expect_stdout(&["3: MUST no-message: the agent"]);
 }
 
-/// The messages of the project's own agent and client in a turn with a tool call have no faults, whether recorded with
-/// or without secrets.
+/// The messages that the project's own agent and client exchange in a turn with a tool call have no faults, whether or
+/// not secrets are recorded.
 #[test]
 fn acp_peers_have_no_findings() {
     for version in ["1", "2"] {

@@ -1,8 +1,8 @@
-//! `acp trace replay` replays a recorded turn to a live agent and to a live client.
+//! Tests of `acp trace replay`, which replays a recorded turn to a live agent or a live client.
 
 use crate::common::{ACP, CommandResult, TestProject};
 
-/// A turn in which the agent reads a file of the client.
+/// A turn in which the agent reads a file from the client.
 const TURN_SCRIPT: &str =
     r#"{"say": "Let me see."}, {"read": {"path": "notes.txt"}}, {"say": "Done."}"#;
 

@@ -1,4 +1,4 @@
-//! `acp trace show` on recorded traces and on traces that the test writes itself.
+//! Tests of `acp trace show` on recorded traces and on traces that the tests write themselves.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -50,7 +50,7 @@ impl ShowTrace {
     }
 }
 
-/// Returns a trace with two sessions, in which errors occur.
+/// Returns a trace with two sessions and some errors.
 fn sample_trace() -> ShowTrace {
     let prompt = |id: i64, session: &str, text: &str| {
         let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});

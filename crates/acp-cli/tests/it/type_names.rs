@@ -1,21 +1,21 @@
-//! Checks that the name of a type is unique and clear: no two types that are visible to other files share a name, and
-//! none has a vague name such as `Found` or `Asked`.
+//! Checks that type names are unique and clear: no two types visible to other files share a name, and no type has a
+//! vague name such as `Found` or `Asked`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The directories with the workspace's source files.
+/// The directories that contain the workspace's source files.
 const SOURCE_DIRECTORIES: [&str; 4] = ["crates", "bench", "interop", "fuzz"];
 
-/// Participles and other words that, as the name of a type, could mean anything.
+/// Participles and other words that could mean anything when used as the name of a type.
 const VAGUE_NAMES: [&str; 22] = [
     "Found", "Asked", "Told", "Known", "Place", "Shown", "Written", "Deed", "Doing", "Standing",
     "Laid", "Leaflet", "Over", "Own", "Said", "Kept", "Heard", "Seen", "Given", "Gone", "Left",
     "Made",
 ];
 
-/// Names that two types share on purpose, with the reason. Types that exist in both version 1 and 2 of the protocol
-/// also share names.
+/// Names that two types share on purpose, each with the reason. Types that exist in both protocol versions also share
+/// names.
 const SHARED_NAMES: [(&str, &str); 11] = [
     ("Error", "each library's own error, as everywhere in Rust"),
     ("Result", "with Error"),
@@ -78,7 +78,7 @@ fn type_names_are_unique_and_specific() {
     );
 }
 
-/// A type definition on one line.
+/// The line that defines a type.
 struct TypeDefinition<'a> {
     name: &'a str,
     is_visible: bool,

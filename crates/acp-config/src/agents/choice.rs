@@ -19,14 +19,14 @@ use crate::error::ConfigError;
 use crate::mcp_servers::mcp_definitions;
 use crate::quote::quote;
 
-/// The agent that the user requests on the command line.
+/// The agent that the user requests on the command line, by name, command or URL.
 #[derive(Debug, Clone, Default)]
 pub struct AgentSelector {
     /// The name of the requested agent, if the user has given one.
     pub name: Option<String>,
-    /// The program and arguments of an agent that has no name. The command takes precedence over the name.
+    /// The program and arguments of an agent chosen by command. The command takes precedence over the name.
     pub command: Vec<String>,
-    /// The URL of a remote agent that has no name. Takes precedence over the command.
+    /// The URL of a remote agent chosen by URL. The URL takes precedence over the command.
     pub url: Option<TypedUrl>,
     /// The options of the connection to a remote agent.
     pub remote: RemoteOptions,
@@ -36,7 +36,7 @@ pub struct AgentSelector {
     pub protocol: Option<u16>,
 }
 
-/// A function that asks the user a yes-or-no question and returns the answer. `None` if there is no user to ask.
+/// A function that asks the user a yes-or-no question and returns the answer, or `None` if there is no user to ask.
 pub type ConfirmFn<'a> = Option<&'a dyn Fn(&str) -> bool>;
 
 /// The agent that was chosen, with the settings for its sessions.
@@ -76,7 +76,7 @@ impl AgentSelector {
         }
     }
 
-    /// Chooses the agent for work in `cwd`.
+    /// Chooses the agent to use in `cwd`.
     ///
     /// Asks the user before choosing a project's agent that is not allowed yet.
     ///
@@ -297,15 +297,15 @@ impl AgentSelector {
 }
 
 impl AgentChoice {
-    /// Returns `true` for the bundled agent.
+    /// Returns `true` if the agent is the bundled one.
     #[must_use]
     pub fn is_bundled(&self) -> bool {
         self.command.is_empty() && self.remote.is_none()
     }
 
-    /// Returns advice for a failed authentication, if an API key is set in this process but was not passed to the
-    /// agent. Returns `None` for a remote agent, which gets no variables of this process. `words` identify the keys for
-    /// this agent, such as its command.
+    /// Returns advice on an authentication failure if an API key is set in this process but was not passed to the
+    /// agent. Returns `None` for a remote agent, which gets no variables from this process. `words`, such as the
+    /// agent's command, identify the keys that the agent uses.
     #[must_use]
     pub fn missing_key_hint(&self, words: &[String], said: &str) -> Option<String> {
         match &self.remote {
@@ -314,7 +314,8 @@ impl AgentChoice {
         }
     }
 
-    /// Returns the paths where the agent stores its own state, to make them writable. Creates missing directories.
+    /// Returns the paths where the agent stores its own state, so that they can be made writable. Creates missing
+    /// directories.
     #[must_use]
     pub fn state_paths(&self, cwd: &Path) -> AgentStatePaths {
         let named = self.name.as_deref().and_then(find_well_known);
@@ -384,7 +385,7 @@ fn to_strings(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// Returns the name of the default agent, if one is configured, and possibly a note for the user.
+/// Returns the name of the default agent, if one is configured, and a note for the user where needed.
 ///
 /// The project's default takes precedence over the user's if the user has allowed the project's agents.
 fn default_agent(
@@ -429,8 +430,8 @@ fn require_allowed(project: &ProjectAgents, ask: ConfirmFn<'_>) -> Result<(), Co
     )))
 }
 
-/// Returns ` --cwd DIR` for a suggested command if the current directory is outside the project, or an empty string
-/// otherwise.
+/// Returns ` --cwd DIR`, to include in a suggested command, if the current directory is outside the project. Returns an
+/// empty string otherwise.
 fn cwd_flag(directory: &Path) -> String {
     let here = std::env::current_dir().and_then(std::fs::canonicalize);
     match here {

@@ -38,7 +38,7 @@ impl AgentOrigin {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ListedAgent {
-    /// The name with which to choose the agent.
+    /// The name by which to choose the agent.
     pub name: String,
     /// Where the agent is configured.
     pub origin: AgentOrigin,
@@ -46,15 +46,15 @@ pub struct ListedAgent {
     pub title: Option<&'static str>,
     /// The agent's program and arguments. Empty for the bundled agent and for a remote agent.
     pub command: Vec<String>,
-    /// The URL of a remote agent, without a query.
+    /// The URL of a remote agent, without its query.
     pub url: Option<String>,
     /// The path of the agent's program, if found.
     pub program_path: Option<PathBuf>,
     /// The command that installs the agent, if known.
     pub install: Option<&'static str>,
-    /// Whether the agent is used when no agent is named.
+    /// Whether the agent is used when the user does not name one.
     pub is_default: bool,
-    /// Why the agent cannot be used, or `None` if it can.
+    /// The reason why the agent cannot be used, or `None` if it can.
     pub error: Option<String>,
 }
 
@@ -63,7 +63,7 @@ impl ListedAgent {
         self.command.is_empty() && self.url.is_none() && self.error.is_none()
     }
 
-    /// Returns `true` if the agent's program was found on this system, or the agent needs none.
+    /// Returns `true` if the agent's program has been found on this system, or if the agent needs no program.
     #[must_use]
     pub fn is_installed(&self) -> bool {
         self.is_bundled() || self.url.is_some() || self.program_path.is_some()
@@ -122,7 +122,7 @@ pub struct AgentList {
 }
 
 impl AgentList {
-    /// Lists the agents. Does not start programs or ask questions.
+    /// Lists the agents. Starts no programs and asks no questions.
     ///
     /// # Errors
     /// Fails if the list of allowed projects cannot be read.

@@ -132,7 +132,7 @@ impl ProjectAgents {
         store.update(change)
     }
 
-    /// Revokes the user's approval of the file. Returns `true` if the file was allowed before.
+    /// Revokes the user's approval of the file. Returns `true` if the file was previously allowed.
     ///
     /// # Errors
     /// Fails if the list of allowed projects cannot be read or written.
@@ -151,8 +151,8 @@ impl ProjectAgents {
         store.update(change)
     }
 
-    /// Returns a phrase for the agent that takes precedence over a project's agent with the same name, or `None` if
-    /// there is none.
+    /// Describes the agent that takes precedence over a project's agent of the same name. Returns `None` if no agent
+    /// does.
     #[must_use]
     pub fn shadowing_agent(
         name: &str,

@@ -13,10 +13,10 @@ use super::token_file::read_token_file;
 use crate::error::ConfigError;
 use crate::quote::quote;
 
-/// The environment variable with the token for a remote agent that has no other token.
+/// The environment variable that contains the token for a remote agent without any other token.
 pub const TOKEN_VARIABLE: &str = "ACP_TOKEN";
 
-/// A URL as it was typed. It is validated when the agent is chosen. Errors do not show its token.
+/// A URL as typed by the user. It is validated when the agent is chosen. Errors do not show its token.
 #[derive(Clone)]
 pub struct TypedUrl(String);
 
@@ -75,7 +75,7 @@ pub struct RemoteAgent {
     pub token: Option<AgentToken>,
     /// How the token is sent.
     pub token_header: TokenHeader,
-    /// The SHA-256 fingerprint of the only certificate to trust, with `sha256:` in front.
+    /// The SHA-256 fingerprint of the only certificate to trust, prefixed with `sha256:`.
     pub pin: Option<String>,
     /// The directories that the agent has under other paths.
     pub paths: Vec<PathMapping>,
@@ -86,7 +86,7 @@ pub struct RemoteAgent {
 }
 
 impl RemoteAgent {
-    /// Returns the agent at a URL given on the command line. Without another token, uses [`TOKEN_VARIABLE`].
+    /// Returns the agent at a URL given on the command line. Uses [`TOKEN_VARIABLE`] if no other token is given.
     ///
     /// # Errors
     /// The URL or an option is invalid, or the token cannot be read.
@@ -215,8 +215,8 @@ impl RemoteAgent {
         }
     }
 
-    /// Returns the arguments with which `acp` relays messages to this agent. The token is not among them: `acp` reads
-    /// it from [`TOKEN_VARIABLE`].
+    /// Returns the arguments that make `acp` relay messages to this agent. They do not include the token, which `acp`
+    /// reads from [`TOKEN_VARIABLE`].
     #[must_use]
     pub fn connect_args(&self) -> Vec<String> {
         let mut args = vec!["connect".to_owned()];

@@ -1,4 +1,4 @@
-//! The URL of a remote agent, and other connection settings: a fingerprint and the name of a header.
+//! Parses remote agents' URLs and other connection settings: certificate fingerprints and names of token headers.
 
 use std::fmt;
 use std::path::Path;
@@ -7,8 +7,7 @@ use serde::Deserialize;
 use url::Url;
 use url::form_urlencoded::parse as parse_query;
 
-/// The URL of a remote agent. The token and the fingerprint of the server's certificate, which the text may include,
-/// are stored separately.
+/// The URL of a remote agent. The token and certificate fingerprint, which the text may include, are stored separately.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RemoteUrl {
     /// The URL without the token and the fragment.
@@ -120,7 +119,7 @@ impl RemoteUrl {
         }
     }
 
-    /// Returns `true` if a token can be sent to the server.
+    /// Returns `true` if the server can be sent a token.
     #[must_use]
     pub fn takes_token(&self) -> bool {
         !self.text.starts_with("tcp:") && !self.text.starts_with("unix:")
@@ -141,7 +140,7 @@ pub enum TokenHeader {
     /// `Authorization: Bearer TOKEN`.
     #[default]
     Authorization,
-    /// `X-Secret-Key: TOKEN`, as goose expects it.
+    /// `X-Secret-Key: TOKEN`, as expected by goose.
     XSecretKey,
 }
 
@@ -163,8 +162,8 @@ fn without_query(url: &Url) -> &str {
     url.as_str().split(['?', '#']).next().unwrap_or_default()
 }
 
-/// Parses the SHA-256 fingerprint of a certificate: 64 hexadecimal digits, with or without colons between, after
-/// `sha256:`. Returns it without colons, in lower case.
+/// Parses the SHA-256 fingerprint of a certificate: `sha256:` and 64 hexadecimal digits, with or without colons between
+/// them. Returns it without colons, in lower case.
 pub(super) fn parse_pin(text: &str) -> Result<String, String> {
     let digits: Option<String> = text
         .strip_prefix("sha256:")

@@ -23,9 +23,9 @@ pub struct AgentSettings {
     pub command: Option<Vec<String>>,
     /// The URL of a remote agent, instead of a command.
     pub url: Option<String>,
-    /// The name of the variable with the token for the URL.
+    /// The name of the environment variable that contains the token for the URL.
     pub token_env: Option<String>,
-    /// The file with the token for the URL.
+    /// The file that contains the token for the URL.
     pub token_file: Option<PathBuf>,
     /// How the token is sent.
     pub token_header: Option<TokenHeader>,
@@ -53,7 +53,7 @@ pub struct AgentSettings {
     pub mcp_servers: Vec<McpServerSettings>,
 }
 
-/// Leaves out the values of environment variables and the URL, which may contain secrets.
+/// Omits the URL and the values of environment variables, which may contain secrets.
 impl fmt::Debug for AgentSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AgentSettings")
@@ -215,7 +215,7 @@ fn deserialize_version<'de, D: Deserializer<'de>>(
     }
 }
 
-/// Checks that a name is valid for an agent: a word that is easy to type and safe to print.
+/// Checks that a name is valid for an agent: a single word that is easy to type and safe to print.
 ///
 /// # Errors
 /// Fails if the name is invalid. The error says which characters are allowed.

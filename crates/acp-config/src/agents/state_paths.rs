@@ -1,5 +1,5 @@
-//! Where agents store their own state. An agent must be able to write these paths even if a sandbox makes others
-//! read-only.
+//! Determines where agents store their own state. An agent must be able to write to these paths even if a sandbox makes
+//! others read-only.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,16 +8,16 @@ use acp_host::Environment;
 
 use crate::paths;
 
-/// A path where an agent stores its own state. The paths follow Linux conventions, because there is no sandbox on other
-/// systems.
+/// A path where an agent stores its own state. The paths follow Linux conventions, since sandboxes are not available on
+/// other systems.
 #[derive(Debug, Clone, Copy)]
 pub enum AgentStatePath {
     /// A directory, relative to the home directory.
     Home(&'static str),
     /// A file, relative to the home directory. A missing file is not created, because agents reject an empty file.
     HomeFile(&'static str),
-    /// The directory in an environment variable (the first string). If it is not set, a directory in the home directory
-    /// (the second string).
+    /// The directory given by an environment variable (the first string). If the variable is not set, a directory in
+    /// the home directory (the second string).
     EnvOrHome(&'static str, &'static str),
     /// A directory in `$XDG_CONFIG_HOME`.
     Config(&'static str),
@@ -51,7 +51,8 @@ pub struct AgentStatePaths {
     pub notes: Vec<String>,
 }
 
-/// Returns the paths where an agent may write its own state while it works in `cwd`. Some depend on its environment.
+/// Returns the paths where an agent may write its own state while it works in `cwd`. Some of them depend on the agent's
+/// environment.
 ///
 /// Missing directories are created, because the agent cannot create them.
 pub(crate) fn prepare_state_paths<'a>(
@@ -126,8 +127,8 @@ fn create_private_dir(directory: &Path) -> std::io::Result<()> {
     builder.create(directory)
 }
 
-/// Returns `true` if a path contains or is inside the project, or contains the home directory. It must not be made
-/// writable.
+/// Returns `true` if a path contains or is inside the project, or contains the home directory. Such a path must not be
+/// made writable.
 fn is_too_broad(real: &Path, home: &Path, cwd: &Path) -> bool {
     let real_home = std::fs::canonicalize(home);
     let home = real_home.as_deref().unwrap_or(home);
@@ -158,7 +159,7 @@ mod tests {
 
     use super::*;
 
-    /// Creates a home directory, and an environment that uses it.
+    /// Creates a home directory and an environment that uses it.
     fn home_fixture() -> (tempfile::TempDir, PathBuf, Environment) {
         let directory = tempfile::tempdir().unwrap();
         let home = directory.path().canonicalize().unwrap();

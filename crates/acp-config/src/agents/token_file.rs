@@ -1,4 +1,4 @@
-//! Files with a token.
+//! Reads tokens from files.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,7 +7,8 @@ use std::path::Path;
 /// The maximum size of a file, in bytes.
 const MAX_FILE_SIZE: u64 = 4096;
 
-/// Reads the token in a file, without surrounding whitespace. The note is a warning if other users can read the file.
+/// Reads the token in a file, without surrounding whitespace. The returned note is a warning if other users can read
+/// the file.
 ///
 /// # Errors
 /// The file cannot be read, is empty, or is not text.

@@ -12,13 +12,14 @@ use super::state_paths::{self, AgentStatePath};
 pub struct KnownAgent {
     /// The agent's name in this program.
     pub name: &'static str,
-    /// The agent's other names: its name in the registry, its program's name, and its names in other clients.
+    /// The agent's other names: in the registry, as the name of its program, and in other clients.
     pub aliases: &'static [&'static str],
     /// The agent's title, to show to the user.
     pub title: &'static str,
     /// The agent's program and arguments. Empty for the bundled agent.
     pub command: &'static [&'static str],
-    /// The command that installs the agent, as documented by its developers. It does not install prerequisites.
+    /// The command that installs the agent, as documented by its developers. The command does not install
+    /// prerequisites.
     pub install: &'static str,
     /// The paths where the agent stores its state: settings, sessions, credentials, logs, caches.
     pub state_paths: &'static [AgentStatePath],
@@ -205,7 +206,7 @@ pub(crate) fn package_runner_paths_for_command(command: &[String]) -> &'static [
         .unwrap_or_default()
 }
 
-/// Splits a command into the program's name and its arguments, skipping `env A=B`.
+/// Splits a command into the program's name and its arguments, skipping any leading `env A=B`.
 fn split_command(command: &[String]) -> Option<(&str, &[String])> {
     let name = |word: &'_ String| {
         let file = std::path::Path::new(word).file_name();

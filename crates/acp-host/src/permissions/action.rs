@@ -45,9 +45,9 @@ pub struct Action {
     /// The directory in which all commands run, without symlinks. `None` if there are no commands, if they run in
     /// several directories, or if the directory does not exist.
     pub(crate) directory: Option<PathBuf>,
-    /// Whether the action changes files: it has a diff, whatever its kind.
+    /// Whether the action changes files, which is the case if it has a diff, regardless of its kind.
     pub(crate) is_change: bool,
-    /// Whether the tool call has a terminal and therefore runs something, whatever its kind.
+    /// Whether the tool call has a terminal and therefore runs a command, regardless of its kind.
     has_terminal: bool,
 }
 
@@ -61,13 +61,13 @@ const COMMAND_KEYS: [&str; 6] = [
     "shell_command",
 ];
 
-/// The keys in a tool's input for arguments that are separate from the command.
+/// The keys in a tool's input under which agents put arguments that are separate from the command.
 const ARGUMENT_KEYS: [&str; 3] = ["args", "arguments", "argv"];
 
-/// The keys in a tool's input for the command's working directory.
+/// The keys in a tool's input under which agents put the command's working directory.
 const DIRECTORY_KEYS: [&str; 4] = ["cwd", "workdir", "working_directory", "workingDirectory"];
 
-/// The keys in a tool's input for the files that the tool accesses.
+/// The keys in a tool's input under which agents put the files that the tool accesses.
 const PATH_KEYS: [&str; 10] = [
     "path",
     "paths",
@@ -84,7 +84,7 @@ const PATH_KEYS: [&str; 10] = [
 /// A file that an action accesses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ActionPath {
-    /// The given path, made absolute, without `.` and `..`.
+    /// The given path, made absolute and without `.` and `..`.
     pub(crate) given_path: PathBuf,
     /// The path without symlinks. `None` if it is unknown.
     pub(crate) real_path: Option<PathBuf>,
@@ -94,8 +94,8 @@ pub(crate) struct ActionPath {
 }
 
 impl Action {
-    /// Returns the action of a permission request: the files in the locations, diffs and input of the tool call, and
-    /// the commands in its input.
+    /// Returns the action that a permission request is about: the files in the locations, diffs and input of the tool
+    /// call, and the commands in its input.
     pub(crate) fn from_request(request: &PermissionRequest, roots: &Roots) -> Self {
         let call = &request.tool_call;
         let mut action = Self::with_kind(call.kind.clone());
@@ -138,7 +138,7 @@ impl Action {
         action
     }
 
-    /// Adds the commands from a tool's input.
+    /// Adds the commands in a tool's input.
     fn add_commands_from(&mut self, input: &Value) {
         let first = |keys: &[&str]| {
             let found = keys.iter().find_map(|key| input.get(key));
@@ -197,7 +197,7 @@ impl Action {
         action
     }
 
-    /// Returns an action of this kind, without files or commands.
+    /// Returns an action of this kind, with no files or commands.
     #[must_use]
     pub fn with_kind(kind: ToolKind) -> Self {
         Self {
@@ -212,7 +212,7 @@ impl Action {
         }
     }
 
-    /// Returns the action of a `terminal/create` request.
+    /// Returns the action that a `terminal/create` request is about.
     pub(crate) fn for_terminal(request: &CreateTerminalRequest, roots: &Roots) -> Self {
         let mut command = CommandLine::from_terminal_request(&request.command, &request.args);
         command.cwd = request.cwd.as_ref().map(PathBuf::from);
@@ -231,7 +231,7 @@ impl Action {
         !self.commands.is_empty() || self.has_unreadable_command || self.has_terminal
     }
 
-    /// Returns the kinds of the action: the reported kind, and the kinds that its content shows.
+    /// Returns the kinds of the action: the reported kind, and the kinds implied by its content.
     pub(crate) fn kinds(&self) -> impl Iterator<Item = &ToolKind> {
         let executes = self.runs_commands().then_some(&ToolKind::Execute);
         let edits = self.is_change.then_some(&ToolKind::Edit);
@@ -277,8 +277,8 @@ impl CommandLine {
     }
 }
 
-/// Parses the command from a tool's input, with arguments that may be separate. Returns `None` if the command is
-/// neither a line nor a list of words.
+/// Parses the command in a tool's input, including arguments that are separate from it. Returns `None` if the command
+/// is neither a line nor a list of words.
 fn parse_command(value: &Value, arguments: Option<&Value>) -> Option<CommandLine> {
     let words = |value: &Value| -> Option<Vec<String>> {
         let words = value.as_array()?.iter();
@@ -339,7 +339,7 @@ fn make_absolute(path: &str, roots: &Roots) -> PathBuf {
     first.join(path)
 }
 
-/// Returns both forms of a path. A relative path is resolved against the first root.
+/// Returns the given and real forms of a path. A relative path is resolved against the first root.
 fn resolve_action_path(path: &str, roots: &Roots) -> ActionPath {
     let path = make_absolute(path, roots);
     ActionPath {
@@ -349,7 +349,7 @@ fn resolve_action_path(path: &str, roots: &Roots) -> ActionPath {
     }
 }
 
-/// Resolves the symlinks in a path, even outside the roots or where nothing exists yet.
+/// Resolves the symlinks in a path, even if the path is outside the roots or does not exist yet.
 fn resolve_path(path: &Path, roots: &Roots) -> Option<PathBuf> {
     match roots.resolve(path) {
         Ok(place) => return Some(place.absolute_path()),

@@ -14,14 +14,14 @@ pub enum AlwaysEffect {
     Remembered {
         /// The kind of tool call that the answer covers.
         kind: ToolKind,
-        /// The commands or files that the answer covers. There is at least one.
+        /// The commands or files that the answer covers. The list is never empty.
         subjects: Vec<RememberedSubject>,
     },
-    /// Nothing is remembered here. The agent may remember the answer for as long as it likes.
+    /// Nothing is remembered in this program. The agent may remember the answer for as long as it likes.
     LeftToAgent,
-    /// Nothing is remembered here, because this rule requires asking each time.
+    /// Nothing is remembered in this program, because this rule requires asking each time.
     AskEachTime(DecisionSource),
-    /// The options are this program's own, because the agent did not ask. The name of each option says what it does.
+    /// This program provides the options, because the agent did not ask. The name of each option describes its effect.
     OwnOptions,
 }
 

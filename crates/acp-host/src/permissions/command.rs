@@ -1,4 +1,4 @@
-//! Command lines that an agent wants to run.
+//! Parses the command lines that an agent wants to run.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use super::command_parts::{CommandPart, split_command};
 use super::shell;
 use crate::program;
 
-/// The maximum length of a line that is examined, in bytes.
+/// The maximum length of a line to examine, in bytes.
 const MAX_LINE_BYTES: usize = 1024 * 1024;
 
 /// The maximum nesting depth of shell commands.
@@ -32,7 +32,7 @@ pub(crate) struct CommandLine {
     line: String,
     /// How the line is split into words.
     origin: WordOrigin,
-    /// The working directory, if the request gives one.
+    /// The working directory, if the request specifies one.
     pub(crate) cwd: Option<PathBuf>,
     /// Environment variables that could change which command runs, such as `PATH`.
     pub(crate) env: Vec<(String, String)>,
@@ -43,9 +43,9 @@ pub(crate) struct CommandLine {
 enum WordOrigin {
     /// A shell, which also expands the words.
     Shell,
-    /// The agent, without a shell. The words are quoted in the line.
+    /// The agent, which uses no shell. The words are quoted in the line.
     Words,
-    /// A shell or nothing. The line may also be the path of a program, depending on which files exist.
+    /// Either a shell or no program at all. Depending on which files exist, the line may also be the path of a program.
     Ambiguous,
 }
 
@@ -105,8 +105,8 @@ impl CommandLine {
         }
     }
 
-    /// Returns `true` if the user sees no difference between two commands: their lines, directories and variables are
-    /// the same. Words are quoted in the line, so it does not matter how it is split.
+    /// Returns `true` if the two commands look the same to the user: their lines, directories and variables are equal.
+    /// Words are quoted in the line, so it does not matter how the line is split.
     pub(crate) fn looks_same_as(&self, other: &Self) -> bool {
         self.line == other.line && self.cwd == other.cwd && self.env == other.env
     }
@@ -129,8 +129,8 @@ impl CommandLine {
         }
     }
 
-    /// Returns every part of the line that could be a command. It may return parts that are not. Returns `None` if the
-    /// line is too long to examine.
+    /// Returns every part of the line that could be a command. Some of the returned parts may not be commands. Returns
+    /// `None` if the line is too long to examine.
     pub(super) fn parts(&self) -> Option<Vec<CommandPart>> {
         match self.line.len() > MAX_LINE_BYTES {
             true => None,

@@ -1,4 +1,4 @@
-//! Splits command lines into the commands that ask and deny rules can match.
+//! Splits command lines into the commands that "ask" and "deny" rules can match.
 //!
 //! The result may contain text that a shell would not run as a command, for example after `sudo` or in quotes after
 //! `bash -c`. It must never be used to allow anything.
@@ -17,23 +17,23 @@ const MAX_TOTAL_BYTES: usize = 64 * 1024 * 1024;
 /// The placeholder for a blank within a word.
 const INNER_BLANK: &str = "\u{1}";
 
-/// A part of a line that could be a command.
+/// A part of a command line that could be a command.
 #[derive(Debug, Clone)]
 pub(super) struct CommandPart {
     text: Arc<str>,
-    /// The text with blanks inside words replaced, so that only words are separated by blanks.
+    /// The part's text, with blanks inside words replaced, so that blanks only separate words.
     words: Arc<str>,
     /// The byte offset at which the command starts, in both `text` and `words`.
     start: usize,
 }
 
 impl CommandPart {
-    /// Returns the command, with its words separated by blanks.
+    /// Returns the command as text in which the words are separated by blanks.
     pub(super) fn text(&self) -> &str {
         self.text.get(self.start..).unwrap_or_default()
     }
 
-    /// Returns the command, with blanks inside words replaced, so that blanks only separate words.
+    /// Returns the command as text in which blanks inside words are replaced, so that blanks only separate words.
     pub(super) fn words(&self) -> &str {
         self.words.get(self.start..).unwrap_or_default()
     }
@@ -50,14 +50,14 @@ pub(super) fn split_command(line: &str) -> Option<Vec<CommandPart>> {
 #[derive(Default)]
 struct CommandParts {
     parts: Vec<CommandPart>,
-    /// Lines that were already split.
+    /// Lines that have already been split.
     split_lines: HashSet<String>,
     /// The total size of the parts, in bytes.
     size: usize,
 }
 
 impl CommandParts {
-    /// Adds to the total size of the parts. Returns `None` if that exceeds a limit.
+    /// Adds to the total size of the parts. Returns `None` if the new total exceeds a limit.
     fn add_size(&mut self, size: usize) -> Option<()> {
         self.size += size;
         (self.size <= MAX_TOTAL_BYTES && self.parts.len() <= MAX_PARTS).then_some(())
@@ -106,7 +106,7 @@ impl CommandParts {
         Some(())
     }
 
-    /// Splits one command that is already split into words.
+    /// Adds the parts of a command that has already been split into words.
     fn split_command_words(&mut self, words: &[String], is_code: bool) -> Option<()> {
         let skipped = words.iter().take_while(|word| is_assignment(word)).count();
         let words = words.get(skipped..).unwrap_or_default();
@@ -214,17 +214,17 @@ fn file_name(program: &str) -> &str {
     program.rsplit(['/', '\\']).next().unwrap_or(program)
 }
 
-/// Returns a program's name without its directory and its `.exe` suffix, if it has that suffix.
+/// Returns a program's name without its directory and its `.exe` suffix, or `None` if it has no such suffix.
 fn program_stem(program: &str) -> Option<&str> {
     file_name(program).strip_suffix(".exe")
 }
 
-/// Returns a program's name without its directory and any `.exe` suffix.
+/// Returns a program's name without its directory and without any `.exe` suffix.
 fn bare_name(program: &str) -> &str {
     program_stem(program).unwrap_or(file_name(program))
 }
 
-/// Splits a piece of a line into words. The piece may start or end anywhere, even within quotes.
+/// Splits a piece of a line into words. The piece may start or end anywhere, even inside quotes.
 fn split_roughly(piece: &str) -> Vec<String> {
     let piece = piece.trim().trim_end_matches('$').trim_end();
     shell_words::split(piece).unwrap_or_else(|_| {

@@ -14,7 +14,7 @@ use super::{
 use crate::host::HostSession;
 use crate::roots::Roots;
 
-/// Decides whether actions are allowed, by rules and earlier answers or by asking the user.
+/// Decides whether actions are allowed by applying rules and earlier answers, or by asking the user.
 pub(crate) struct PermissionGate<P> {
     permissions: Permissions,
     prompter: P,
@@ -37,8 +37,8 @@ impl GateQuestion {
         self.rule.is_some()
     }
 
-    /// Uses up a grant of the session that covers the action. Returns `true` if there was one. `change` is the change
-    /// to a file, if any.
+    /// Uses up a grant of the session that covers the action. Returns `true` if there was such a grant. `change` is the
+    /// change to a file, if any.
     pub(crate) fn take_grant(&self, session: &HostSession, change: Option<FileEdit<'_>>) -> bool {
         let mut grants = session.grants.lock();
         let for_session = self.rule.is_none() && grants.covers_for_session(&self.action);
@@ -243,7 +243,7 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
         }
     }
 
-    /// Stores an "always" answer, if possible, and informs the user.
+    /// Stores an "always" answer if possible, and informs the user.
     fn remember(&self, question: &GateQuestion, allowed: bool) {
         let not = |why: String| (self.on_note)(PermissionNote::NotRemembered { why });
         if let Some(by) = &question.rule {
@@ -262,13 +262,13 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
     }
 }
 
-/// The id of our option that allows the action for the session.
+/// The id of this program's own option that allows the action for the session.
 const ALLOW_SESSION_OPTION: &str = "session";
 
-/// The id of our option that always allows the action in the project.
+/// The id of this program's own option that always allows the action in the project.
 const ALLOW_PROJECT_OPTION: &str = "project";
 
-/// The id of our option that always rejects the action in the project.
+/// The id of this program's own option that always rejects the action in the project.
 const REJECT_PROJECT_OPTION: &str = "never";
 
 fn rejected_error() -> Error {
@@ -290,7 +290,7 @@ fn check_request(request: &PermissionRequest) -> Result<(), String> {
     }
 }
 
-/// Returns a short description of the request for the user.
+/// Returns a short description of the request to show to the user.
 fn describe_request(request: &PermissionRequest) -> String {
     let call = &request.tool_call;
     let title = [&request.title, &call.title];
@@ -298,7 +298,7 @@ fn describe_request(request: &PermissionRequest) -> String {
     title.map_or_else(|| call.id.to_string(), Clone::clone)
 }
 
-/// Returns the request's option that the outcome selects, if any.
+/// Returns the option of the request that the outcome selects, if any.
 fn chosen_option<'a>(
     request: &'a PermissionRequest,
     outcome: &RequestPermissionOutcome,

@@ -1,4 +1,4 @@
-//! Grants: actions that the agent may take through the client, because the user has allowed its tool call.
+//! Grants: actions that the agent may take through the client because the user has allowed the tool call.
 //!
 //! An agent that has asked for permission then acts: it was allowed to run `make`, and now calls `terminal/create`. A
 //! grant connects the two, so that the user is not asked twice. It covers only what the user was shown, and ends with
@@ -17,13 +17,14 @@ use acp_wire::v2::ToolCallStatus;
 use super::action::Action;
 use super::command::CommandLine;
 
-/// The maximum number of grants in a session. The oldest is dropped first, and the user may be asked again.
+/// The maximum number of grants in a session. The oldest grant is dropped first, so the user may be asked about it
+/// again.
 const MAX_GRANTS: usize = 64;
 
 /// The maximum number of commands that can be allowed for a whole session.
 const MAX_COMMANDS: usize = 1024;
 
-/// The maximum number of possible results to try when the fragments in a diff match a file in several places.
+/// The maximum number of possible results to try when parts of a diff match a file in several places.
 const MAX_RESULTS: usize = 4;
 
 /// The keys in a tool's input under which agents put the new text of a file.
@@ -34,11 +35,11 @@ const TEXT_KEYS: [&str; 5] = ["content", "contents", "text", "file_text", "new_t
 pub(crate) struct FileEdit<'a> {
     /// The current text. `None` if the file does not exist or cannot be read.
     pub(crate) old: Option<&'a str>,
-    /// The text that would replace it.
+    /// The text that would replace the current text.
     pub(crate) new: &'a str,
 }
 
-/// The grants of a session. Its concurrent actions share them.
+/// The grants of a session, shared by its concurrent actions.
 #[derive(Debug, Default)]
 pub(crate) struct Grants(Mutex<SessionGrants>);
 
@@ -53,7 +54,7 @@ impl Grants {
     }
 }
 
-/// The grants of a session, as they are stored behind the lock of [`Grants`].
+/// The grants of a session, as stored behind the lock of [`Grants`].
 #[derive(Debug, Default)]
 pub(super) struct SessionGrants {
     /// The number of turns that have ended.
@@ -70,28 +71,28 @@ pub(super) struct SessionGrants {
 struct Grant {
     tool_call: ToolCallId,
     scope: GrantScope,
-    /// The commands that may run, once each.
+    /// The commands that may run, each of them once.
     commands: Vec<CommandLine>,
     reads: Vec<PathBuf>,
     edits: Vec<GrantedEdit>,
 }
 
-/// The turn in which a question was asked. A grant applies only in its turn.
+/// The turn in which a question was asked. A grant applies only in that turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct GrantScope {
-    /// The number of the session's turns that had ended when the question was asked.
+    /// The number of turns of the session that had ended when the question was asked.
     ended_turns: u64,
     is_in_turn: bool,
 }
 
-/// A change to one file that a grant covers.
+/// A change to a single file, covered by a grant.
 #[derive(Debug)]
 struct GrantedEdit {
     file: PathBuf,
     shown_edit: ShownChange,
 }
 
-/// A change to a file, as it was shown to the user.
+/// A change to a file as it was shown to the user.
 #[derive(Debug)]
 enum ShownChange {
     /// The complete new text of the file was shown.
@@ -101,7 +102,7 @@ enum ShownChange {
 }
 
 impl SessionGrants {
-    /// Returns the scope for a question that is asked now.
+    /// Returns the scope for a question asked now.
     pub(super) fn current_scope(&self, thread: &ThreadHandle) -> GrantScope {
         GrantScope {
             ended_turns: self.ended_turns,
@@ -158,8 +159,8 @@ impl SessionGrants {
         })
     }
 
-    /// Uses up a grant that covers the action. Returns `true` if there is one. A command may run once, and a change may
-    /// be made once. Files may be read any number of times.
+    /// Uses up a grant that covers the action. Returns `true` if there was such a grant. A command may run once, and a
+    /// change may be made once. Files may be read any number of times.
     pub(super) fn use_up_grant(
         &mut self,
         action: &Action,
@@ -301,8 +302,8 @@ fn edit_shown_by(request: &PermissionRequest, action: &Action, file: &Path) -> O
     text.map(|text| ShownChange::Text(text.to_owned()))
 }
 
-/// Returns how many of the diffs, from the first one, turn the old text into the new one. Returns `None` if they never
-/// do.
+/// Returns how many of the diffs, starting with the first, are needed to turn the old text into the new one. Returns
+/// `None` if they do not produce the new text.
 ///
 /// Agents send diffs of either the whole text or a part of it. A part that occurs several times may be replaced once or
 /// everywhere.
@@ -340,7 +341,7 @@ fn count_matching_diffs(diffs: &VecDeque<FileTexts>, change: FileEdit<'_>) -> Op
     None
 }
 
-/// Converts a text to the form that agents use in diffs: without a byte order mark, and with LF line ends.
+/// Converts a text to the form that agents use in diffs: without a byte order mark, and with LF line endings.
 fn normalize_text(text: &str) -> String {
     text.trim_start_matches('\u{feff}').replace("\r\n", "\n")
 }

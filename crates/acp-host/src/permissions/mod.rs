@@ -68,7 +68,7 @@ impl Permissions {
         }
     }
 
-    /// Adds the user's own rules, which can allow and deny.
+    /// Adds the user's own rules, which can allow or deny actions.
     #[must_use]
     pub fn user_rules(mut self, rules: PermissionRules) -> Self {
         self.user = Some(rules);
@@ -82,7 +82,7 @@ impl Permissions {
         self
     }
 
-    /// Adds the user's remembered answers. New answers are stored there.
+    /// Adds the user's remembered answers. New answers are stored with them.
     #[must_use]
     pub fn remembered_answers(mut self, remembered: RememberedAnswers) -> Self {
         self.remembered = Some(remembered);
@@ -201,8 +201,8 @@ impl Permissions {
         }
     }
 
-    /// Stores an "always" answer. Returns `None` if it cannot be stored, because the action's commands or files are not
-    /// known exactly or no directory for answers is configured.
+    /// Stores an "always" answer. Returns `None` if the answer cannot be stored, because the action's commands or files
+    /// are not known exactly or because no directory for answers is configured.
     pub(crate) fn remember(
         &self,
         action: &Action,
@@ -218,7 +218,7 @@ impl Permissions {
     }
 }
 
-/// The decision whether an action is allowed.
+/// The decision on whether an action is allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PermissionDecision {
     /// The action is allowed without asking.
@@ -242,7 +242,7 @@ impl PermissionDecision {
         }
     }
 
-    /// Returns the default decision of a permissions file, for an action that no rule matches.
+    /// Returns the default decision of a permissions file for actions that no rule matches.
     fn from_default(rules: &PermissionRules) -> Self {
         match rules.default_effect() {
             None | Some(RuleEffect::Allow) => Self::Allow,
@@ -284,7 +284,7 @@ fn from_rules(rules: &PermissionRules, action: &Action) -> Option<PermissionDeci
 }
 
 impl PermissionRule {
-    /// Returns `true` if an allow rule matches the whole action.
+    /// Returns `true` if an "allow" rule matches the whole action.
     fn matches_to_allow(&self, action: &Action) -> bool {
         let kind = self.kinds.is_empty() || action.kinds().all(|kind| self.kinds.contains(kind));
         let paths = if self.paths.is_empty() {
@@ -319,7 +319,7 @@ impl PermissionRule {
         kind && paths && commands
     }
 
-    /// Returns `true` if an ask or deny rule matches any part of the action.
+    /// Returns `true` if an "ask" or "deny" rule matches any part of the action.
     fn matches_to_deny(&self, action: &Action) -> bool {
         let kind = self.kinds.is_empty() || action.kinds().any(|kind| self.kinds.contains(kind));
         let path = |target: &ActionPath| {
@@ -345,11 +345,11 @@ impl PermissionRule {
     }
 }
 
-/// The reason for a decision: a policy, a rule or an answer.
+/// The source of a decision: a policy, a rule or an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecisionSource {
-    /// The policy, because nothing else matched.
+    /// The policy, since nothing else matched.
     Policy(Policy),
     /// A rule in a permissions file.
     Rule {
@@ -365,12 +365,12 @@ pub enum DecisionSource {
         /// The permissions file that sets the default.
         file: PathBuf,
     },
-    /// An answer that the user gave earlier and that was remembered.
+    /// A remembered answer that the user gave earlier.
     Remembered {
         /// The answer's number in the project.
         number: u64,
     },
-    /// Remembered answers cannot be read. Contains the reason.
+    /// Remembered answers that cannot be read. Contains the reason.
     UnreadableAnswers(String),
 }
 
@@ -413,7 +413,7 @@ pub enum PermissionNote {
         /// A description of the action for the user. It may quote the agent.
         what: String,
     },
-    /// A request was rejected because it is malformed, so that an answer would be ambiguous.
+    /// A request was rejected because it is malformed and any answer would be ambiguous.
     Malformed {
         /// A description of the request for the user. It may quote the agent.
         what: String,

@@ -9,16 +9,17 @@ use super::command::CommandLine;
 use super::command_parts::CommandPart;
 use super::shell::LITERAL_MARK;
 
-/// The directory of permission files in a project. An allow rule matches it only if its pattern names it.
+/// The name of the directory in a project that contains its permissions files. An "allow" rule matches this directory
+/// only if the rule's pattern includes its name.
 pub(super) const PERMISSION_DIRECTORY: &str = ".acp";
 
 /// A pattern for file paths. `*` and `?` match anything except `/`, and `**` matches any number of directories.
 #[derive(Debug, Clone)]
 pub(crate) struct PathPattern {
     text: String,
-    /// The globs for allow rules.
+    /// The globs for "allow" rules.
     allow_globs: GlobSet,
-    /// The globs for ask and deny rules. They also match through symlinks in the pattern itself.
+    /// The globs for "ask" and "deny" rules. They also match through symlinks in the pattern itself.
     deny_globs: GlobSet,
 }
 
@@ -64,26 +65,26 @@ impl PathPattern {
         &self.text
     }
 
-    /// Returns `true` if the pattern of an allow rule matches this path, which must have no symlinks.
+    /// Returns `true` if the pattern of an "allow" rule matches this path, which must not contain symlinks.
     pub(crate) fn matches_to_allow(&self, real: &Path) -> bool {
         self.allow_globs.is_match(real)
             && (!is_permission_directory(real) || self.text.contains(PERMISSION_DIRECTORY))
     }
 
-    /// Returns `true` if the pattern of an ask or deny rule matches this path or one of its parent directories.
+    /// Returns `true` if the pattern of an "ask" or "deny" rule matches this path or one of its parent directories.
     pub(crate) fn matches_to_deny(&self, path: &Path) -> bool {
         path.ancestors().any(|path| self.deny_globs.is_match(path))
     }
 }
 
-/// Returns `true` if the path is, or is in, a directory of permission files.
+/// Returns `true` if the path is a directory of permissions files, or is inside one.
 pub(super) fn is_permission_directory(path: &Path) -> bool {
     path.components()
         .any(|c| c.as_os_str() == PERMISSION_DIRECTORY)
 }
 
-/// Returns the variants of a pattern: as written, and with the symlinks in its leading directories resolved. For allow
-/// rules, only symlinks that the project does not control are resolved.
+/// Returns the variants of a pattern: as written, and with the symlinks in its leading directories resolved. For
+/// "allow" rules, only symlinks that the project does not control are resolved.
 fn pattern_variants(start: &Path, rest: &str, base: &Path, to_deny: bool) -> Vec<String> {
     let is_literal = |c: &&str| !c.contains(['*', '?', '[', '{', '\\']);
     let literal: Vec<&str> = rest.split('/').take_while(is_literal).collect();
@@ -140,16 +141,16 @@ fn build_globs(patterns: &[String]) -> Result<GlobSet, String> {
 #[derive(Debug, Clone)]
 pub(crate) struct CommandPattern {
     text: String,
-    /// Matches a marked line, for allow rules.
+    /// A regular expression that matches a marked line, for "allow" rules.
     allow_regex: Regex,
-    /// Matches a command, for ask and deny rules.
+    /// A regular expression that matches a command, for "ask" and "deny" rules.
     deny_regex: Regex,
-    /// Matches a command with options before and between subcommands, for ask and deny rules.
+    /// A regular expression like `deny_regex` that also matches options before and between subcommands.
     deny_regex_with_options: Regex,
 }
 
-/// Matches options between two words of an ask or deny pattern: flags that may have a value, toolchains such as
-/// `+nightly`, and variables.
+/// A regular expression for options between two words of an "ask" or "deny" pattern: flags that may have a value,
+/// toolchains such as `+nightly`, and variables.
 const OPTIONS_PATTERN: &str = r"\s+(?:(?:-\S*(?:\s+\S+)?|\+\S+|\w+=\S*)\s+)*";
 
 impl CommandPattern {
@@ -185,20 +186,20 @@ impl CommandPattern {
         &self.text
     }
 
-    /// Returns `true` if the pattern of an allow rule matches the whole command. Wildcards match only literal text.
+    /// Returns `true` if the pattern of an "allow" rule matches the whole command. Wildcards match only literal text.
     /// Characters that a shell interprets must be in the pattern itself.
     pub(crate) fn matches_to_allow(&self, command: &CommandLine) -> bool {
         let marked = || command.marked_line();
         command.env.is_empty() && marked().is_some_and(|marked| self.allow_regex.is_match(&marked))
     }
 
-    /// Returns `true` if the pattern of an ask or deny rule matches this part of a command.
+    /// Returns `true` if the pattern of an "ask" or "deny" rule matches this part of a command.
     pub(super) fn matches_to_deny(&self, part: &CommandPart) -> bool {
         self.deny_regex.is_match(part.text()) || self.deny_regex_with_options.is_match(part.words())
     }
 }
 
-/// Builds the regular expression of a pattern. Wildcards become `any`, and other characters are converted with
+/// Builds a regular expression from a pattern. Wildcards become `any`, and other characters are converted with
 /// `literal`.
 fn build_regex(
     pattern: &str,
@@ -358,7 +359,7 @@ mod tests {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Checks that real shells run each allowed line as one command with these words, whatever characters it contains.
+    /// Checks that real shells run each allowed line as a single command with these words, whatever characters it has.
     #[cfg(unix)]
     #[test]
     fn allowed_line_is_a_single_literal_command_in_real_shells() {

@@ -1,5 +1,5 @@
-//! Policies: what an agent may do if no rule matches, and how its permission requests are answered ("Tool Calls",
-//! "Requesting Permission" in the specification).
+//! Policies, which determine what an agent may do if no rule matches, and how its permission requests are answered
+//! (specification: Tool Calls, "Requesting Permission").
 
 use std::fmt;
 use std::future::Future;
@@ -13,14 +13,14 @@ use acp_wire::v1::{
 use super::AlwaysEffect;
 use super::rules::RuleEffect;
 
-/// A policy: which tool calls are allowed without asking the user.
+/// A policy that determines which tool calls are allowed without asking the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Policy {
     /// Asks the user about every tool call.
     #[default]
     Ask,
-    /// Allows tool calls that only read: the kinds `read`, `search` and `think`. Rejects all others, including those
-    /// without a kind, and also `fetch`, which could send data out.
+    /// Allows tool calls that only read: the kinds `read`, `search` and `think`. Rejects all others, including tool
+    /// calls without a kind and the kind `fetch`, which could send data out.
     Reads,
     /// Allows all tool calls.
     All,
@@ -33,7 +33,7 @@ pub enum Policy {
 pub enum PolicyDecision {
     /// The policy responds with this outcome.
     Answer(RequestPermissionOutcome),
-    /// The user must choose. Without a user, the outcome is [`RequestPermissionOutcome::Cancelled`].
+    /// The user must choose. If there is no user to ask, the outcome is [`RequestPermissionOutcome::Cancelled`].
     AskUser,
 }
 
@@ -85,8 +85,8 @@ impl Policy {
     }
 }
 
-/// Returns the answer that selects an option to allow or reject, preferably one that applies only once. Returns `None`
-/// if there is no such option.
+/// Returns the answer that selects an option to allow or reject, preferably an option that applies only once. Returns
+/// `None` if there is no such option.
 pub(crate) fn select_answer(
     allow: bool,
     options: &[PermissionOption],
@@ -123,21 +123,22 @@ impl FromStr for Policy {
     }
 }
 
-/// The error for an unknown policy name.
+/// An error about an unknown policy name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown policy `{0}`; expected ask, reads, all or none")]
 pub struct ParsePolicyError(String);
 
-/// A front end's way of asking the user for permission.
+/// Asks the user for permission. Implemented by front ends.
 pub trait Prompter {
-    /// Shows the request and waits for the user's choice: one of its options, or `None` if the user makes no choice.
-    /// Dropping the future withdraws the question.
+    /// Shows the request and waits for the user to choose one of its options. Returns `None` if the user makes no
+    /// choice. Dropping the future withdraws the question.
     fn ask(
         &self,
         request: &PermissionRequest,
     ) -> impl Future<Output = Option<PermissionOptionId>> + Send;
 
-    /// Same as [`ask`](Self::ask), but also gets the effect of an "always" answer. The host calls only this method.
+    /// Does the same as [`ask`](Self::ask), but is also given the effect of an "always" answer. The host calls only
+    /// this method.
     fn ask_with(
         &self,
         request: &PermissionRequest,

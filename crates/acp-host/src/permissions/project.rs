@@ -14,7 +14,7 @@ use crate::sys;
 /// The name of a project's permissions file.
 const PERMISSIONS_FILE: &str = "permissions.toml";
 
-/// The entry that marks the root of a repository: a directory, or a file in a work tree.
+/// The name of the entry that marks the root of a repository. It is a directory, or a file in a work tree.
 const REPOSITORY_ENTRY: &str = ".git";
 
 /// The directories of a project, from the session's directory up to the root of the repository.
@@ -52,8 +52,8 @@ impl Project {
         self.directories.iter().map(PathBuf::as_path)
     }
 
-    /// Reads the rules in all directories of the project, starting at the root. Relative paths in them are resolved
-    /// against the directory that contains `.acp`.
+    /// Reads the rules in all of the project's directories, starting at the root. Relative paths in the rules are
+    /// resolved against the directory that contains `.acp`.
     ///
     /// All of them apply: a project's rules can only make decisions stricter.
     ///
@@ -102,7 +102,7 @@ fn read_rules_in(directory: &Path) -> Result<Option<PermissionRules>, RulesError
     }
 }
 
-/// Opens the file `name` in a directory's `.acp`, if it exists.
+/// Opens the file `name` in the `.acp` directory of `directory`, if the file exists.
 fn open_in(directory: &Path, name: &str) -> Result<Option<(PathBuf, File)>, RulesError> {
     let below = Path::new(PERMISSION_DIRECTORY).join(name);
     let file = directory.join(&below);

@@ -14,10 +14,10 @@ use super::action::Action;
 use super::rules::RuleEffect;
 use crate::state_file::{StateFile, StateFileError};
 
-/// The maximum size of a file of answers, in bytes.
+/// The maximum size of an answers file, in bytes.
 const MAX_FILE_SIZE: u64 = 4 * 1024 * 1024;
 
-/// The maximum number of answers in a project.
+/// The maximum number of remembered answers in a project.
 const MAX_ANSWERS: usize = 10_000;
 
 /// The maximum length of a remembered command or path, in bytes.
@@ -44,7 +44,7 @@ pub struct RememberedAnswer {
     #[serde(flatten)]
     pub subject: RememberedSubject,
     /// The command's working directory, without symlinks, if it is not the project's root. Only "allow" answers have
-    /// one: a rejection applies in every directory.
+    /// one, since a rejection applies in every directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
     /// The time of the answer, in seconds since 1970.
@@ -65,7 +65,7 @@ pub enum RememberedSubject {
 #[derive(Serialize, Deserialize)]
 struct RememberedContents {
     project: PathBuf,
-    /// The number for the next answer.
+    /// The number of the next answer.
     next: u64,
     answers: Vec<RememberedAnswer>,
 }
@@ -198,7 +198,7 @@ impl RememberedAnswers {
         })
     }
 
-    /// Revokes all answers, and returns how many there were.
+    /// Revokes all answers and returns the number of answers revoked.
     ///
     /// # Errors
     /// Same as for [`revoke`](Self::revoke).
@@ -221,8 +221,8 @@ impl RememberedAnswers {
         }
     }
 
-    /// Returns the effect of the answers on an action, and the answer that decides: a rejection of any part of the
-    /// action, or permission for all of it.
+    /// Returns the effect of the answers on an action, together with the answer that decides it, which either rejects
+    /// any part of the action or allows all of it.
     ///
     /// Permission covers exactly what was shown. A rejection covers the command or the file even if the agent changes
     /// the kind, the directory or the variables, or adds more commands.
@@ -340,7 +340,7 @@ impl std::fmt::Display for RememberedAnswer {
     }
 }
 
-/// An error in reading or writing remembered answers.
+/// An error that occurs when remembered answers are read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RememberedAnswersError {

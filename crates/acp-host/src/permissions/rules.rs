@@ -1,5 +1,5 @@
-//! Permission rules in TOML. Unknown keys are errors, because a rule that is ignored by mistake would not protect
-//! anything.
+//! Parses permission rules in TOML. Unknown keys are errors, because a rule that is ignored by mistake would not
+//! protect anything.
 
 use std::fmt;
 use std::io;
@@ -15,7 +15,7 @@ use super::patterns::{CommandPattern, PathPattern};
 /// The maximum size of a permissions file, in bytes.
 pub(super) const MAX_FILE_SIZE: u64 = 64 * 1024;
 
-/// The effect of a permission rule. Stricter effects are greater.
+/// The effect of a permission rule. Stricter effects compare as greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RuleEffect {
@@ -64,8 +64,8 @@ pub struct PermissionRule {
 }
 
 impl PermissionRules {
-    /// Reads the rules in a file, or returns `None` if the file does not exist. Relative paths in it are resolved
-    /// against `base`, an existing directory.
+    /// Reads the rules in a file, or returns `None` if the file does not exist. Relative paths in the rules are
+    /// resolved against `base`, an existing directory.
     ///
     /// # Errors
     /// The file cannot be read, or contains anything that is not a valid rule. Nothing is ignored.
@@ -149,7 +149,7 @@ impl PermissionRules {
         self.default
     }
 
-    /// Returns the rules in the order of the file.
+    /// Returns the rules in the order in which they appear in the file.
     pub fn iter(&self) -> impl Iterator<Item = &PermissionRule> {
         self.rules.iter()
     }
@@ -162,7 +162,7 @@ fn line_number(text: &str, at: usize) -> usize {
 }
 
 impl PermissionRule {
-    /// Converts a rule from its TOML form. An error has the offset in the file and a description.
+    /// Converts a rule from its TOML form. Errors contain the offset in the file and a description.
     fn from_toml(
         number: usize,
         rule: Spanned<TomlRule>,
@@ -315,7 +315,7 @@ impl<'de> Deserialize<'de> for StringOrList {
     }
 }
 
-/// An error in reading permission rules.
+/// An error that occurs when permission rules are read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RulesError {
@@ -349,10 +349,10 @@ pub enum RulesError {
         /// The file that is too large.
         file: PathBuf,
     },
-    /// The file is outside the project, because a symlink in its path leads there.
+    /// The file is outside the project because a symlink in its path leads there.
     #[error("{}: symlink leads outside the project", file.display())]
     Outside {
-        /// The path as given, inside the project.
+        /// The path as given, which is inside the project.
         file: PathBuf,
     },
 }

@@ -1,4 +1,4 @@
-//! Parses command lines as shells do, to distinguish literal text from characters that a shell interprets.
+//! Parses command lines the way shells do, to distinguish literal text from characters that a shell interprets.
 //!
 //! A rule that allows a command must know everything that will run. So any character is marked if a common shell
 //! (POSIX, bash, zsh, ksh, fish; on Windows `cmd` and PowerShell) could read it as anything other than a part of a
@@ -7,14 +7,14 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// The mark before each character that a shell may interpret. A line that already contains this character is not
+/// The mark placed before each character that a shell may interpret. A line that already contains this character is not
 /// parsed.
 pub(super) const LITERAL_MARK: char = '\0';
 
-/// A command line as a shell would parse it.
+/// A command line, parsed the way a shell would parse it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ShellLine {
-    /// The line, with a [`LITERAL_MARK`] before each character that is not a quote, a blank or literal text of a word.
+    /// The line, with a [`LITERAL_MARK`] before each character other than quotes, blanks and the literal text of words.
     pub(super) marked: String,
     /// The words, if the line is one simple command with only literal words.
     pub(super) words: Option<Vec<String>>,
@@ -34,7 +34,7 @@ pub(super) fn escape_wildcards(line: &str) -> String {
     line.chars().flat_map(|c| [LITERAL_MARK, c]).collect()
 }
 
-/// Parses a line for POSIX shells, and for fish where it differs.
+/// Parses a line for POSIX shells, and for fish where fish differs from them.
 fn parse_unix_line(line: &str) -> Option<ShellLine> {
     if line.contains(LITERAL_MARK) {
         return None;
@@ -55,9 +55,9 @@ struct ShellReader<'a> {
     previous: Option<char>,
     /// Whether nothing has been marked so far.
     is_literal: bool,
-    /// Whether all further characters are marked, because it is not clear where words and quotes end.
+    /// Whether all further characters are marked because it is unclear where words and quotes end.
     is_unclear: bool,
-    /// Whether the next word may be a command's name, or a variable assignment before it.
+    /// Whether the next word may be a command's name or a variable assignment before the name.
     is_at_command: bool,
     /// Whether the current word is a variable assignment.
     is_assignment: bool,
@@ -96,7 +96,7 @@ impl<'a> ShellReader<'a> {
         self.marked.extend([LITERAL_MARK, c]);
     }
 
-    /// Adds a character after which all characters are marked.
+    /// Adds a character. It and all later characters are marked.
     fn push_unclear(&mut self, c: char) {
         self.push_special(c);
         self.is_unclear = true;
@@ -129,7 +129,7 @@ impl<'a> ShellReader<'a> {
         }
     }
 
-    /// Reads a character outside quotes. Returns `None` if the line ends too early.
+    /// Reads a character that is outside quotes. Returns `None` if the line ends too early.
     fn read_character(&mut self, c: char) -> Option<()> {
         let starts_word = self.word.is_none();
         match c {
@@ -264,12 +264,12 @@ fn is_control(c: char) -> bool {
     c.is_control() && c != '\t'
 }
 
-/// Characters that `cmd` or PowerShell interpret. They are also special inside quotes, because the two shells treat
+/// Characters that `cmd` or PowerShell interprets. They are also special inside quotes, because the two shells treat
 /// quotes differently.
 const WINDOWS_SPECIAL_CHARS: &str =
     "&|<>()^%!'`$;{}[]*?~#@\u{2018}\u{2019}\u{201a}\u{201b}\u{201c}\u{201d}\u{201e}";
 
-/// Parses a line for `cmd` and PowerShell, where a backslash is part of a path.
+/// Parses a line for `cmd` and PowerShell, in which a backslash is part of a path.
 fn parse_windows_line(line: &str) -> Option<ShellLine> {
     if line.contains(LITERAL_MARK) {
         return None;

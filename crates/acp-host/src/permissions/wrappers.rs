@@ -1,6 +1,6 @@
-//! Programs that run other programs.
+//! Lists of programs that run other programs.
 
-/// Shells, which run code that they read or are given as an argument.
+/// Shells, which run code that they read or that is given as an argument.
 pub(super) const SHELL_PROGRAMS: [&str; 16] = [
     "ash",
     "bash",
@@ -301,7 +301,7 @@ const WRAPPER_SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("yarn", &["dlx", "exec"]),
 ];
 
-/// Returns the index of the first word that may start a command, if the program runs one.
+/// Returns the index of the first word that may start a command, if the program runs a command.
 pub(super) fn wrapped_command_start(program: &str, words: &[String]) -> Option<usize> {
     if WRAPPER_PROGRAMS.contains(&program) || SHELL_PROGRAMS.contains(&program) {
         return Some(0);

@@ -1,4 +1,4 @@
-//! Everything that differs between operating systems. Each system's module has the same items.
+//! Contains everything that differs between operating systems. Each system's module has the same items.
 
 #[cfg(unix)]
 mod unix;

@@ -1,4 +1,4 @@
-//! Systems without sandboxes.
+//! Replacement for sandboxes on systems that do not support them.
 
 use std::io;
 use std::path::PathBuf;

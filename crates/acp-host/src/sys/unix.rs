@@ -1,4 +1,4 @@
-//! Unix: processes and pipes.
+//! Processes and pipes on Unix.
 
 mod before_exec;
 #[cfg(target_os = "linux")]
@@ -34,7 +34,7 @@ impl OutputPipe {
         pipe::Receiver::from_owned_fd(OwnedFd::from(reader)).map(Self)
     }
 
-    /// Waits for output. Returns 0 when the output has ended. No output is lost if the future is dropped.
+    /// Waits for output. Returns 0 at the end of the output. No output is lost if the future is dropped.
     pub(crate) async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0.read(buffer).await
     }

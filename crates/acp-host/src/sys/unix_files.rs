@@ -1,23 +1,23 @@
-//! Unix: details of opening and replacing files.
+//! Functions for opening and replacing files on Unix.
 
 use std::ffi::OsStr;
 use std::io;
 
 use cap_std::fs::{Dir, File, Metadata, MetadataExt, OpenOptions, OpenOptionsExt, PermissionsExt};
 
-/// Sets options so that opening neither blocks, for example on a FIFO, nor acquires a controlling terminal.
+/// Sets options so that opening a file neither blocks, for example on a FIFO, nor acquires a controlling terminal.
 pub(crate) fn set_nonblocking(options: &mut OpenOptions) {
     let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
     options.custom_flags(flags.bits().cast_signed());
 }
 
-/// Sets options so that only the owner can access a new file, from the moment it is created.
+/// Sets options so that only the owner can access a new file, from the moment of its creation.
 pub(crate) fn set_private(options: &mut OpenOptions) {
     options.mode(0o600);
 }
 
-/// Creates a file without a name in a directory, if the system supports that. If this process is killed, nothing is
-/// left behind. For `private`, see [`set_private`].
+/// Creates a file without a name in a directory, if the system supports unnamed files. If this process is killed,
+/// nothing is left behind. For `private`, see [`set_private`].
 #[cfg(target_os = "linux")]
 pub(crate) fn create_unnamed(dir: &Dir, private: bool) -> Option<File> {
     use rustix::fs::{Mode, OFlags};
@@ -74,7 +74,7 @@ pub(crate) fn copy_attributes(file: &File, old: &File, metadata: &Metadata) -> i
     file.set_permissions(permissions)
 }
 
-/// Returns the mode for a file that replaces one with the mode `old`.
+/// Returns the mode of a file that replaces a file with the mode `old`.
 fn replacement_mode(old: u32, group_stays: bool) -> u32 {
     let mode = old & 0o777;
     if group_stays {
@@ -90,7 +90,7 @@ fn copy_extended_attributes(file: &File, old: &File) -> io::Result<()> {
     use rustix::io::Errno;
 
     const ACL_ATTRIBUTE: &[u8] = b"system.posix_acl_access";
-    /// The kernel's limit on the size of the attribute names together, and of each attribute's value, in bytes.
+    /// The kernel's limit on the total size of the attribute names and on the size of each attribute's value, in bytes.
     const MAX_ATTRIBUTE_BYTES: usize = 64 * 1024;
 
     let mut names = vec![0; MAX_ATTRIBUTE_BYTES];

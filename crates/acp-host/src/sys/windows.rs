@@ -1,4 +1,4 @@
-//! Windows: job objects, pipes, and how programs are found.
+//! Job objects, pipes, and program lookup on Windows.
 
 use std::ffi::OsStr;
 use std::io::{self, PipeReader};
@@ -93,19 +93,19 @@ impl ProcessGroup {
         self.kill();
     }
 
-    /// Kills the job at once, and does not wait.
+    /// Kills the job immediately, without waiting.
     pub(crate) fn kill(&self) {
         // If the queue is full, it already contains a kill.
         let _ = self.kill.try_send(());
     }
 
-    /// Waits until the leader has exited, but at most for `patience`. Returns `true` if it has exited. The other
+    /// Waits until the leader has exited or `patience` has elapsed. Returns `true` if it has exited. The other
     /// processes of a killed job end with it.
     pub(crate) async fn wait_all(&self, patience: Duration) -> bool {
         tokio::time::timeout(patience, self.wait()).await.is_ok()
     }
 
-    /// Kills the job, which no process can leave, and waits until it has ended, but at most for `patience`. Returns
+    /// Kills the job, which no process can leave, and waits until it has ended or `patience` has elapsed. Returns
     /// `true` if it has ended.
     pub(crate) async fn kill_and_wait(&self, patience: Duration) -> bool {
         self.kill();
@@ -119,7 +119,7 @@ impl ProcessGroup {
     }
 }
 
-/// Converts the exit status of a process from the standard library's form.
+/// Converts a process's exit status from the standard library's type.
 pub(crate) fn to_process_exit(status: ExitStatus) -> ProcessExit {
     ProcessExit {
         code: status.code(),
@@ -137,12 +137,12 @@ impl OutputPipe {
         Ok(Self(tokio::fs::File::from_std(file)))
     }
 
-    /// Waits for output. Returns 0 when the output has ended. No output is lost if the future is dropped.
+    /// Waits for output. Returns 0 at the end of the output. No output is lost if the future is dropped.
     pub(crate) async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0.read(buffer).await
     }
 
-    /// Reads output that is already in the pipe. Such pipes cannot be queried, so this waits for a short time.
+    /// Reads output that is already in the pipe. Waits for a short time, since such pipes cannot be queried.
     pub(crate) async fn read_available(&mut self, buffer: &mut [u8]) -> Option<usize> {
         let read = tokio::time::timeout(Duration::from_millis(50), self.0.read(buffer)).await;
         read.ok()?.ok()
@@ -180,7 +180,7 @@ pub(crate) fn is_executable(_file: &Path) -> bool {
     true
 }
 
-/// Does nothing, because opening files does not block here.
+/// Does nothing, because opening files does not block on Windows.
 pub(crate) fn set_nonblocking(_options: &mut OpenOptions) {}
 
 /// Does nothing, because new files inherit the permissions of their directory.
@@ -200,10 +200,10 @@ pub(crate) fn copy_attributes(_file: &File, _old: &File, _metadata: &Metadata) -
     Ok(())
 }
 
-/// Does nothing, because directories cannot be synced to disk here.
+/// Does nothing, because directories cannot be synced to disk on this system.
 pub(crate) fn sync_dir(_dir: &Dir) {}
 
-/// Does nothing, because only programs of the same user can open a process, and that cannot be changed here.
+/// Does nothing. Only programs of the same user can open a process, and that cannot be changed on this system.
 pub(crate) fn hide_this_process() {}
 
 /// Does nothing, because handles are inherited only on request.

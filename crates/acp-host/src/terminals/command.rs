@@ -13,7 +13,7 @@ use crate::environment::Environment;
 use crate::program::{self, ProgramError};
 use crate::sys;
 
-/// Returns the error for a command that cannot be started.
+/// Returns the error for a command that could not be started.
 pub(super) fn start_error(request: &CreateTerminalRequest, error: &io::Error) -> Error {
     let message = format!("cannot start {}: {error}", request.command);
     match error.kind() {

@@ -1,4 +1,4 @@
-//! Commands that an agent runs: "Terminals" in the specification.
+//! Runs commands for an agent (specification: Terminals).
 
 mod command;
 mod session;
@@ -23,7 +23,7 @@ pub use session::SessionTerminals;
 /// The default limit on the stored output of a terminal, in bytes.
 const DEFAULT_OUTPUT_LIMIT_BYTES: usize = 1024 * 1024;
 
-/// The largest limit that a request can set on the stored output of a terminal, in bytes.
+/// The maximum limit that a request can set on the stored output of a terminal, in bytes.
 const MAX_OUTPUT_LIMIT_BYTES: usize = 8 * 1024 * 1024;
 
 /// The maximum number of terminals in a session.
@@ -32,10 +32,10 @@ const MAX_TERMINALS_PER_SESSION: usize = 64;
 /// The maximum number of terminals in all sessions of a connection.
 const MAX_TERMINALS: usize = 256;
 
-/// The largest total of the output limits of all terminals of a connection, in bytes.
+/// The maximum sum of the output limits of all terminals in a connection, in bytes.
 const MAX_TOTAL_OUTPUT_BYTES: usize = 64 * 1024 * 1024;
 
-/// An event in a client terminal, to be shown to the user.
+/// An event in a client terminal, to show to the user.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct TerminalEvent {
@@ -45,24 +45,24 @@ pub struct TerminalEvent {
     pub kind: TerminalEventKind,
 }
 
-/// The kind of a terminal event. `Started` comes first and `Released` last. Output may come after `Exited`, from
-/// processes that the command left running.
+/// The kind of a terminal event. `Started` comes first and `Released` last. Output from processes that the command left
+/// running may come after `Exited`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum TerminalEventKind {
-    /// The command was started.
+    /// The command has started.
     Started {
         /// The command with its arguments, as a user would type it.
         command: String,
         /// The working directory of the command.
         cwd: PathBuf,
     },
-    /// The command's output, in whole characters, with U+FFFD for invalid UTF-8. This includes all output, even if
-    /// [`SessionTerminals::output`] stores only a part of it.
+    /// The command's output, in whole characters, with U+FFFD in place of invalid UTF-8. All output is reported, even
+    /// if [`SessionTerminals::output`] stores only part of it.
     Output(String),
     /// The command has exited, and all of its own output has been reported.
     Exited(TerminalExitStatus),
-    /// The terminal was released, and all of its processes have ended. Its output should remain visible.
+    /// The terminal has been released, and all of its processes have ended. Its output should remain visible.
     Released,
 }
 
@@ -113,7 +113,7 @@ struct TerminalCounters {
     created_count: AtomicU64,
 }
 
-/// The resources that all terminals of a connection use together.
+/// The resources that all terminals of a connection use in total.
 #[derive(Debug, Default)]
 struct TerminalUsage {
     terminal_count: watch::Sender<usize>,
@@ -121,7 +121,8 @@ struct TerminalUsage {
     output_bytes: AtomicUsize,
 }
 
-/// A reservation for a terminal. It is held from before the command starts until all of its processes have ended.
+/// A reservation for a terminal. It exists from before the command starts until all of the command's processes have
+/// ended.
 #[derive(Debug)]
 struct TerminalReservation {
     usage: Arc<TerminalUsage>,
@@ -148,43 +149,43 @@ impl fmt::Debug for HostTerminals {
 }
 
 impl HostTerminals {
-    /// Creates the set of terminals of a connection, which is empty at first.
+    /// Creates the set of terminals of a connection, which is initially empty.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the limit on stored output for requests that set none, in bytes. The default is 1 MiB.
+    /// Sets the limit on stored output for requests that do not set one, in bytes. The default is 1 MiB.
     #[must_use]
     pub fn default_output_limit(mut self, bytes: usize) -> Self {
         self.setup.default_output = bytes;
         self
     }
 
-    /// Sets the largest limit on stored output that a request can set, in bytes. The default is 8 MiB.
+    /// Sets the maximum limit on stored output that a request can set, in bytes. The default is 8 MiB.
     #[must_use]
     pub fn max_output_limit(mut self, bytes: usize) -> Self {
         self.setup.max_output = bytes;
         self
     }
 
-    /// Sets how many terminals a session may have before it must release some. The default is 64.
+    /// Sets the number of terminals that a session may have before it must release some. The default is 64.
     #[must_use]
     pub fn max_per_session(mut self, terminals: usize) -> Self {
         self.setup.max_per_session = terminals;
         self
     }
 
-    /// Sets how many terminals all sessions may have together. The default is 256. A released terminal counts until its
-    /// processes have ended.
+    /// Sets the total number of terminals that all sessions may have. The default is 256. A released terminal counts
+    /// until its processes have ended.
     #[must_use]
     pub fn max_terminals(mut self, terminals: usize) -> Self {
         self.setup.max_terminals = terminals;
         self
     }
 
-    /// Sets how much output all terminals may store together, in bytes. The default is 64 MiB. The limit of each
-    /// terminal counts, not its actual output.
+    /// Sets the total amount of output that all terminals may store, in bytes. The default is 64 MiB. Each terminal
+    /// counts with its limit rather than its actual output.
     #[must_use]
     pub fn max_total_output(mut self, bytes: usize) -> Self {
         self.setup.max_total_output = bytes;
@@ -198,15 +199,15 @@ impl HostTerminals {
         self
     }
 
-    /// Sets the base environment of commands, to which a request can add variables. By default, it contains what the
-    /// platform needs.
+    /// Sets the base environment of commands, to which a request can add variables. By default, it contains the
+    /// variables that the platform needs.
     #[must_use]
     pub fn environment(mut self, environment: Environment) -> Self {
         self.setup.environment = environment;
         self
     }
 
-    /// Marks a change to this file as allowed, so that it is not undone when a command ends; see [`Sandbox::accept_change`].
+    /// Accepts a change to this file, so that it is not undone when a command ends. See [`Sandbox::accept_change`].
     pub async fn accept_change(&self, file: PathBuf) {
         if let Some(sandbox) = self.setup.sandbox.clone() {
             let accepted = tokio::task::spawn_blocking(move || sandbox.accept_change(&file));
@@ -233,8 +234,8 @@ impl HostTerminals {
         session
     }
 
-    /// Closes the terminals of all sessions, as [`SessionTerminals::close`] does for one. When it returns, the
-    /// processes of all terminals have ended.
+    /// Closes the terminals of all sessions, in the same way as [`SessionTerminals::close`] closes those of one
+    /// session. When this returns, the processes of all terminals have ended.
     pub async fn close_all(&self) {
         let sessions = {
             let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);

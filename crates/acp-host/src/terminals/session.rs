@@ -27,8 +27,8 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 type TerminalEventHandler = Arc<dyn Fn(TerminalEvent) + Send + Sync>;
 
-/// The terminals of one session. The session ids of requests are not checked. Dropping a `SessionTerminals` releases
-/// the terminals, which kills their commands.
+/// The terminals of one session. The session ids of requests are not checked. Dropping this releases the terminals,
+/// which kills their commands.
 pub struct SessionTerminals {
     cwd: PathBuf,
     setup: TerminalOptions,
@@ -45,14 +45,14 @@ pub(super) struct OpenTerminals(Mutex<SessionTerminalsState>);
 struct SessionTerminalsState {
     terminals: HashMap<TerminalId, Arc<HostTerminal>>,
     is_closed: bool,
-    /// The number of terminals that the connection had created when the session's last turn ended.
+    /// The number of terminals that the connection had created by the end of the session's last turn.
     ended_turn_mark: u64,
-    /// The number of terminals that the connection had created when the session's last cancelled turn ended.
+    /// The number of terminals that the connection had created by the end of the session's last cancelled turn.
     cancelled_turn_mark: u64,
 }
 
 struct HostTerminal {
-    /// The number of terminals that the connection had created up to and including this terminal.
+    /// The number of terminals that the connection had created, counting this one.
     number: u64,
     running: RunningProcess,
     output: Arc<Mutex<BoundedText>>,
@@ -63,7 +63,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl OpenTerminals {
-    /// Releases all terminals and allows no new ones.
+    /// Releases all terminals and prevents new ones from being created.
     pub(super) fn close(&self) -> impl Future<Output = ()> + Send + use<> {
         let terminals = {
             let mut state = lock(&self.0);
@@ -112,15 +112,15 @@ impl SessionTerminals {
         lock(&self.open_terminals.0)
     }
 
-    /// Releases all terminals of the session and allows no new ones. When the returned future completes, their
-    /// processes have ended. They end even if the future is dropped.
+    /// Releases all terminals of the session and prevents new ones from being created. When the returned future
+    /// completes, their processes have ended. They end even if the future is dropped.
     pub fn close(&self) -> impl Future<Output = ()> + Send + use<> {
         self.open_terminals.close()
     }
 
     /// Handles the end of a turn of the session. If the turn was cancelled, kills the commands that were started in it,
-    /// because the agent may forget to. Their terminals remain until they are released. Commands from earlier turns,
-    /// such as servers, keep running. Must be called in a tokio runtime.
+    /// since the agent may forget to. Their terminals remain until they are released. Commands from earlier turns, such
+    /// as servers, keep running. Must be called from within a tokio runtime.
     pub fn end_turn(&self, cancelled: bool) {
         let mut state = self.lock_state();
         let created = self.shared.created_count.load(Ordering::Relaxed);
@@ -137,7 +137,7 @@ impl SessionTerminals {
         }
     }
 
-    /// Handles `terminal/create`: starts the command and returns at once.
+    /// Handles `terminal/create`: starts the command and returns immediately.
     ///
     /// Some agents send a whole shell line as `command`, without `args`. It is run in the system's shell if it looks
     /// like a shell line and is neither a program in `PATH` nor the absolute path of a program.
@@ -227,7 +227,7 @@ impl SessionTerminals {
         Ok(CreateTerminalResponse::new(terminal_id))
     }
 
-    /// Returns the locked state if the session may create another terminal.
+    /// Returns the locked state, provided that the session may create another terminal.
     fn lock_for_new_terminal(
         &self,
         session_id: &SessionId,
@@ -269,7 +269,7 @@ impl SessionTerminals {
         Ok(response)
     }
 
-    /// Handles `terminal/wait_for_exit`: waits until the command has exited by itself, or because it was killed or
+    /// Handles `terminal/wait_for_exit`: waits until the command has exited by itself or because it was killed or
     /// released. Does not wait for processes that the command left running.
     ///
     /// # Errors
@@ -302,8 +302,8 @@ impl SessionTerminals {
         Ok(KillTerminalResponse::new())
     }
 
-    /// Handles `terminal/release`: kills the command and its process group if it is running, and waits until they have
-    /// ended. The terminal's id becomes invalid at once.
+    /// Handles `terminal/release`: kills the command and its process group if they are running, and waits until they
+    /// have ended. The terminal's id becomes invalid immediately.
     ///
     /// # Errors
     /// Same as for [`output`](Self::output).

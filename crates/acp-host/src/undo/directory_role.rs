@@ -1,4 +1,4 @@
-//! Finds the files that other programs run or trust.
+//! Determines which files other programs run or trust.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ pub(super) enum DirectoryRole {
     GitInfo,
 }
 
-/// The action that a scan takes for a directory entry.
+/// The action that a scan takes on a directory entry.
 pub(super) enum EntryAction {
     /// Record the entry, because it is protected.
     Record,
@@ -33,7 +33,7 @@ pub(super) enum EntryAction {
 }
 
 impl DirectoryRole {
-    /// Returns the action that a scan takes for the entry `name` in a directory with this role. `parent` is the name of
+    /// Returns the action that a scan takes on the entry `name` in a directory with this role. `parent` is the name of
     /// the directory itself, and `bare` indicates whether git treats it as a repository.
     pub(super) fn entry_action(
         self,
@@ -72,7 +72,8 @@ impl DirectoryRole {
     }
 }
 
-/// Returns `true` for entries of a git directory that git trusts, because they name programs or other files to trust.
+/// Returns `true` for entries of a git directory that git trusts because they specify programs to run or other files to
+/// trust.
 fn is_git_trusted(name: &OsStr) -> bool {
     ["hooks", "config", "config.worktree", "commondir", "gitdir"]
         .iter()

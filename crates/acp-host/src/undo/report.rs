@@ -1,4 +1,4 @@
-//! The report of an undo, for the user.
+//! The report about an undo, for the user.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub(super) struct UndoReport {
     pub(super) undone_directory: Option<PathBuf>,
     /// Paths that changed while no watch was running.
     pub(super) changed_between: Vec<PathBuf>,
-    /// Whether some entries were not examined.
+    /// Whether some entries have not been examined.
     pub(super) is_incomplete: bool,
 }
 

@@ -9,21 +9,21 @@ use cap_std::fs::{Dir, OpenOptions};
 
 use super::GuardedRoot;
 
-/// The maximum number of bytes to copy for an entry that cannot be moved to another file system.
+/// The maximum number of bytes to copy for an entry that has to be moved to another file system.
 const MAX_COPY_BYTES: u64 = 256 * 1024 * 1024;
 
 /// A store for the changed versions of files that an undo replaces.
 pub(super) struct UndoneFiles<'a> {
     root: &'a GuardedRoot,
-    /// A new directory for this undo only, if it could be created.
+    /// A new directory used only for this undo, if one could be created.
     directory: Option<(PathBuf, Dir)>,
     is_used: std::cell::Cell<bool>,
 }
 
 impl<'a> UndoneFiles<'a> {
     /// Creates the storage directory if possible. Otherwise, undone files stay in the root under another name. The
-    /// directory is created now rather than when it is first needed, because the cause of a failure would be harder to
-    /// find then.
+    /// directory is created in advance rather than when it is first needed, because it would then be harder to find the
+    /// cause of a failure.
     pub(super) fn new(root: &'a GuardedRoot, kept_in: Option<&Path>) -> Self {
         static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -53,7 +53,7 @@ impl<'a> UndoneFiles<'a> {
         }
     }
 
-    /// Moves a file out of the root, or at least renames it so that no program runs or trusts it.
+    /// Moves a file out of the root. If that fails, renames it so that no program runs or trusts it.
     pub(super) fn store(&self, path: &Path) -> io::Result<()> {
         let from = &self.root.dir;
         if let Some((_, to)) = &self.directory {
@@ -82,7 +82,7 @@ impl<'a> UndoneFiles<'a> {
         from.rename(path, from, beside)
     }
 
-    /// Returns the storage directory if anything was stored in it. Otherwise, removes the directory.
+    /// Returns the storage directory if anything has been stored in it. Otherwise, removes the directory.
     pub(super) fn directory_if_used(&self) -> Option<PathBuf> {
         let place = self.directory.as_ref().map(|(place, _)| place.clone())?;
         if self.is_used.get() {
@@ -93,7 +93,7 @@ impl<'a> UndoneFiles<'a> {
     }
 }
 
-/// Joins the components of a path into one name, so that no program runs or trusts the stored file either.
+/// Joins the components of a path into a single name, so that no program runs or trusts the stored file either.
 fn flat_name(path: &Path) -> PathBuf {
     let names = path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name),
@@ -107,7 +107,8 @@ fn flat_name(path: &Path) -> PathBuf {
     flat.into()
 }
 
-/// Copies a file or directory. Fails if it has more than `left` bytes, from which the copied bytes are subtracted.
+/// Copies a file or directory, and subtracts the number of copied bytes from `left`. Fails if there are more bytes than
+/// that.
 fn copy_entry(from: &Dir, path: &Path, to: &Dir, place: &Path, left: &mut u64) -> io::Result<()> {
     let meta = from.symlink_metadata(path)?;
     if meta.is_dir() {
@@ -139,7 +140,7 @@ fn remove(dir: &Dir, path: &Path) -> io::Result<()> {
     }
 }
 
-/// Creates a symlink at `path`. Its target may be anything, because nothing follows it here.
+/// Creates a symlink at `path`. Its target may be anything, because this code never follows it.
 #[cfg(unix)]
 pub(super) fn create_symlink(dir: &Dir, to: &Path, path: &Path) -> io::Result<()> {
     dir.symlink_contents(to, path)

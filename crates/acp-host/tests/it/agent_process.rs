@@ -1,4 +1,4 @@
-//! Agents as real child processes.
+//! Tests of agents that run as real child processes.
 
 use std::time::{Duration, Instant};
 

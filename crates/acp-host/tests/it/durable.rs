@@ -22,16 +22,16 @@ fn tests_pass_as_an_ordinary_user() {
     ordinary_user::rerun_as_ordinary_user(module_path!(), &[]);
 }
 
-/// The environment variable with the directory of a test that runs in a separate process.
+/// The environment variable that contains the directory of a test that runs in a separate process.
 const DIRECTORY_VARIABLE: &str = "ACP_TEST_DIRECTORY";
 
-/// Returns the directory to work in, if this process was started for a test that runs in a separate process.
+/// Returns the directory to work in if this process was started for a test that runs in a separate process.
 fn test_directory() -> Option<PathBuf> {
     std::env::var_os(DIRECTORY_VARIABLE).map(PathBuf::from)
 }
 
-/// Returns a command that runs one test of this program. `before` is a command to which this program and its arguments
-/// are appended.
+/// Returns a command that runs one test of this program. This program and its arguments are appended to the command
+/// `before`.
 fn rerun_command(before: &[&str], test: &str, directory: &Path) -> Command {
     let this = std::env::current_exe().unwrap();
     let mut words = before
@@ -52,7 +52,7 @@ fn rerun_command(before: &[&str], test: &str, directory: &Path) -> Command {
     command
 }
 
-/// Writes a file as a client does for its agent.
+/// Writes a file the way a client does for its agent.
 fn write_file(path: &Path, text: impl Into<String>) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -70,10 +70,10 @@ fn assert_write_failed(written: Result<(), Error>, errno: &str) {
     assert_eq!(error.data.as_ref().unwrap()["errno"], errno, "{error}");
 }
 
-/// The size in bytes of the files that are being written when the writer is killed.
+/// The size, in bytes, of the files being written when the writer is killed.
 const CONTENT_BYTES: usize = 2 * 1024 * 1024;
 
-/// How often the writer is killed.
+/// The number of times that the writer is killed.
 const KILL_COUNT: u32 = 50;
 
 #[test]
@@ -92,7 +92,7 @@ fn write_until_killed() {
     }
 }
 
-/// A child process that is killed when this is dropped.
+/// A child process that is killed when this value is dropped.
 struct WriterProcess(Child);
 
 impl Drop for WriterProcess {
@@ -153,7 +153,7 @@ fn kill_during_a_write_leaves_old_or_new_content() {
 
 const OLD_CONTENT: &str = "old content\n";
 
-/// Checks that a process with a limit on file sizes gets the error for a full disk.
+/// Checks that a process that exceeds its limit on file sizes gets the same error as for a full disk.
 #[test]
 #[ignore = "a process of a test below"]
 fn write_beyond_the_size_limit() {
@@ -210,7 +210,7 @@ fn assert_write_attempted(ended: &Output) {
     );
 }
 
-/// The size of the disk that becomes full, in bytes.
+/// The size of the disk that is filled up, in bytes.
 const DISK_BYTES: usize = 256 * 1024;
 
 #[test]
@@ -241,7 +241,7 @@ fn write_to_full_disk() {
     println!("tried");
 }
 
-/// Mounts a small file system that only this process sees, and fills it.
+/// Mounts a small file system that only this process can see, and fills it.
 #[test]
 fn full_disk_keeps_the_old_content() {
     let temporary = tempfile::tempdir().unwrap();
@@ -403,8 +403,8 @@ mod attributes {
         assert_eq!(fs::metadata(&file).unwrap().mode(), mode);
     }
 
-    /// A directory can give new files a default access control list. It must not be applied to a file that had no list
-    /// before.
+    /// A directory can give new files a default access control list. The list must not be applied to a file that had
+    /// none before.
     #[test]
     fn file_without_an_acl_gets_none() {
         let temporary = tempfile::tempdir().unwrap();

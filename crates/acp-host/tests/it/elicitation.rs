@@ -1,4 +1,4 @@
-//! The fields of forms: how they are described, and how answers are parsed.
+//! Tests of form fields: how they are described, and how answers are parsed.
 
 use acp::v1::{ElicitationContentValue as Value, ElicitationSchema};
 use acp_host::elicitation::{FieldAnswer, FormField, FormFieldKind};

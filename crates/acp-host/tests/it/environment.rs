@@ -1,4 +1,4 @@
-//! The environment variables that agents and commands get.
+//! Tests of the environment variables that agents and commands get.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -7,11 +7,11 @@ use acp_host::{AgentCommand, AgentProcess, Environment, HostTerminals};
 use acp_wire::v1::{CreateTerminalRequest, TerminalOutputRequest, WaitForTerminalExitRequest};
 use tokio::io::AsyncReadExt;
 
-/// The environment variable that marks this process as one started by a test with an environment of its own.
+/// The environment variable that indicates that a test has started this process with an environment of its own.
 const ROLE_VARIABLE: &str = "ACP_TEST_ROLE";
 
-/// Starts this test program again with only these environment variables, and gives `test` a role. A process cannot
-/// change its own environment while other threads read it.
+/// Starts this test program again with only these environment variables, and makes `test` run in its special role. A
+/// process cannot change its own environment while other threads read it.
 fn rerun_test(test: &str, variables: &[(&str, &str)]) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     let test = format!("environment::{test}");
@@ -47,7 +47,7 @@ fn parse_environment(env: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Returns the environment of an agent that this command starts.
+/// Returns the environment of an agent started by this command.
 async fn agent_environment(command: AgentCommand) -> BTreeMap<String, String> {
     let agent = AgentProcess::spawn(&command).unwrap();
     let (_, mut stdout) = agent.take_stdio().unwrap();

@@ -1,5 +1,5 @@
-//! Attempts to access files outside a session's roots through `fs/*`. Each of them is rejected, and nothing outside
-//! changes.
+//! Tests of attempts to access files outside a session's roots through `fs/*`. Each attempt is rejected, and nothing
+//! outside changes.
 
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -104,8 +104,8 @@ async fn devices_are_not_opened() {
     }
 }
 
-/// Uses `/` as the root, so that every path is inside. Links in `/proc` to open files must not lead to a file that has
-/// been deleted. Such a link is resolved by its text, not by the kernel's special handling.
+/// Uses `/` as the root, so that every path is inside it. Links in `/proc` to open files must not lead to a file that
+/// has been deleted. Such a link is resolved by its text, without the kernel's special handling.
 #[tokio::test]
 async fn kernel_magic_links_are_resolved_by_their_text() {
     let scene = EscapeScene::new();
@@ -133,8 +133,8 @@ async fn kernel_magic_links_are_resolved_by_their_text() {
     scene.assert_untouched(&"links of the kernel's");
 }
 
-/// Writes through a hard link to a file outside. A hard link inside the root counts as inside. Writing replaces the
-/// name with a new file, and the file outside keeps its contents.
+/// Writes through a hard link to a file outside the root. A hard link inside the root counts as inside. Writing
+/// replaces the name with a new file, and the file outside keeps its contents.
 #[tokio::test]
 async fn writing_a_hard_link_does_not_change_the_outside_file() {
     let scene = EscapeScene::new();
@@ -216,7 +216,7 @@ async fn repeat_until_both_outcomes<F: Future<Output = bool>>(
     println!("{what}: {turn} times; {done} done inside, {refused} refused");
 }
 
-/// Swaps first a parent directory and then the file itself with a symlink that leads outside.
+/// Replaces first a parent directory and then the file itself with a symlink that leads outside.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn swapping_a_path_during_a_call_gains_nothing() {
     let scene = EscapeScene::new();
@@ -270,7 +270,7 @@ async fn swapping_a_path_during_a_call_gains_nothing() {
     scene.assert_untouched(&"a file was swapped");
 }
 
-/// Swaps a regular file with a FIFO. No access waits for the other end of the FIFO.
+/// Replaces a regular file with a FIFO. No access waits for the other end of the FIFO.
 #[test]
 fn file_replaced_by_a_fifo_does_not_block() {
     block_on(check_fifo_swap());
@@ -306,7 +306,7 @@ impl Prompter for EscapePrompter {
     }
 }
 
-/// Renames the roots after the host was created. All roots stay the same directories.
+/// Renames the roots after the host has been created. The host keeps using the same directories.
 #[tokio::test]
 async fn roots_are_pinned_when_the_session_starts() {
     let scene = EscapeScene::new();

@@ -1,4 +1,4 @@
-//! Files under a session's roots, on a real file system.
+//! Tests of access to files under a session's roots, on a real file system.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -54,7 +54,7 @@ impl FilesFixture {
         fs::read_to_string(self.root.join(path)).unwrap()
     }
 
-    /// Returns the sorted names in a directory of the root.
+    /// Returns the sorted names of the entries in a directory of the root.
     fn entry_names(&self, directory: &str) -> Vec<String> {
         let entries = fs::read_dir(self.root.join(directory)).unwrap();
         let mut names: Vec<_> = entries
@@ -64,7 +64,7 @@ impl FilesFixture {
         names
     }
 
-    /// Asserts that reading and writing a path are rejected with a clear error, and that nothing outside changes.
+    /// Asserts that reading and writing a path fail with a clear error, and that nothing outside the root changes.
     async fn assert_outside(&self, path: impl AsRef<Path>) {
         let path = path.as_ref();
         let before = fs::read_dir(&self.outside).unwrap().count();
@@ -490,7 +490,7 @@ async fn symlinks_between_roots_are_followed() {
     Files::new([place.root.join("file")]).unwrap_err();
 }
 
-/// Swaps a symlink in and out while files are read and written. Nothing outside is accessed.
+/// Swaps a symlink in and out while files are being read and written. Nothing outside is accessed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn swapped_symlinks_do_not_lead_out_of_the_roots() {
     let place = files_fixture();

@@ -1,4 +1,4 @@
-//! Permissions as a host grants them, and actions that an agent takes without asking first.
+//! Tests of the permissions that a host grants, and of actions that an agent takes without asking first.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -296,7 +296,7 @@ async fn terminal_output_appears_in_the_thread() {
     });
 }
 
-/// The session that the user opened, the session that acts, and the name of the subagent.
+/// The session that the user opened, the session that asks, and the name of the subagent.
 type QuestionOrigin = (SessionId, SessionId, Option<String>);
 
 /// A prompter that rejects everything and records the session and the subagent of each question.
@@ -314,7 +314,7 @@ impl Prompter for OriginPrompter {
     }
 }
 
-/// A client that offers everything its host does.
+/// A client that offers everything that its host provides.
 struct HostClient(Host<OriginPrompter>);
 
 impl ClientState<HostClient> for HostSession {

@@ -1,4 +1,4 @@
-//! Checks that a client leaves no processes behind, however it exits.
+//! Checks that a client leaves no processes behind, no matter how it exits.
 //!
 //! The client is another process of this test program.
 
@@ -16,11 +16,11 @@ use acp_wire::v1::{
 };
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The environment variable with the role of the client.
+/// The environment variable that contains the role of the client.
 const CLIENT_ROLE_VARIABLE: &str = "ACP_TEST_PART";
 
 /// A shell line that starts a child, a grandchild, a daemon in a separate session, a daemon started by that daemon, and
-/// one whose parents have all exited. It prints the ids of the daemons, and then waits.
+/// a daemon whose parents have all exited. It prints the ids of the daemons and then waits.
 const PROCESS_FAMILY_SCRIPT: &str = "sleep 1000 & (sleep 1000 & sleep 1000) &
     setsid sh -c 'echo $$; setsid sh -c \"echo \\$\\$; exec sleep 1000\" & exec sleep 1000' &
     (setsid sh -c '(sh -c \"echo \\$\\$; exec sleep 1000\" &)' &)
@@ -71,7 +71,7 @@ async fn wait_for_daemons(terminals: &SessionTerminals, id: &TerminalId) -> Vec<
     daemons
 }
 
-/// Runs as the client if this program was started as one. Otherwise, tests nothing.
+/// Runs as the client if this program was started as the client. Otherwise, tests nothing.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "skipped: runs as part of the other tests"]
 async fn run_client_role() {
@@ -116,7 +116,7 @@ async fn run_client_role() {
     }
 }
 
-/// A client that was started. All of its processes are recognized by a variable in their environment.
+/// A client that the test has started. All of its processes are recognized by a variable in their environment.
 struct OrphanedClient {
     child: Child,
     stdout: BufReader<ChildStdout>,
@@ -346,8 +346,8 @@ async fn release_kill_close_and_drop_end_daemons() {
     .await;
 }
 
-/// A daemon that moves from process to process is hard to find. When a process is inspected, it has already exited, and
-/// its successor did not exist when the processes were listed.
+/// A daemon that moves from process to process is hard to find. When one of its processes is inspected, it has already
+/// exited, and its successor did not yet exist when the processes were listed.
 #[tokio::test]
 async fn release_ends_a_process_that_is_daemonizing() {
     const DAEMONIZING_SCRIPT: &str =
@@ -411,7 +411,7 @@ async fn agent_daemons_are_terminated_then_killed() {
     assert!(tail.lines().any(|line| line == "asked"), "{tail}");
 }
 
-/// Returns the descriptors that child processes inherit because this process inherited them too.
+/// Returns the file descriptors that child processes inherit because this process inherited them too.
 fn inheritable_descriptors() -> BTreeSet<u32> {
     const CLOSE_ON_EXEC: u32 = 0o2_000_000;
     let entries = std::fs::read_dir("/proc/self/fdinfo").unwrap().flatten();

@@ -1,4 +1,4 @@
-//! An editor's unsaved buffers, as an agent sees them in place of the files.
+//! Tests of unsaved buffers in an editor, which an agent sees in place of the files.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -237,7 +237,7 @@ async fn two_paths_to_one_file_share_a_buffer() {
     assert_eq!(editor.read("s").await, "by the link");
 }
 
-/// A set of buffers that records every path it is asked for.
+/// A set of buffers that records every path it is asked about.
 #[derive(Clone, Default)]
 struct RecordingBuffers(Arc<Mutex<Vec<PathBuf>>>);
 

@@ -1,4 +1,4 @@
-//! Policies and their answers.
+//! Tests of policies and the answers that they give.
 
 use acp_host::{Policy, PolicyDecision};
 use acp_wire::v1::{PermissionOption, PermissionOptionKind, RequestPermissionOutcome, ToolKind};

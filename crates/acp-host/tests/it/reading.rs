@@ -1,4 +1,4 @@
-//! Reads files with long lines, files that grow, and files that the kernel generates.
+//! Tests of reading files with long lines, files that grow, and files that the kernel generates.
 
 use std::fs;
 use std::io::Write;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::common::with_timeout;
 use acp_host::Files;
 
-/// Returns access to the files in a directory, with `most` as the limit of one read.
+/// Returns access to the files in a directory, with `most` as the size limit for one read.
 fn files_with_limit(directory: &Path, most: usize) -> Files {
     Files::new([directory.to_owned()]).unwrap().max_read(most)
 }

@@ -1,4 +1,4 @@
-//! The user's remembered answers.
+//! Tests of the user's remembered answers.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -358,7 +358,7 @@ async fn corrupt_file_allows_nothing_and_is_kept() {
     }
 }
 
-/// The environment variable that marks this process as one of several that remember answers.
+/// The environment variable that indicates that this process is one of several that remember answers.
 const ROLE_VARIABLE: &str = "ACP_TEST_REMEMBERS";
 
 #[test]

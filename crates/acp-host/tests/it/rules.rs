@@ -1,4 +1,4 @@
-//! Rules: how they are parsed, what they match, and which of them decides.
+//! Tests of rules: how they are parsed, what they match, and which of them is decisive.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ use acp_wire::v1::{
 };
 use serde_json::json;
 
-/// A repository with a few files, and a user who gives the same answer to everything.
+/// A repository with a few files, and a user who gives the same answer to every question.
 struct RulesFixture {
     dir: tempfile::TempDir,
     permissions: Option<Permissions>,

@@ -1,4 +1,4 @@
-//! Tests what a command in a sandbox can do, and what it cannot.
+//! Tests of what a command in a sandbox can and cannot do.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -24,7 +24,7 @@ fn sandbox_for(writable: &[&Path]) -> Option<Sandbox> {
     }
 }
 
-/// Two directories, the root and one outside, and terminals that are confined to the root.
+/// Two directories, a root and one outside it, and terminals that are confined to the root.
 struct SandboxFixture {
     terminals: SessionTerminals,
     root: PathBuf,
@@ -54,7 +54,7 @@ impl SandboxFixture {
         })
     }
 
-    /// Runs a shell line in which `$OUT` is the directory outside. Returns its exit code and output.
+    /// Runs a shell line in which `$OUT` is the directory outside the root. Returns its exit code and output.
     async fn run_shell(&self, line: &str) -> (Option<u32>, String) {
         let line = format!("OUT='{}'; {line}", self.outside.display());
         let request = CreateTerminalRequest::new("s", "sh").args(["-c".to_owned(), line]);
@@ -78,7 +78,7 @@ impl SandboxFixture {
         output
     }
 
-    /// Checks that the line fails and that nothing outside changes.
+    /// Checks that the line fails and that nothing outside the root changes.
     async fn assert_rejected(&self, line: &str) {
         let (code, output) = self.run_shell(line).await;
         assert_ne!(code, Some(0), "{line}: {output}");

@@ -1,4 +1,4 @@
-//! Terminals, with real commands.
+//! Tests of terminals with real commands.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -110,7 +110,7 @@ impl TerminalsFixture {
         with_timeout(self.events.recv()).await.unwrap()
     }
 
-    /// Waits until this many lines were printed, and returns them as process ids.
+    /// Waits until this many lines have been printed, and returns them as process ids.
     async fn read_pids(&mut self, lines: usize) -> Vec<u32> {
         let mut printed = String::new();
         while printed.lines().count() < lines || !printed.ends_with('\n') {
@@ -124,7 +124,7 @@ impl TerminalsFixture {
     }
 }
 
-/// A shell line that starts children and grandchildren, prints the ids of all four, and waits for them.
+/// A shell line that starts children and grandchildren, prints the ids of all four processes, and waits for them.
 const PROCESS_FAMILY_SCRIPT: &str =
     "echo $$; sleep 1000 & echo $!; (sleep 1000 & echo $!; sleep 1000) & echo $!; wait";
 
@@ -645,8 +645,8 @@ async fn total_output_is_limited() {
     host.create(&keeping("s", 3000)).await;
 }
 
-/// Waits until none of these processes is running. Polls, because a process is not notified of the exit of processes
-/// other than its children.
+/// Waits until none of these processes is running. Uses polling, because a process is notified only when its own
+/// children exit.
 async fn wait_until_gone(pids: &[u32]) {
     with_timeout(async {
         while pids.iter().any(|pid| is_running(*pid)) {

@@ -15,8 +15,8 @@ fn tests_pass_as_an_ordinary_user() {
     ordinary_user::rerun_as_ordinary_user(module_path!(), &[]);
 }
 
-/// A repository with some files that other programs run or trust, and terminals in a sandbox with the repository as its
-/// root.
+/// A repository with some files that other programs run or trust, and terminals in a sandbox that has the repository as
+/// its root.
 struct UndoFixture {
     terminals: SessionTerminals,
     sandbox: Sandbox,
@@ -78,7 +78,8 @@ impl UndoFixture {
         })
     }
 
-    /// Runs a shell line until it exits. Returns its exit code, its output and its terminal, which is not released.
+    /// Runs a shell line until it exits. Returns its exit code, its output and its terminal, which has not been
+    /// released.
     async fn start_command(&self, line: &str) -> (Option<u32>, String, acp_wire::v1::TerminalId) {
         let line = format!(
             "export {GIT_ENVIRONMENT}; OUT={}; {line}",
@@ -104,7 +105,7 @@ impl UndoFixture {
         (code, output)
     }
 
-    /// Returns everything in the root: contents, modes and link targets.
+    /// Returns everything in the root: file contents, modes and link targets.
     fn snapshot(&self) -> BTreeMap<PathBuf, String> {
         use std::os::unix::fs::MetadataExt;
         let mut seen = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! A tool server as its proxies see it, over real sockets. The agent's end is in memory.
+//! Tests of a tool server as its proxies see it, over real sockets. The agent's end is in memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

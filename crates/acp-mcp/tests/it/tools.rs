@@ -1,4 +1,4 @@
-//! Tools that are closures, as an agent sees them, over real sockets. The agent's end is in memory.
+//! Tests of tools defined as closures, as an agent sees them, over real sockets. The agent's end is in memory.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ async fn call_tool(agent: &McpClient, tool: &'static str, arguments: Value) -> C
     with_timeout("the tool answers", called).await.unwrap()
 }
 
-/// Calls a tool, and returns whether the result is an error, and its text.
+/// Calls a tool. Returns whether the result is an error, and the text of the result.
 async fn call_and_read_text(
     agent: &McpClient,
     tool: &'static str,

@@ -111,7 +111,7 @@ impl AsyncWrite for Socket {
     }
 }
 
-/// A socket in the form that the connection pool of hyper-util requires.
+/// A socket in the form required by hyper-util's connection pool.
 pub(super) struct PooledSocket(pub(super) TokioIo<Socket>);
 
 impl Connection for PooledSocket {

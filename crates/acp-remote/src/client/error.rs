@@ -1,4 +1,4 @@
-//! Errors of connecting, and of connections that were lost.
+//! Errors that occur when a connection cannot be established or is lost.
 
 use http::StatusCode;
 
@@ -47,7 +47,7 @@ pub enum ConnectError {
         /// The server's explanation: the start of the response body.
         reason: String,
     },
-    /// The server violated the draft or the WebSocket protocol.
+    /// The server violated the draft specification or the WebSocket protocol.
     #[error("the server violates the protocol: {0}")]
     Protocol(String),
     /// The connection was cut and cannot be resumed. Messages may be lost.

@@ -1,4 +1,4 @@
-//! The options with which a client connects.
+//! Options for a client's connection.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use http::HeaderMap;
 use crate::server::config::setters;
 use crate::{CloseStatus, Token};
 
-/// The options with which a client connects.
+/// Options for a client's connection.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ConnectOptions {
@@ -25,16 +25,16 @@ pub struct ConnectOptions {
     pub http_version: HttpVersion,
     /// The maximum time to connect (20 s). A POST waits for its response for as long as the server answers pings.
     pub connect_timeout: Duration,
-    /// How long the client tries to restore a connection that was cut. By default, for as long as the server waits for
-    /// it. Zero turns the extension off.
+    /// How long the client tries to restore a connection that has been cut. By default, this is as long as the server
+    /// waits for the client. Zero turns the extension off.
     pub reconnect_for: Option<Duration>,
     /// The size of the buffer for each direction, in bytes (1 MiB).
     pub window: usize,
     /// The maximum length of a message over HTTP, in bytes (64 MiB).
     pub message: usize,
-    /// The time between probes of an idle connection (15 s).
+    /// The time between probes on an idle connection (15 s).
     pub heartbeat: Duration,
-    /// The time after which a server that does not answer pings is considered dead (45 s).
+    /// How long a server may leave pings unanswered before it is considered dead (45 s).
     pub dead_after: Duration,
     pub(crate) on_status: Option<StatusHandler>,
 }
@@ -75,7 +75,7 @@ setters! { ConnectOptions:
 }
 
 impl ConnectOptions {
-    /// Sets a callback that is called when the connection is cut, is restored or ends. It must not block.
+    /// Sets a callback that is called when the connection is cut, restored or closed. It must not block.
     #[must_use]
     pub fn on_status(
         mut self,
@@ -112,17 +112,18 @@ pub enum ConnectionStatus {
     Connected {
         /// The connection's id, if the server sent one.
         connection_id: Option<String>,
-        /// How long the server waits for a client whose connection was cut. `None` if the connection cannot be resumed.
+        /// How long the server waits for a client whose connection has been cut. `None` if the connection cannot be
+        /// resumed.
         resumes_within: Option<Duration>,
     },
-    /// The connection was cut, and is being restored.
+    /// The connection was cut and is being restored.
     Lost {
         /// The reason why the connection was cut.
         reason: String,
     },
     /// The connection was restored without loss.
     Restored,
-    /// The server has closed the connection, with this status.
+    /// The server has closed the connection. Contains the status.
     Closed(CloseStatus),
 }
 
@@ -133,9 +134,9 @@ pub enum TokenStyle {
     /// In the header `Authorization: Bearer TOKEN`.
     #[default]
     Bearer,
-    /// In the header `X-Secret-Key: TOKEN`, as goose expects it.
+    /// In the header `X-Secret-Key: TOKEN`, as expected by goose.
     SecretKey,
-    /// In the URL, as `?token=TOKEN`. Logs of servers and proxies can show it.
+    /// In the URL, as `?token=TOKEN`. The token may appear in the logs of servers and proxies.
     Query,
 }
 
@@ -146,8 +147,8 @@ pub enum Trust {
     /// Certificates that the operating system trusts.
     #[default]
     System,
-    /// Only the certificate with this SHA-256 fingerprint (of its DER form). Its names, dates and issuer are not
-    /// checked.
+    /// Only the certificate with this SHA-256 fingerprint, computed over its DER form. Its names, dates and issuer are
+    /// not checked.
     Pinned([u8; 32]),
     /// Certificates that this configuration trusts. The client sets ALPN.
     Config(Arc<rustls::ClientConfig>),
@@ -185,12 +186,12 @@ impl fmt::Debug for Trust {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum HttpVersion {
-    /// For HTTP, the version that TLS negotiates. Without TLS, HTTP/2, or HTTP/1.1 if the server does not understand
+    /// For HTTP, the version negotiated by TLS. Without TLS, HTTP/2, or HTTP/1.1 if the server does not understand
     /// HTTP/2. For WebSocket, HTTP/1.1.
     #[default]
     Auto,
     /// HTTP/1.1 only.
     Http1,
-    /// HTTP/2 only. For WebSocket, extended CONNECT (RFC 8441).
+    /// HTTP/2 only. WebSocket connections use extended CONNECT (RFC 8441).
     Http2,
 }

@@ -1,14 +1,14 @@
-//! The timing of attempts to reach a server again.
+//! Determines when to try to reach a server again.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-/// The first and the longest pause between attempts.
+/// The first pause between attempts. Later pauses grow up to `MAX_DELAY`.
 const INITIAL_DELAY: Duration = Duration::from_millis(50);
 const MAX_DELAY: Duration = Duration::from_secs(5);
 
-/// The pauses between attempts to reconnect, up to a deadline. There is no pause before the first attempt.
+/// The pauses between attempts to reconnect, until a deadline. There is no pause before the first attempt.
 #[derive(Debug)]
 pub(super) struct ReconnectBackoff {
     deadline: Instant,
@@ -23,7 +23,7 @@ impl ReconnectBackoff {
         }
     }
 
-    /// Waits until the next attempt. Returns `false` if the deadline has passed.
+    /// Waits until it is time for the next attempt. Returns `false` if the deadline has passed.
     pub(super) async fn wait(&mut self) -> bool {
         if Instant::now() >= self.deadline {
             return false;

@@ -1,4 +1,4 @@
-//! The server that a client connects to: its address, and the common parts of all requests to it.
+//! The server that a client connects to: its address, and the parts that all requests to it have in common.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -16,13 +16,13 @@ pub(super) struct Target {
     pub(super) host: String,
     pub(super) port: u16,
     pub(super) is_tls: bool,
-    /// The URL as `http` or `https`, with the token if that is sent in the URL.
+    /// The URL with the scheme `http` or `https`, including the token if the token is sent in the URL.
     url: Url,
     cookies: Mutex<CookieStore>,
 }
 
 impl Target {
-    /// Creates the target from a URL. If the URL is not supported, returns the reason.
+    /// Creates the target from a URL, or returns the reason why the URL is not supported.
     pub(super) fn new(url: &Url, options: ConnectOptions) -> Result<Self, String> {
         let is_tls = match url.scheme() {
             "http" | "ws" => false,
@@ -51,7 +51,7 @@ impl Target {
         })
     }
 
-    /// Returns the host and port, for messages.
+    /// Returns the host and port, for use in messages.
     pub(super) fn address(&self) -> String {
         format!("{}:{}", self.host, self.port)
     }
@@ -77,7 +77,7 @@ impl Target {
         HeaderValue::from_str(host).map_err(|error| error.to_string())
     }
 
-    /// Adds the headers that every request has, except for `Host`.
+    /// Adds the headers that all requests have in common, except for `Host`.
     pub(super) fn add_headers(&self, headers: &mut HeaderMap) {
         let agent = concat!("acp-remote/", env!("CARGO_PKG_VERSION"));
         headers.insert(USER_AGENT, HeaderValue::from_static(agent));

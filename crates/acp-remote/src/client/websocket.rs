@@ -1,4 +1,4 @@
-//! A client's WebSocket connections, each of which can use several sockets in turn.
+//! A client's WebSocket connections, each of which can use several sockets, one after another.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ use crate::websocket::{
     Link, LinkEnd, LinkOptions, LinkRole, SocketPipes, accept_key, generate_key,
 };
 
-/// A newly opened WebSocket, with the server's data from the handshake.
+/// A newly opened WebSocket, with the headers of the server's handshake response.
 struct OpenedSocket {
     socket: Upgraded,
     headers: HeaderMap,
@@ -61,7 +61,7 @@ pub(super) async fn connect(target: Arc<Target>) -> Result<Transport, ConnectErr
     Ok(transport)
 }
 
-/// A connection, from its first socket to its last.
+/// The task that runs a connection, from its first socket to its last.
 struct ClientConnectionTask {
     target: Arc<Target>,
     wire: Arc<SocketPipes>,
@@ -76,7 +76,7 @@ impl ClientConnectionTask {
         self.wire.outgoing.close();
     }
 
-    /// Transfers messages over one socket after another, until the connection has ended.
+    /// Transfers messages over one socket after another until the connection ends.
     async fn move_messages_over_sockets(&self, first: Upgraded) -> Result<(), ConnectError> {
         let options = &self.target.options;
         let link_options = LinkOptions {
@@ -116,7 +116,7 @@ impl ClientConnectionTask {
         }
     }
 
-    /// Opens a new socket for the connection, after the previous one was cut.
+    /// Opens a new socket for the connection after the previous one has been cut.
     async fn resume(&self, reason: String) -> Result<Upgraded, ConnectError> {
         let lost = |why: String| ConnectError::Lost {
             reason: reason.clone(),
@@ -164,7 +164,7 @@ impl ClientConnectionTask {
     }
 }
 
-/// Opens a WebSocket, for a new connection or to resume one. `position` is the number of bytes of the resumed
+/// Opens a WebSocket, either for a new connection or to resume one. `position` is the number of bytes of the resumed
 /// connection that have arrived.
 async fn open(
     target: &Target,

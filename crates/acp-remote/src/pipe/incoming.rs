@@ -1,4 +1,4 @@
-//! A buffer for bytes that have arrived but that the library has not read yet.
+//! A buffer for bytes that have arrived and that the library has not read yet.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,16 +10,16 @@ use tokio::sync::Notify;
 
 use super::transport::DroppedHalves;
 
-/// The maximum capacity of an empty buffer that is kept, in bytes.
+/// The maximum capacity that an empty buffer keeps, in bytes.
 const MAX_IDLE_CAPACITY: usize = 64 * 1024;
 
-/// A buffer for bytes that have arrived but that the library has not read yet.
+/// A buffer for bytes that have arrived and that the library has not read yet.
 #[derive(Debug)]
 pub(crate) struct IncomingPipe {
     state: Mutex<IncomingState>,
-    /// Wakes the receiving task when there is room.
+    /// Wakes the receiving task when the buffer has space.
     room: Notify,
-    /// Wakes the link when there is something to acknowledge, or the reader was dropped.
+    /// Wakes the link when there is something to acknowledge or the reader has been dropped.
     work: Arc<Notify>,
     limit: usize,
     gone: Arc<DroppedHalves>,
@@ -30,9 +30,9 @@ struct IncomingState {
     bytes: VecDeque<u8>,
     /// The position after the last byte that has arrived.
     received: u64,
-    /// The last position that was acknowledged.
+    /// The most recently acknowledged position.
     acknowledged: u64,
-    /// The reason why nothing more will arrive. `None` while more may arrive.
+    /// The reason why nothing more will arrive, or `None` while more may arrive.
     end: Option<IncomingEnd>,
     is_reader_gone: bool,
     reader: Option<Waker>,
@@ -48,7 +48,7 @@ enum IncomingEnd {
 }
 
 impl IncomingPipe {
-    /// Creates an empty buffer for up to `limit` bytes, plus the piece that exceeds the limit.
+    /// Creates an empty buffer for up to `limit` bytes. The last piece added may exceed the limit.
     pub(crate) fn new(limit: usize, work: Arc<Notify>, gone: Arc<DroppedHalves>) -> Self {
         Self {
             state: Mutex::default(),
@@ -63,7 +63,7 @@ impl IncomingPipe {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends bytes of a message, regardless of the limit. Appends a line feed if `is_end` is `true`.
+    /// Appends bytes of a message, regardless of the limit. If `is_end` is `true`, also appends a line feed.
     pub(crate) fn push_message(&self, bytes: &[u8], is_end: bool) {
         let mut state = self.lock();
         state.received += bytes.len() as u64 + u64::from(is_end);
@@ -81,13 +81,13 @@ impl IncomingPipe {
         }
     }
 
-    /// Returns `true` if the buffer has room for more bytes.
+    /// Returns `true` if the buffer has space for more bytes.
     pub(crate) fn has_room(&self) -> bool {
         let state = self.lock();
         state.bytes.len() < self.limit
     }
 
-    /// Waits until the buffer has room. Only one caller may wait at a time.
+    /// Waits until the buffer has space. Only one caller may wait at a time.
     pub(crate) async fn wait_for_room(&self) {
         while !self.has_room() {
             self.room.notified().await;
@@ -115,7 +115,7 @@ impl IncomingPipe {
         self.lock().received
     }
 
-    /// Returns the position to acknowledge, if at least `step` bytes were read since the last acknowledgement.
+    /// Returns the position to acknowledge if at least `step` bytes have been read since the last acknowledgement.
     pub(crate) fn take_acknowledgement(&self, step: u64) -> Option<u64> {
         let mut state = self.lock();
         let read = state.received - state.bytes.len() as u64;
@@ -168,12 +168,12 @@ impl IncomingPipe {
         Poll::Ready(Ok(()))
     }
 
-    /// Returns the number of bytes after which the reader's progress is acknowledged.
+    /// Returns the number of bytes to read before acknowledging them.
     pub(crate) fn acknowledgement_step(&self) -> u64 {
         self.limit as u64 / 4
     }
 
-    /// Drops all bytes, including those that will still arrive, because they will not be read.
+    /// Drops all bytes, including those that are yet to arrive, because nothing will read them.
     pub(super) fn close_reader(&self) {
         let mut state = self.lock();
         state.is_reader_gone = true;

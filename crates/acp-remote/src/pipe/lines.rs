@@ -1,6 +1,6 @@
 //! Filters out lines that are not messages, so that they are not sent.
 
-/// A filter for written lines. It removes blank lines and, optionally, lines that are not JSON objects.
+/// A filter for the lines that are written. It removes blank lines and, optionally, lines that are not JSON objects.
 #[derive(Debug)]
 pub(crate) struct LineFilter {
     state: LineState,
@@ -22,7 +22,7 @@ impl LineFilter {
         }
     }
 
-    /// Passes the remaining lines of `input` to `keep`. Consecutive messages are passed together.
+    /// Passes the lines of `input` that are not filtered out to `keep`. Consecutive messages are passed together.
     pub(crate) fn filter(&mut self, mut input: &[u8], mut keep: impl FnMut(&[u8])) {
         while !input.is_empty() {
             match self.state {
@@ -56,7 +56,7 @@ impl LineFilter {
         }
     }
 
-    /// Returns the length of the consecutive messages at the start of `input`.
+    /// Returns the total length of the consecutive messages at the start of `input`.
     fn count_messages(&mut self, input: &[u8]) -> usize {
         for end in memchr::memchr_iter(b'\n', input) {
             match input.get(end + 1) {

@@ -1,22 +1,23 @@
-//! A log of the bytes of one stream that have not been sent or acknowledged yet.
+//! A log of the bytes of one stream that have not been sent or not been acknowledged yet.
 
 use std::collections::VecDeque;
 
-/// The maximum capacity of an empty buffer that is kept, in bytes.
+/// The maximum capacity that an empty buffer keeps, in bytes.
 const MAX_IDLE_CAPACITY: usize = 64 * 1024;
 
-/// How long to keep bytes that were sent.
+/// How long to keep bytes that have been sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Retention {
-    /// Do not keep them, because the peer cannot reconnect.
+    /// Do not keep the bytes, because the peer cannot reconnect.
     None,
-    /// Keep the last bytes, up to this number, because the peer can reconnect but does not acknowledge.
+    /// Keep the most recent bytes, up to this number, because the peer can reconnect but does not acknowledge bytes.
     Last(usize),
-    /// Keep them until the peer acknowledges them.
+    /// Keep the bytes until the peer acknowledges them.
     UntilAcknowledged,
 }
 
-/// A log of the bytes of one stream that have not been sent or acknowledged yet. A position counts the stream's bytes.
+/// A log of the bytes of one stream that have not been sent or not been acknowledged yet. A position counts the
+/// stream's bytes.
 #[derive(Debug)]
 pub(crate) struct SentLog {
     bytes: VecDeque<u8>,
@@ -27,12 +28,12 @@ pub(crate) struct SentLog {
     retention: Retention,
 }
 
-/// The error for a position whose bytes are no longer kept or were never sent.
+/// The error for a position whose bytes are no longer kept or have not been written yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OutOfWindow {
     /// The bytes are no longer kept.
     Dropped,
-    /// The position is after everything that was written.
+    /// The position is beyond everything that has been written.
     Future,
 }
 
@@ -75,7 +76,7 @@ impl SentLog {
         self.bytes.len() - self.sent_len()
     }
 
-    /// Returns the number of bytes that count against the limit: those that the peer must still read or acknowledge.
+    /// Returns the number of bytes that count against the limit: those that the peer has yet to read or acknowledge.
     pub(crate) fn pending_len(&self) -> usize {
         match self.retention {
             Retention::UntilAcknowledged => self.bytes.len(),
@@ -83,7 +84,8 @@ impl SentLog {
         }
     }
 
-    /// Returns the bytes that have not been sent, in two pieces. The first piece is empty only if there are none.
+    /// Returns the bytes that have not been sent, in two pieces. The first piece is empty only if there are no such
+    /// bytes.
     pub(crate) fn unsent(&self) -> (&[u8], &[u8]) {
         let (first, second) = self.bytes.as_slices();
         let sent = self.sent_len();
@@ -114,7 +116,7 @@ impl SentLog {
         true
     }
 
-    /// Continues from `position`, for a peer that has reconnected.
+    /// Resumes sending at `position`, for a peer that has reconnected.
     pub(crate) fn rewind(&mut self, position: u64) -> Result<(), OutOfWindow> {
         if position > self.end_position() {
             return Err(OutOfWindow::Future);
@@ -126,7 +128,7 @@ impl SentLog {
         Ok(())
     }
 
-    /// Continues from the first byte that has not been acknowledged.
+    /// Resumes sending at the first byte that has not been acknowledged.
     pub(crate) fn rewind_to_start(&mut self) {
         self.sent = self.start;
     }

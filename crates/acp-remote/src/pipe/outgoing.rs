@@ -1,4 +1,4 @@
-//! A buffer for the bytes that the library has written, as one stream.
+//! A buffer for the bytes that the library has written, which form a single stream.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use super::transport::{DroppedHalves, MessageSink};
 use super::{LineFilter, OutOfWindow, Retention, SentLog};
 
-/// A buffer for bytes that the library has written and that have not been sent or acknowledged yet.
+/// A buffer for bytes that the library has written and that have not been sent or not been acknowledged yet.
 #[derive(Debug)]
 pub(crate) struct OutgoingPipe {
     state: Mutex<OutgoingState>,
@@ -17,7 +17,7 @@ pub(crate) struct OutgoingPipe {
     work: Arc<Notify>,
     limit: usize,
     gone: Arc<DroppedHalves>,
-    /// Whether shutting down waits for the end of the link. Otherwise, it waits until everything has been sent.
+    /// Whether shutting down waits until the link ends. Otherwise, it waits only until everything has been sent.
     waits_for_link: bool,
 }
 
@@ -27,17 +27,17 @@ struct OutgoingState {
     /// The number of bytes that the library has written.
     written: u64,
     filter: LineFilter,
-    /// Whether the writer was shut down or dropped.
+    /// Whether the writer has been shut down or dropped.
     is_finished: bool,
-    /// Whether sending has stopped for good.
+    /// Whether sending has stopped permanently.
     is_closed: bool,
     writer: Option<Waker>,
 }
 
-/// The progress of a stream, for a link that has just sent something.
+/// The progress of a stream, as reported to a link that has just sent something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OutgoingProgress {
-    /// Whether everything that was written has been sent.
+    /// Whether everything written so far has been sent.
     pub(crate) is_sent: bool,
     /// Whether nothing more will be written.
     pub(crate) is_finished: bool,
@@ -72,7 +72,7 @@ impl OutgoingPipe {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the log, and wakes the writer if the change has made room.
+    /// Changes the log, and wakes the writer if the change allows it to continue.
     fn with_log<T>(&self, change: impl FnOnce(&mut SentLog) -> T) -> T {
         let mut state = self.lock();
         let changed = change(&mut state.log);
@@ -93,7 +93,7 @@ impl OutgoingPipe {
         self.with_log(|log| log.set_retention(retention));
     }
 
-    /// Passes the unsent bytes to `encode`, in two pieces. Marks the number of bytes that `encode` returns as sent.
+    /// Passes the unsent bytes to `encode`, in two pieces. Marks as many bytes as sent as `encode` returns.
     pub(crate) fn send_with(&self, encode: impl FnOnce(&[u8], &[u8]) -> usize) -> OutgoingProgress {
         self.with_log(|log| {
             let (first, second) = log.unsent();
@@ -121,7 +121,7 @@ impl OutgoingPipe {
         self.lock().written
     }
 
-    /// Returns `true` if everything that was written has been sent.
+    /// Returns `true` if everything written so far has been sent.
     pub(crate) fn is_idle(&self) -> bool {
         self.lock().log.unsent_len() == 0
     }
@@ -131,14 +131,14 @@ impl OutgoingPipe {
         self.with_log(|log| log.acknowledge(position))
     }
 
-    /// Continues from `position`, for a peer that has reconnected.
+    /// Resumes sending at `position`, for a peer that has reconnected.
     pub(crate) fn rewind(&self, position: u64) -> Result<(), OutOfWindow> {
         let rewound = self.with_log(|log| log.rewind(position));
         self.work.notify_one();
         rewound
     }
 
-    /// Stops sending. Drops the buffered bytes, and makes writing fail from now on.
+    /// Stops sending. Drops the buffered bytes, and makes all further writes fail.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.is_closed = true;

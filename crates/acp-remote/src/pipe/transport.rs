@@ -14,17 +14,17 @@ use super::IncomingPipe;
 
 /// The destination of the bytes that a transport writes.
 pub(crate) trait MessageSink: Send + Sync + 'static {
-    /// Writes bytes, once there is room.
+    /// Writes bytes once there is space for them.
     fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>>;
 
-    /// Ends the stream, and waits until everything has been sent.
+    /// Ends the stream and waits until everything has been sent.
     fn poll_shutdown(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 
-    /// Ends the stream, because the writer was dropped.
+    /// Ends the stream because the writer has been dropped.
     fn close_writer(&self);
 }
 
-/// Which halves of a transport were dropped.
+/// Tracks which halves of a transport have been dropped.
 #[derive(Debug, Default)]
 pub(crate) struct DroppedHalves {
     reader: AtomicBool,
@@ -49,18 +49,18 @@ impl DroppedHalves {
         }
     }
 
-    /// Waits until the reader and the writer were dropped.
+    /// Waits until both the reader and the writer have been dropped.
     pub(crate) async fn wait_for_both_drops(&self) {
         self.both.cancelled().await;
     }
 
-    /// Returns `true` if the reader and the writer were dropped.
+    /// Returns `true` if both the reader and the writer have been dropped.
     pub(crate) fn are_both_dropped(&self) -> bool {
         self.both.is_cancelled()
     }
 }
 
-/// Creates the transport over the two directions of a connection.
+/// Creates the transport for the two directions of a connection.
 pub(crate) fn pipe_transport(
     incoming: Arc<IncomingPipe>,
     outgoing: Arc<impl MessageSink>,

@@ -1,4 +1,4 @@
-//! Checks who may use an endpoint, by Host, Origin and token.
+//! Checks whether a request may use an endpoint, based on its host, origin and token.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use url::{Host, Url};
 use super::config::{AllowedHosts, AllowedOrigins, ServerConfig};
 use crate::header;
 
-/// The response to a rejected request. The reason is sent as the body, so that users see what to do.
+/// The response to a rejected request. The reason is sent as the body, so that users see how to fix the problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
@@ -49,7 +49,7 @@ pub(super) fn check_access(
     Ok(())
 }
 
-/// Returns everything in a request that could be a token.
+/// Returns every value in a request that could be a token.
 fn presented_tokens<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> impl Iterator<Item = &'a [u8]> {
     let bearer = headers
         .get_all(AUTHORIZATION)

@@ -13,7 +13,7 @@ use crate::header::{MIN_WINDOW_BYTES, ResumeTerms};
 pub struct ServerConfig {
     /// The path of the endpoint (`/acp`). Only `router` uses it, because the service itself serves any path.
     pub path: String,
-    /// The token that clients must send. If there is none, everyone who can reach the endpoint may use it.
+    /// The token that clients must send. If there is none, anyone who can reach the endpoint may use it.
     pub token: Option<Token>,
     /// The hosts that requests may name. By default, only this machine.
     pub hosts: AllowedHosts,
@@ -45,8 +45,8 @@ impl Default for ServerConfig {
 }
 
 impl ServerConfig {
-    /// Returns the terms to send to a client that requests the extension, and the window of the connection. Returns
-    /// `None` for other clients.
+    /// Returns the terms to send to a client that requests the extension, and the smaller of both sides' windows.
+    /// Returns `None` for other clients.
     pub(super) fn resume_terms(&self, headers: &HeaderMap) -> Option<(ResumeTerms, usize)> {
         let theirs = ResumeTerms::from_headers(headers).filter(|_| !self.grace.is_zero())?;
         let window = self.limits.window.max(MIN_WINDOW_BYTES);
@@ -58,26 +58,27 @@ impl ServerConfig {
     }
 }
 
-/// The hosts that a request may name in `Host` (`:authority` in HTTP/2). This prevents DNS rebinding: a page that
-/// reaches this machine in that way sends its own host name.
+/// The hosts that a request may name in `Host` (`:authority` in HTTP/2). This prevents DNS rebinding, because a page
+/// that reaches this machine that way still sends its own host name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AllowedHosts {
     /// Only `localhost`, its subdomains, and loopback addresses, with any port.
     Loopback,
-    /// This machine, and the given names, which are without a port and not case-sensitive.
+    /// This machine and the given host names, which are written without a port and are not case-sensitive.
     Named(Vec<String>),
     /// Any host.
     Any,
 }
 
-/// The origins that a request may name. Browsers send an origin with each request of a page. Other clients do not.
+/// The origins that a request may name. Browsers send an origin with each request that a page makes. Other clients do
+/// not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AllowedOrigins {
-    /// Only pages of `localhost`, its subdomains, and loopback addresses, with any scheme and port.
+    /// Only pages from `localhost`, its subdomains, and loopback addresses, with any scheme and port.
     Loopback,
-    /// Pages of this machine, and the given origins, such as `https://example.com`.
+    /// Pages from this machine, and from the given origins, such as `https://example.com`.
     Named(Vec<String>),
     /// Any origin.
     Any,
@@ -89,9 +90,9 @@ pub enum AllowedOrigins {
 pub struct ServerLimits {
     /// The maximum number of connections, each with an agent (256). Further connections get status 503.
     pub connections: usize,
-    /// The maximum number of sessions with a stream in a connection (256). Further streams get status 429.
+    /// The maximum number of sessions per connection that have a stream (256). Further streams get status 429.
     pub sessions: usize,
-    /// The maximum number of a client's requests in flight over HTTP (1024). Further requests get status 429.
+    /// The maximum number of requests that a client may have in flight over HTTP (1024). Further requests get status 429.
     pub requests: usize,
     /// The maximum length of a message (64 MiB). Longer messages get status 413, or the close code 1009.
     pub message: usize,
@@ -99,10 +100,10 @@ pub struct ServerLimits {
     pub window: usize,
     /// The maximum total size of bodies that are being received (256 MiB). Further bodies wait.
     pub bodies: usize,
-    /// The maximum time that a body takes to arrive (60 s). Slower bodies get status 408.
+    /// The time within which a body must arrive (60 s). Slower bodies get status 408.
     pub body_time: Duration,
-    /// The maximum number of HTTP requests per second and connection, on average (10,000). Bursts can have 10 times as
-    /// many. Further requests get status 429.
+    /// The maximum average number of HTTP requests per second on one connection (10,000). Bursts may contain 10 times
+    /// as many. Further requests get status 429.
     pub request_rate: u32,
 }
 

@@ -1,4 +1,4 @@
-//! The endpoint: the service that responds to requests to `/acp`.
+//! Defines the endpoint, the service that responds to requests to `/acp`.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -39,7 +39,7 @@ struct EndpointInner<H> {
     config: ServerConfig,
     handler: Arc<H>,
     registry: Arc<Registry>,
-    /// The free memory for the bodies of POST requests, in units of [`PERMIT_BYTES`].
+    /// The memory still available for the bodies of POST requests, in units of [`PERMIT_BYTES`].
     bodies: Semaphore,
 }
 
@@ -92,7 +92,7 @@ impl<H: ConnectionHandler> AgentEndpoint<H> {
         self.inner.registry.stats()
     }
 
-    /// Shuts the endpoint down: rejects new connections (503), ends the input of all transports, waits up to `patience`
+    /// Shuts down the endpoint. Rejects new connections (503), ends the input of all transports, waits up to `patience`
     /// for the handlers to return, and then drops them. Clients get the close code 1001.
     pub async fn shut_down(&self, patience: Duration) {
         let registry = &self.inner.registry;

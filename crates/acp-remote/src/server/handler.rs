@@ -11,8 +11,8 @@ use crate::CloseStatus;
 /// A handler of connections. It serves an agent on each connection, or passes the bytes to a process. Every `async
 /// fn(ConnectionInfo, Transport)` is a handler.
 pub trait ConnectionHandler: Send + Sync + 'static {
-    /// Handles a connection, in a separate task. After the handler has returned or has dropped both halves of the
-    /// transport, everything already written is still sent, and the client gets the status.
+    /// Handles a connection in a task of its own. Once the handler has returned or dropped both halves of the
+    /// transport, everything already written is still sent, and the client gets the returned status.
     ///
     /// The transport's reader ends when the client closes the connection, or does not come back in time. The future is
     /// dropped when the endpoint is [shut down](super::AgentEndpoint::shut_down) and its time is over.

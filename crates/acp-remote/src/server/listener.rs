@@ -36,9 +36,9 @@ pub struct ServeOptions {
     pub tls: Option<Arc<rustls::ServerConfig>>,
     /// The maximum number of open sockets (1024). Further clients wait.
     pub sockets: usize,
-    /// The maximum time for the headers of a request, and for the TLS handshake (10 s).
+    /// The time within which the headers of a request must arrive, and a TLS handshake must finish (10 s).
     pub header_time: Duration,
-    /// The maximum size of the headers of a request, in bytes (16 KiB). Larger headers get status 431.
+    /// The maximum total size of a request's headers, in bytes (16 KiB). Larger headers get status 431.
     pub header_bytes: usize,
     /// The maximum number of requests and streams on one HTTP/2 socket (256).
     pub streams: u32,
@@ -127,7 +127,7 @@ where
     Ok(())
 }
 
-/// Returns `true` if a later `accept` can succeed: the client is already gone, or no file descriptors are free.
+/// Returns `true` if a later `accept` may succeed, because only this client is gone or no file descriptor was free.
 fn is_temporary(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, InvalidInput};
     !matches!(error.kind(), InvalidInput)

@@ -20,7 +20,7 @@ pub(super) enum ServedConnection {
 }
 
 impl ServedConnection {
-    /// Returns the number of message bytes that were received and sent.
+    /// Returns the numbers of message bytes received and sent.
     fn transferred(&self) -> (u64, u64) {
         match self {
             Self::WebSocket(connection) => connection.transferred(),
@@ -43,7 +43,7 @@ pub(super) struct Registry {
     pub(super) counters: ServerCounters,
 }
 
-/// The counters that [`ServerStats`] is read from.
+/// The counters that [`ServerStats`] reports.
 #[derive(Debug, Default)]
 pub(super) struct ServerCounters {
     pub(super) connections: AtomicU64,

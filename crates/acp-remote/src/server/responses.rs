@@ -1,4 +1,4 @@
-//! Responses that every part of the endpoint uses.
+//! Responses used throughout the endpoint.
 
 use http::header::{
     CACHE_CONTROL, CONTENT_TYPE, HeaderValue, SEC_WEBSOCKET_VERSION, WWW_AUTHENTICATE,
@@ -8,7 +8,7 @@ use http::{Response, StatusCode};
 use super::access::Refusal;
 use super::body::ResponseBody;
 
-/// Creates a response with a text for people, or with an empty body.
+/// Creates a response with human-readable text, or with an empty body.
 pub(super) fn text_response(status: StatusCode, text: &str) -> Response<ResponseBody> {
     let body = if text.is_empty() {
         String::new()

@@ -1,4 +1,4 @@
-//! The endpoint as an axum router.
+//! Provides the endpoint as an axum router.
 
 use super::config::ServerConfig;
 use super::endpoint::AgentEndpoint;

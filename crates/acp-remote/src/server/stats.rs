@@ -12,12 +12,12 @@ pub struct ServerStats {
     pub refused: u64,
     /// The number of requests that were rejected because of a limit.
     pub limited: u64,
-    /// The number of times that a connection was resumed after a cut.
+    /// The number of times a connection was resumed after being cut.
     pub resumed: u64,
     /// The number of connections that ended because the client did not reconnect in time.
     pub abandoned: u64,
-    /// The size of all messages from clients, in bytes.
+    /// The total size of all messages from clients, in bytes.
     pub received_bytes: u64,
-    /// The size of all messages to clients, in bytes, without repetitions.
+    /// The total size of all messages to clients, in bytes, not counting retransmissions.
     pub sent_bytes: u64,
 }

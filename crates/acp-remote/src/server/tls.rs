@@ -8,7 +8,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use sha2::{Digest, Sha256};
 
-/// A server's certificate with its chain and private key.
+/// A server certificate with its chain and private key.
 pub struct TlsIdentity {
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
@@ -42,8 +42,9 @@ impl TlsIdentity {
         Ok(Self { chain, key })
     }
 
-    /// Creates a certificate for some host names, signed with its own key. Clients can trust it by its
-    /// [`fingerprint`](Self::fingerprint). Returns the identity, and the certificate and key as PEM, to store.
+    /// Creates a self-signed certificate for the given host names. Clients can trust it by its
+    /// [`fingerprint`](Self::fingerprint). Returns the identity, and the certificate and key in PEM format, so that
+    /// they can be stored.
     ///
     /// # Errors
     /// A name is invalid.

@@ -1,4 +1,4 @@
-//! Serves WebSocket connections: the upgrade, and the task that runs a connection over one or more sockets.
+//! Serves WebSocket connections. Handles the upgrade, and runs each connection over one or more sockets.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,10 +21,10 @@ use crate::header;
 use crate::pipe::{OutOfWindow, Retention, pipe_transport};
 use crate::websocket::{Link, LinkEnd, LinkOptions, LinkRole, SocketPipes, accept_key};
 
-/// The maximum time for an upgrade after the response was sent.
+/// How long an upgrade may take after the response was sent.
 const UPGRADE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a handler has to return after its client is gone.
+/// How long a handler may keep running after its client has gone.
 const LINGER_TIME: Duration = Duration::from_secs(30);
 
 const KEY_HEADER: &str = "sec-websocket-key";
@@ -39,7 +39,7 @@ pub(super) struct WebSocketConnection {
 }
 
 impl WebSocketConnection {
-    /// Returns the number of message bytes that were received and sent.
+    /// Returns the numbers of message bytes received and sent.
     pub(super) fn transferred(&self) -> (u64, u64) {
         (
             self.wire.incoming.received(),
@@ -52,10 +52,10 @@ impl WebSocketConnection {
 struct Takeover {
     /// The position up to which the client has received messages.
     received: u64,
-    /// The channel for the position up to which the server has received messages. It is sent once the previous socket
-    /// has been given up.
+    /// The channel for the position up to which the server has received messages. The position is sent once the
+    /// previous socket has been abandoned.
     answer: oneshot::Sender<Result<u64, OutOfWindow>>,
-    /// The channel for the new socket, which is sent after the upgrade.
+    /// The channel on which the new socket arrives after the upgrade.
     socket: oneshot::Receiver<Upgraded>,
 }
 

@@ -10,10 +10,10 @@ use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
 use super::mask::apply_mask;
 use crate::CloseStatus;
 
-/// A part of a message, or a control frame, that was read.
+/// A part of a message, or a control frame, that the decoder has read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FrameEvent {
-    /// The next bytes of a message. They are in the buffer that was passed to [`FrameDecoder::next`]. The caller must
+    /// The next bytes of a message, which are in the buffer that was passed to [`FrameDecoder::next`]. The caller must
     /// consume them.
     Payload {
         /// The number of bytes at the start of the buffer.
@@ -32,12 +32,12 @@ pub(super) type FrameViolation = CloseStatus;
 /// A decoder that reads frames from a buffer.
 #[derive(Debug)]
 pub(super) struct FrameDecoder {
-    /// Whether frames must be masked, because they come from a client.
+    /// Whether frames must be masked, as is the case for frames from clients.
     expects_mask: bool,
     /// The maximum length of a message, in bytes.
     max_message: u64,
     frame: Option<FrameInProgress>,
-    /// The type and current length of a message whose last frame has not been read yet.
+    /// The type of the current message, and its length so far, while its last frame has not been read.
     message: Option<(Data, u64)>,
 }
 

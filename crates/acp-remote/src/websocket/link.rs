@@ -1,4 +1,4 @@
-//! Moves the messages of a connection over one socket: frames in both directions, pings, acknowledgements and the
+//! Moves a connection's messages over one socket. Handles frames in both directions, pings, acknowledgements and the
 //! close.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,17 +14,17 @@ use super::encode::FrameEncoder;
 use crate::CloseStatus;
 use crate::pipe::{DroppedHalves, IncomingPipe, OutgoingPipe};
 
-/// The number of bytes that are written at a time.
+/// The number of bytes to write at a time.
 const MAX_BATCH_BYTES: usize = 64 * 1024;
 
-/// The size of the read buffer, in bytes: at first, and for a socket that receives a lot of data.
+/// The size of the read buffer, in bytes. Sockets that receive a lot of data use the large size.
 const SMALL_READ_BYTES: usize = 4 * 1024;
 const LARGE_READ_BYTES: usize = 64 * 1024;
 
 /// The maximum size of the write buffer that an idle socket keeps, in bytes.
 const MAX_IDLE_CAPACITY: usize = 8 * 1024;
 
-/// How long the peer has to answer a close frame, and to read earlier frames.
+/// How long the peer has to read earlier frames and answer a close frame.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The start of the payload in pongs that belong to the extension. Peers ignore unsolicited pongs, which can be sent
@@ -47,7 +47,7 @@ pub(crate) struct SocketPipes {
     pub(crate) gone: Arc<DroppedHalves>,
     /// Wakes the link when there is something to do.
     work: Arc<Notify>,
-    /// The status with which this side is closing the connection, if it is.
+    /// The status with which this side is closing the connection, if any.
     closing: Mutex<Option<CloseStatus>>,
 }
 
@@ -78,13 +78,13 @@ impl SocketPipes {
         self.closing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes the connection with a status, after everything that was written has been sent.
+    /// Closes the connection with a status once everything written has been sent.
     pub(crate) fn close(&self, status: CloseStatus) {
         self.lock_closing().get_or_insert(status);
         self.work.notify_one();
     }
 
-    /// Returns the status with which this side is closing the connection, if it is.
+    /// Returns the status with which this side is closing the connection, if any.
     pub(crate) fn close_status(&self) -> Option<CloseStatus> {
         self.lock_closing().clone()
     }
@@ -101,14 +101,14 @@ pub(crate) struct LinkOptions {
     pub(crate) dead_after: Duration,
 }
 
-/// How a link ended.
+/// The reason why a link ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum LinkEnd {
-    /// The peer has closed the connection, with this status.
+    /// The peer has closed the connection with this status.
     PeerClosed(CloseStatus),
     /// This side has closed the connection.
     Closed,
-    /// The peer violated the protocol, and was sent this status.
+    /// The peer violated the protocol and was sent this close status.
     Violation(CloseStatus),
     /// The socket failed. The text is the reason.
     Cut(String),
@@ -123,14 +123,14 @@ pub(crate) struct Link<'a> {
     changed: Notify,
 }
 
-/// The pending instructions of the reader and the timer to the writer.
+/// The pending instructions to the writer from the reader and the timer.
 #[derive(Debug)]
 struct ControlState {
     last_received: Instant,
     pong: Option<Vec<u8>>,
     ping_due: bool,
     acknowledge_all: bool,
-    /// The status to close with at once, if any.
+    /// The status with which to close immediately, if any.
     close_now: Option<CloseStatus>,
     /// Whether the writer is waiting for the socket.
     is_writing: bool,
@@ -335,7 +335,7 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// Collects the next frames to send. Returns `true` if they end with a close frame.
+    /// Collects the next frames to send. Returns `true` if the last one is a close frame.
     fn collect_frames(
         &self,
         encoder: &mut FrameEncoder,

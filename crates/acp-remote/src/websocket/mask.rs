@@ -1,8 +1,8 @@
-//! Masks the frames of clients with random bytes (RFC 6455, 5.3).
+//! Masks client frames with random bytes (RFC 6455, 5.3).
 
 use rustls::crypto::SecureRandom;
 
-/// The number of random bytes that are fetched at a time.
+/// The number of random bytes to fetch at a time.
 const BLOCK_SIZE: usize = 256;
 
 /// Combines bytes with a mask. `offset` is the position of the first byte in its frame.
@@ -25,8 +25,8 @@ pub(super) fn apply_mask(bytes: &mut [u8], mask: [u8; 4], offset: usize) {
     }
 }
 
-/// A source of unpredictable masks. They prevent anyone from making a client's frames look like a request to a proxy
-/// (RFC 6455, 10.3).
+/// A source of unpredictable masks. The masks prevent anyone from making a client's frames look like a request to a
+/// proxy (RFC 6455, 10.3).
 #[derive(Debug)]
 pub(super) struct MaskGenerator {
     random: &'static dyn SecureRandom,

@@ -1,4 +1,4 @@
-//! WebSocket (RFC 6455): frames, and the loop that moves messages over one socket, for clients and servers.
+//! Implements WebSocket (RFC 6455) for clients and servers: frames, and the loop that moves messages over one socket.
 
 mod decode;
 mod encode;

@@ -1,4 +1,4 @@
-//! A client that does not read blocks only its own agent, and memory use stays bounded.
+//! Tests that a client that does not read blocks only its own agent, and that memory use stays bounded.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,12 +15,12 @@ use crate::common::raw::{
 use crate::common::server::test_token;
 use crate::common::{TestClient, TestServer, connect_and_open, with_timeout};
 
-/// The size of each message of the agent, and the maximum number of bytes in transit: two windows, the buffers of both
-/// libraries, and those of the sockets.
+/// The size of each message from the agent, and the maximum number of bytes in transit: two windows, the buffers of
+/// both libraries, and the socket buffers.
 const MESSAGE_BYTES: usize = 10_000;
 const MAX_IN_TRANSIT_BYTES: usize = 16 * 1024 * 1024;
 
-/// Waits until the agent makes no progress, and returns how much it has sent.
+/// Waits until the agent stops making progress, and returns how much it has sent.
 async fn wait_until_stalled(sent: &AtomicUsize) -> usize {
     let mut before = usize::MAX;
     loop {

@@ -1,4 +1,4 @@
-//! Connections that are cut at random moments lose and repeat nothing.
+//! Tests that connections cut at random moments neither lose nor repeat messages.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::common::proxy::{ConnectionFault, CuttingProxy};
 use crate::common::server::{server_url, test_token};
 use crate::common::{TestClient, TestServer, connect_and_open, with_timeout};
 
-/// The prompts of a run.
+/// The prompts sent in each run.
 const PROMPTS: [&str; 4] = ["stream 400 300", "ask 3", "large 100000", "stream 2000 40"];
 
 /// The outcome of a run: the thread, the number of permission requests, and the number of answers to them.
@@ -54,7 +54,8 @@ async fn run_session(
     ((normalize_ids(&shown), asked, answered), cuts)
 }
 
-/// Replaces the parts that differ between runs: sequences of eight or more hexadecimal digits, from random ids.
+/// Replaces the parts that differ between runs, which are the sequences of eight or more hexadecimal digits in random
+/// ids.
 fn normalize_ids(shown: &str) -> String {
     let mut out = String::new();
     for word in shown.split_inclusive(|c: char| !c.is_ascii_hexdigit()) {
@@ -88,7 +89,7 @@ fn first_difference(one: &TurnOutcome, other: &TurnOutcome) -> String {
     )
 }
 
-/// Repeats the session until `cuts` connections were cut, and compares each outcome with that of an uncut session.
+/// Repeats the session until `cuts` connections have been cut, and compares each outcome with that of an uncut session.
 async fn compare_with_cuts(scheme: &str, version: HttpVersion, first_seed: u64, cuts: usize) {
     let (uncut, none) = run_session(scheme, version, None).await;
     assert_eq!(none, 0);

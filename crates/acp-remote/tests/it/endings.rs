@@ -1,4 +1,4 @@
-//! How connections end: both sides get a reason, and losses are reported.
+//! Tests that both sides get a reason when a connection ends, and that losses are reported.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -95,7 +95,7 @@ async fn restarted_server_is_reported_as_a_loss() {
     }
 }
 
-/// A proxy to a server that can be replaced with another one.
+/// A proxy whose server can be replaced with another one.
 struct SwitchingProxy {
     address: std::net::SocketAddr,
     cut: tokio::sync::watch::Sender<u32>,

@@ -1,4 +1,4 @@
-//! Malicious clients, and how the server responds to them.
+//! Tests of how the server responds to malicious clients.
 
 use std::time::Duration;
 

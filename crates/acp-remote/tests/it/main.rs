@@ -1,4 +1,4 @@
-//! The remote transports, on real sockets.
+//! Tests of the remote transports on real sockets.
 
 // Clippy takes only what is in a test function for a test.
 #![allow(

@@ -1,4 +1,4 @@
-//! Every status code in the draft, for requests as other clients send them.
+//! Tests of every status code in the draft, with requests as other clients send them.
 
 use acp_remote::server::{ServeOptions, ServerConfig, ServerLimits};
 

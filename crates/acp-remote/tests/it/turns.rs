@@ -1,4 +1,4 @@
-//! Turns, permissions and files over every transport.
+//! Tests of turns, permissions and files over every transport.
 
 use std::sync::atomic::Ordering;
 
@@ -9,7 +9,7 @@ use crate::common::agent::numbered_text;
 use crate::common::server::test_token;
 use crate::common::{TestClient, TestServer, connect_and_open, with_timeout};
 
-/// All transports: the scheme, and the version of HTTP.
+/// All transports, each with its URL scheme and HTTP version.
 pub(crate) const TRANSPORTS: [(&str, HttpVersion); 8] = [
     ("ws", HttpVersion::Auto),
     ("ws", HttpVersion::Http2),

@@ -235,7 +235,7 @@ impl Capabilities {
 mod tests {
     use crate::rules::testing::ExpectedConversation;
 
-    /// Expects that `message` breaks `rule` without the capability, and does not break it with the capability.
+    /// Asserts that `message` breaks `rule` without the capability, but not with it.
     #[track_caller]
     fn check_gated_method(rule: &str, from_client: bool, client: &str, agent: &str, message: &str) {
         let mut talk = ExpectedConversation::with("{}", "{}");

@@ -1,4 +1,4 @@
-//! Checks a whole conversation: passes each message to the rules that it concerns.
+//! Checks a whole conversation by passing each message to the rules that apply to it.
 
 use serde_json::Value;
 
@@ -56,7 +56,7 @@ impl RuleChecker {
         }
     }
 
-    /// Returns all protocol rules, which the checker applies.
+    /// Returns all protocol rules that the checker applies.
     pub fn all_rules() -> impl Iterator<Item = &'static Rule> {
         let subjects = [
             initialization::RULES,
@@ -123,7 +123,7 @@ impl RuleChecker {
         std::mem::take(&mut self.findings.findings)
     }
 
-    /// Records that the sender of messages in `direction` has closed its output by itself.
+    /// Records that the sender of messages in `direction` has closed its output on its own.
     pub fn close_side(&mut self, at: MessagePosition, direction: Direction) -> Vec<Finding> {
         self.findings.position = at;
         // A client may close at any time, even if requests from the agent are pending, which then get no response.

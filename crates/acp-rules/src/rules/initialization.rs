@@ -15,7 +15,7 @@ rules! {
     EXISTS = "version-unknown" Should "initialization" "An agent responds to `initialize` with a protocol version that the specification defines.";
 }
 
-/// The state of the initialization, for the rules about it.
+/// The state that the rules about initialization need.
 #[derive(Debug, Default)]
 pub(super) struct Initialization {
     /// The version in the latest `initialize` request.

@@ -20,11 +20,11 @@ rules! {
 /// The maximum number of pending requests to remember.
 const MAX_PENDING_REQUESTS: usize = 16 * 1024;
 
-/// The maximum number of request ids to remember after their response.
+/// The maximum number of answered requests whose ids are remembered.
 const MAX_ANSWERED_REQUESTS: usize = 1024;
 
-/// How long a pending request may go unanswered, in microseconds since it was sent or cancelled. If the conversation
-/// ends later than that, the request is reported.
+/// How long a request may go unanswered after it was sent or cancelled, in microseconds. If it has been pending for
+/// longer when the conversation ends, it is reported.
 const MAX_WAIT_US: u64 = 30_000_000;
 
 /// A pending request, with the facts that the rules need about it.
@@ -33,9 +33,9 @@ pub(super) struct RuleRequest {
     pub(super) method: String,
     pub(super) sent_at: MessagePosition,
     pub(super) session: Option<String>,
-    /// Ids in the params against which the response is checked, such as the ids of permission options.
+    /// Ids from the request's params against which the response is checked, such as the ids of permission options.
     pub(super) ids: Vec<String>,
-    /// The message that cancelled the turn of the request.
+    /// The message that cancelled the turn to which the request belongs.
     pub(super) turn_cancelled_at: Option<MessagePosition>,
     /// The message with which the sender cancelled the request.
     pub(super) cancelled_at: Option<MessagePosition>,
@@ -166,7 +166,7 @@ impl RuleRequests {
         self.open.retain(|(asked, _), _| *asked == direction);
     }
 
-    /// Reports all pending requests, because the agent has closed its output before the client.
+    /// Reports all requests still pending when the agent closes its output before the client does.
     pub(super) fn agent_closed(&mut self, found: &mut Findings) {
         for open in self.take_matching(|asked, _| asked == Direction::ToAgent) {
             let text = format!("closed its output without responding to `{}`", open.method);
@@ -209,7 +209,7 @@ impl RuleRequests {
     }
 }
 
-/// Returns `true` if the method can take long because it waits for the user, a model or a command.
+/// Returns `true` if the method may take a long time because it waits for the user, a model or a command.
 fn may_take_long(method: &str) -> bool {
     matches!(
         method,

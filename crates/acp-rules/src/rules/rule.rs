@@ -1,4 +1,4 @@
-//! Protocol rules, and findings about messages that break them.
+//! Defines protocol rules, and findings about messages that break them.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub struct Rule {
     pub name: &'static str,
     /// Whether the rule is a MUST or a SHOULD.
     pub level: RequirementLevel,
-    /// The page of the specification that contains the rule, as in its URL, such as `prompt-turn`.
+    /// The page of the specification that contains the rule, written as in its URL, such as `prompt-turn`.
     pub section: &'static str,
     /// The requirement, as one sentence about the agent or the client.
     pub requirement: &'static str,
@@ -84,7 +84,7 @@ impl Findings {
         self.push(rule, side, self.position, None, text.into());
     }
 
-    /// Reports the current message because it contradicts an earlier one.
+    /// Reports that the current message contradicts an earlier one.
     pub(super) fn report_with_earlier(
         &mut self,
         rule: &'static Rule,

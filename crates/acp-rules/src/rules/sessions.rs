@@ -303,7 +303,7 @@ impl RuleSessions {
         }
     }
 
-    /// Reports unfinished turns, because the agent has closed its output.
+    /// Reports any turns left unfinished when the agent closes its output.
     pub(super) fn agent_closed(&mut self, found: &mut Findings) {
         if found.version == SchemaVersion::V2 {
             for session in self.table.values_mut() {

@@ -36,7 +36,7 @@ impl SessionStates {
         self.prompts += 1;
     }
 
-    /// Records that a prompt failed, so that there is no turn.
+    /// Records that a prompt failed and therefore started no turn.
     pub(super) fn fail_prompt(&mut self) {
         self.prompts = self.prompts.saturating_sub(1);
     }
@@ -74,7 +74,7 @@ impl SessionStates {
         self.state = Some((state, found.position));
     }
 
-    /// Checks the reported state, because the agent requests permission.
+    /// Checks the reported state when the agent requests permission.
     pub(super) fn check_permission(&mut self, found: &mut Findings) {
         // Background work can send permission requests while the agent is idle.
         if found.version == SchemaVersion::V2
@@ -85,7 +85,7 @@ impl SessionStates {
         }
     }
 
-    /// Reports an unfinished turn, because the agent has closed its output.
+    /// Reports a turn left unfinished when the agent closes its output.
     pub(super) fn agent_closed(&mut self, found: &mut Findings) {
         if let Some((StateKind::Running | StateKind::RequiresAction, since)) = self.state {
             let text = "closed its output without reporting the end of its turn";

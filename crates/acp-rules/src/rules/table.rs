@@ -1,4 +1,4 @@
-//! A map of limited size, and functions that read fields of messages.
+//! Provides a map of limited size, and functions that read the fields of messages.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::redaction::REDACTED;
 
-/// A map of limited size whose keys are ids. When it is full, it drops the oldest entry.
+/// A map of limited size, keyed by id. When it is full, it drops the oldest entry.
 #[derive(Debug)]
 pub(super) struct BoundedTable<T> {
     entries: HashMap<String, T>,

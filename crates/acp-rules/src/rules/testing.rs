@@ -1,4 +1,4 @@
-//! Helpers for tests of rules: conversations as short lists of messages.
+//! Helpers for testing rules, with conversations written as short lists of messages.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::checker::RuleChecker;
 use super::rule::{Finding, MessagePosition};
 use crate::schema::message::Direction;
 
-/// A conversation that the rules are applied to. Expected findings are written as `"rule side, rule side"`.
+/// A conversation to which the rules are applied. Expected findings are written as `"rule side, rule side"`.
 pub(super) struct ExpectedConversation {
     rules: RuleChecker,
     now: MessagePosition,

@@ -26,7 +26,7 @@ pub(super) struct RuleTurns {
     is_cancelled: bool,
     /// Whether the user has answered a request, which can end the turn.
     has_user_answered: bool,
-    /// The message that ended the last turn. `None` while a turn is running, and after a late update was reported.
+    /// The message that ended the last turn. `None` while a turn is running, and once a late update has been reported.
     ended_at: Option<MessagePosition>,
 }
 

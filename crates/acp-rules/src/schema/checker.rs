@@ -8,13 +8,13 @@ use super::fault::{SchemaFault, SchemaFaultKind};
 use super::notation::{ShapeDefinition, ShapeField, ShapeObject, ShapeType, ShapeUnion};
 use super::shapes::Schema;
 
-/// The maximum depth to check. No shape is deeper than this: any value is allowed below it.
+/// The maximum nesting depth to check. Any value is allowed below it, because no shape is nested more deeply.
 const MAX_NESTING_DEPTH: usize = 64;
 
 /// The maximum number of faults to report for one message.
 const MAX_FAULTS: usize = 256;
 
-/// The maximum length of a string that is quoted in a fault, in bytes.
+/// The maximum length of a string quoted in a fault, in bytes.
 const MAX_QUOTE_LEN: usize = 80;
 
 impl Schema {
@@ -298,7 +298,7 @@ impl<'a> SchemaChecker<'a> {
     }
 
     /// Checks a value against alternatives. If none matches, reports the faults for the alternative that was most
-    /// likely meant.
+    /// likely intended.
     fn check_any_of(&mut self, either: &'a [ShapeType], value: &Value) {
         let mut best: Option<Vec<SchemaFault>> = None;
         for of in either {
@@ -339,8 +339,8 @@ impl<'a> SchemaChecker<'a> {
         }
     }
 
-    /// Returns `true` if the value has the right type despite the fault, which is deeper inside or about the format of
-    /// a string.
+    /// Returns `true` if the value has the right type despite the fault, which concerns a nested value or a string's
+    /// format.
     fn matches_kind(&self, fault: &SchemaFault) -> bool {
         let form = matches!(
             fault.kind,
@@ -404,7 +404,7 @@ fn describe_type(of: &ShapeType) -> String {
     }
 }
 
-/// Truncates a string to the maximum length of a quote.
+/// Truncates a string to the maximum length for quoting.
 fn truncate(text: &str) -> String {
     match text.char_indices().nth(MAX_QUOTE_LEN) {
         None => text.to_owned(),
@@ -423,7 +423,7 @@ fn describe_value(value: &Value) -> String {
     }
 }
 
-/// Returns `true` if a path is absolute on any system, because the peer can run on a different one.
+/// Returns `true` if a path is absolute on any operating system, because the peer may run on a different one.
 fn is_absolute(path: &str) -> bool {
     let bytes = path.as_bytes();
     let drive = matches!(bytes, [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
@@ -442,7 +442,7 @@ fn is_uri(uri: &str) -> bool {
         && !uri.contains(|c: char| c.is_whitespace() || c.is_control())
 }
 
-/// Returns `true` if a string has the format of `2026-01-31T12:00:00.5+01:00`.
+/// Returns `true` if a string is a date and time in the format of `2026-01-31T12:00:00.5+01:00`.
 fn is_date_time(time: &str) -> bool {
     let bytes = time.as_bytes();
     let digits = |range: std::ops::Range<usize>| {

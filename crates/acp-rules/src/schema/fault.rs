@@ -1,4 +1,4 @@
-//! Faults: places where a message differs from the schema.
+//! Defines faults, the places where a message differs from the schema.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use std::fmt;
 pub struct SchemaFault {
     /// The path of the value in the message, such as `params.update.content.text`.
     pub path: String,
-    /// What is wrong with the value.
+    /// The way in which the value differs from the schema.
     pub kind: SchemaFaultKind,
 }
 
-/// How a value differs from the schema.
+/// The way in which a value differs from the schema.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum SchemaFaultKind {

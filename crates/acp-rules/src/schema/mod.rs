@@ -1,4 +1,4 @@
-//! The schema of messages, and a checker for it.
+//! Defines the message schema, and checks messages against it.
 //!
 //! The checker is strict where `acp-wire` is tolerant: it also reports differences that every reader would ignore. The
 //! shapes are in `v1.shapes` and `v2.shapes`, and `notation.rs` describes their notation.

@@ -1,4 +1,4 @@
-//! The notation in which shapes are written, and its parser.
+//! Defines and parses the notation in which shapes are written.
 //!
 //! ```text
 //! # a comment
@@ -47,7 +47,7 @@ pub(super) struct ShapeField {
     pub(super) ty: ShapeType,
 }
 
-/// Fields of an object that depend on the value of one field, the tag.
+/// The fields of an object that depend on the value of one of its fields, the tag.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ShapeUnion {
     pub(super) tag: &'static str,
@@ -87,8 +87,7 @@ pub(super) enum ShapeType {
     Named(&'static str),
 }
 
-/// Parses shapes. Lines with errors are skipped, and described in the second list. A test ensures that this list is
-/// empty.
+/// Parses shapes. Lines with errors are skipped and described in the second list, which a test ensures is empty.
 pub(super) fn parse_shapes(
     text: &'static str,
 ) -> (HashMap<&'static str, ShapeDefinition>, Vec<String>) {

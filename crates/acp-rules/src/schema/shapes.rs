@@ -1,4 +1,4 @@
-//! The schema of each protocol version: its methods, and the shapes of its messages.
+//! Defines the schema of each protocol version: its methods, and the shapes of its messages.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -64,7 +64,7 @@ impl Schema {
         self.shapes.keys().copied()
     }
 
-    /// Returns the names of a shape's fields, without fields of the unstable schema.
+    /// Returns the names of a shape's fields, except for those of the unstable schema.
     #[must_use]
     pub fn fields(&self, name: &str) -> Vec<&'static str> {
         match self.shapes.get(name) {
@@ -76,7 +76,7 @@ impl Schema {
         }
     }
 
-    /// Returns the tags of a shape's variants, without variants of the unstable schema.
+    /// Returns the tags of a shape's variants, except for those of the unstable schema.
     #[must_use]
     pub fn variants(&self, name: &str) -> Vec<&'static str> {
         match self.shapes.get(name) {

@@ -1,4 +1,4 @@
-//! The tests of this crate, in one program with a module for each subject.
+//! The tests of this crate, in a single program with one module for each subject.
 
 // Clippy takes only what is in a test function for a test.
 #![allow(

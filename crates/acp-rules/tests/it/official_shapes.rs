@@ -11,7 +11,7 @@ use schemars::schema_for;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// A comparison of the official schema of a type with our shape for it.
+/// A comparison between the official schema of a type and our shape for it.
 struct ShapeComparison {
     version: SchemaVersion,
     name: &'static str,
@@ -80,8 +80,8 @@ impl ShapeComparison {
     }
 }
 
-/// Parts of the paths of values that the stable schemas lack, or that the official crate defines differently because it
-/// is newer than our copy of the draft.
+/// Path fragments of values that the stable schemas lack, or that the official crate defines differently because it is
+/// newer than our copy of the draft.
 const UNSTABLE_SHAPES: &[&str] = &[
     "/usage",
     "/name",

@@ -1,4 +1,5 @@
-//! Trace records in readable form: the kind of message, the request that a response belongs to, and a summary.
+//! Converts trace records to readable form, with the kind of message, the request that a response belongs to, and a
+//! summary.
 
 mod summary;
 
@@ -34,7 +35,7 @@ pub enum TraceEntryKind {
     Noise,
     /// A line that the agent printed to stderr.
     Stderr,
-    /// An event of the agent's process or of a stream.
+    /// An event that concerns the agent's process or a stream.
     Event,
 }
 
@@ -122,7 +123,7 @@ impl TraceEntry {
     }
 }
 
-/// A request without a response so far.
+/// A request that has no response yet.
 #[derive(Debug)]
 struct UnansweredRequest {
     method: String,
@@ -133,7 +134,7 @@ struct UnansweredRequest {
 /// A converter from records to entries. Records must be passed in order.
 #[derive(Debug, Default)]
 pub struct EntryBuilder {
-    /// Pending requests, by the side that sent them and their id.
+    /// Pending requests, by sender and id.
     pending: HashMap<(Side, RequestId), UnansweredRequest>,
 }
 
@@ -336,7 +337,7 @@ fn event_entry(record: &TraceRecord, event: &TraceEvent) -> Option<TraceEntry> {
     })
 }
 
-/// Truncates text to the maximum length of a summary.
+/// Truncates text to the maximum summary length.
 fn truncate(text: &mut String) {
     if text.len() > MAX_SUMMARY_BYTES {
         let mut end = MAX_SUMMARY_BYTES;

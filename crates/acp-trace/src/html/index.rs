@@ -1,4 +1,5 @@
-//! The index of the page, with the data about each record that the script needs before it parses the message.
+//! Builds the page's index, which contains the data about each record that the script needs before it parses the
+//! message.
 //!
 //! The index is stored in columns, which halves its size and lets a browser read it several times as fast.
 
@@ -11,7 +12,7 @@ use super::text;
 use crate::entry::{TraceEntry, TraceEntryKind};
 use acp_rules::Side;
 
-/// The maximum number of pending requests to remember for linking responses.
+/// The maximum number of pending requests to remember so that responses can be linked to them.
 const MAX_PENDING_REQUESTS: usize = 64 * 1024;
 
 /// The maximum length of a summary in the index, in characters.
@@ -29,7 +30,7 @@ pub(super) struct PageIndex {
     kind: String,
     /// The sender of each record: `c` client, `a` agent, `-` neither.
     from: String,
-    /// `1` if the record is or contains an error.
+    /// `1` for each record that is or contains an error.
     bad: String,
     /// The position of each record's name in `names`.
     name: Vec<usize>,

@@ -43,10 +43,10 @@ const SCRIPT: &str = concat!(
     "})();\n",
 );
 
-/// A finding to show in the page. It is about a message, or about one that is missing after it.
+/// A finding to show in the page. It concerns a message, or one that should have followed it but is missing.
 #[derive(Debug, Clone, Serialize)]
 pub struct PageFinding {
-    /// The line number in the trace that the finding is about.
+    /// The number of the trace line that the finding is about.
     pub line: u64,
     /// The level of the requirement: `MUST`, `SHOULD` or `MAY`.
     pub level: String,
@@ -76,7 +76,7 @@ pub enum PageError {
 pub struct PageSummary {
     /// The number of records in the trace.
     pub records: usize,
-    /// The number of lines that are not records. Each is a note in the page.
+    /// The number of lines that are not records. Each appears as a note in the page.
     pub notes: usize,
     /// Whether the trace is complete.
     pub ended: bool,
@@ -120,7 +120,7 @@ pub fn write_page<R: BufRead>(
     })
 }
 
-/// The data that was collected from the trace so far.
+/// The data collected from the trace so far.
 #[derive(Default)]
 struct PageBuilder {
     entry_builder: EntryBuilder,
@@ -191,7 +191,7 @@ impl PageBuilder {
     }
 }
 
-/// Returns the whole text of a record that is not a message. Its summary may be shorter.
+/// Returns the full text of a record that is not a message. The record's summary may be shorter.
 fn plain_text(what: &RecordBody) -> Option<String> {
     match what {
         RecordBody::Noise { bytes, .. } => Some(String::from_utf8_lossy(bytes).into_owned()),
@@ -200,7 +200,7 @@ fn plain_text(what: &RecordBody) -> Option<String> {
     }
 }
 
-/// Writes `data` as JSON in an element with this id, for the script.
+/// Writes `data` as JSON into an element with this id, from which the script reads it.
 fn write_data(out: &mut impl Write, id: &str, data: &impl Serialize) -> io::Result<()> {
     let json = serde_json::to_string(data)?;
     write!(out, "<script type=\"application/json\" id=\"{id}\">")?;

@@ -1,4 +1,4 @@
-//! Renders a session as the user saw it, as HTML. All text is escaped.
+//! Renders a session as HTML, showing it as the user saw it. All text is escaped.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use similar::TextDiff;
 use super::sessions::{TracePosition, TracedQuestion, TracedSession, TurnEnd};
 use super::text;
 
-/// The maximum length of a text in the session view, in characters. The list of messages has the complete text.
+/// The maximum length of text in the session view, in characters. The list of messages contains the complete text.
 const MAX_TEXT_BYTES: usize = 64 * 1024;
 
 /// The maximum number of items in the session view. Only the last ones are shown.

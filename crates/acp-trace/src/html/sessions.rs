@@ -1,4 +1,4 @@
-//! Collects the sessions of a trace as a client sees them, with the library's observer of a connection.
+//! Collects the sessions of a trace as a client sees them, using the library's connection observer.
 
 use std::collections::HashMap;
 
@@ -47,7 +47,7 @@ pub(super) struct TracedQuestion {
 /// The positions in the trace at which the parts of a session start or end.
 #[derive(Debug, Default)]
 pub(super) struct SessionPositions {
-    /// Where each item started, including items that the thread has dropped.
+    /// The position at which each item started, including items that the thread has dropped.
     pub(super) items: Vec<TracePosition>,
     pub(super) turn_ends: Vec<TurnEnd>,
 }
@@ -58,7 +58,7 @@ pub(super) struct TracedSession {
     pub(super) id: SessionId,
     pub(super) thread: ThreadHandle,
     pub(super) positions: SessionPositions,
-    /// The positions from before the replay that is in progress.
+    /// The positions recorded before the replay that is in progress.
     before_replay: Option<SessionPositions>,
     /// The permission requests, by tool call.
     pub(super) questions: HashMap<ToolCallId, Vec<TracedQuestion>>,

@@ -1,4 +1,4 @@
-//! Tests of the page of a trace.
+//! Tests of the HTML page for a trace.
 
 use super::*;
 use serde_json::{Value, json};

@@ -1,10 +1,10 @@
-//! Makes text from agents and clients safe to show in a browser: removes terminal control sequences, and makes
+//! Makes text from agents and clients safe to show in a browser by removing terminal control sequences and making
 //! bidirectional controls visible.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Makes a multi-line text safe to show.
+/// Makes multi-line text safe to show.
 pub(super) fn sanitize_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -50,7 +50,7 @@ fn skip_escape(chars: &mut Peekable<Chars<'_>>) {
     }
 }
 
-/// Makes a single-line text safe to show.
+/// Makes single-line text safe to show.
 pub(super) fn sanitize_line(line: &str) -> String {
     let line = sanitize_text(line);
     if line.contains(['\n', '\t']) {

@@ -1,4 +1,4 @@
-//! Redacts secrets in command lines: `curl -u user:password`, `mysql -ppassword`, `token=x make`.
+//! Redacts secrets in command lines, such as `curl -u user:password`, `mysql -ppassword` and `token=x make`.
 //!
 //! Which arguments are secret depends on the program, so a line is split into words and looked up in a table of
 //! programs. The words may be part of a text (a title, a terminal's output, a model's response) or a list by
@@ -26,7 +26,8 @@ struct SecretArguments {
     has_subcommand: bool,
     /// The part of the next argument that is secret, if the previous argument was a flag.
     next_part: Option<SecretPart>,
-    /// Whether this is known to be a command. If so, variable assignments count regardless of the case of their names.
+    /// Whether the arguments are known to form a command. If so, variable assignments count regardless of the case of
+    /// their names.
     is_command: bool,
 }
 
@@ -65,7 +66,7 @@ impl SecretArguments {
         Vec::new()
     }
 
-    /// Returns the ranges of secrets in an argument, or `None` if it is not this flag.
+    /// Returns the ranges of secrets in an argument, or `None` if the argument is not this flag.
     fn match_flag(
         &mut self,
         word: &str,

@@ -1,5 +1,5 @@
 //! Redacts secrets in messages. A scanner finds strings and numbers, and the names of their fields. Everything else
-//! must stay identical to the byte, so messages are not parsed into trees.
+//! must stay identical, byte for byte, so messages are not parsed into trees.
 //!
 //! The scanner must not fail on input that is not JSON, because truncated messages are redacted too.
 
@@ -56,7 +56,7 @@ const COMMAND_FIELDS: &[&str] = &["command", "cmd", "commandLine", "script", "ti
 /// arguments.
 const MAX_ARGUMENTS: usize = 4096;
 
-/// The rule for which strings and numbers to replace.
+/// The rule that determines which strings and numbers to replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum RedactionMode {
     /// Replace only values that look like secrets.
@@ -75,13 +75,13 @@ enum JsonContext {
     Variables,
     /// One variable or header in a list.
     Variable,
-    /// The fields of a form: their schemas, by name.
+    /// The fields of a form, with their schemas by name.
     Properties,
     /// The schema of a form field that contains a secret.
     SecretProperty,
 }
 
-/// An object or array that the scanner is inside of.
+/// An object or array that the scanner is currently inside.
 #[derive(Debug)]
 struct JsonFrame {
     is_object: bool,

@@ -1,4 +1,4 @@
-//! Names that hint at secrets.
+//! Recognizes names that hint at secrets.
 
 /// The kind of value that the name of a field or variable suggests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(super) enum NameKind {
     Token,
     /// The value contains environment variables or HTTP headers.
     Variables,
-    /// The value contains schemas by name: of a form's fields, or of a tool's arguments.
+    /// The value contains the schemas of a form's fields or of a tool's arguments, by name.
     Properties,
 }
 
@@ -26,7 +26,7 @@ const SECRET_WORDS: &[&str] = &[
     "authorization",
 ];
 
-/// Hints in a name that consist of several words, which may be separated in various ways.
+/// Hints that consist of several words. In a name, the words may be separated in various ways.
 const COMPOUND_WORDS: &[&str] = &[
     "apikey",
     "accesskey",

@@ -1,4 +1,4 @@
-//! A fast search for text that may be or contain a secret.
+//! Quickly searches for text that may be or contain a secret.
 
 use std::ops::Range;
 
@@ -136,8 +136,8 @@ impl NeedleScan<'_> {
     }
 }
 
-/// Several lines that are searched at once. Most lines have no match, and starting a search for each would take longer
-/// than the search itself.
+/// A group of lines that are searched together. Most lines have no match, and starting a search for each line would
+/// take longer than the search itself.
 ///
 /// The part that a line shares with the previous line was searched there, so only the rest is searched.
 #[derive(Debug, Default)]

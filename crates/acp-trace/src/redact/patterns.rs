@@ -1,4 +1,4 @@
-//! Patterns of text that looks like a secret wherever it occurs.
+//! Defines patterns of text that looks like a secret wherever it occurs.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -57,7 +57,7 @@ fn compile(patterns: &[&[&str]]) -> Vec<Regex> {
 }
 
 impl SecretPatterns {
-    /// Redacts secrets in a string of a message. Returns `None` if there are no secrets.
+    /// Redacts secrets in a string from a message. Returns `None` if there are no secrets.
     pub(super) fn redact_string(&self, text: &str) -> Option<String> {
         let strict = self
             .in_strings

@@ -9,7 +9,7 @@ use regex::Regex;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SecretPart {
     All,
-    /// Everything after the first occurrence of this character. Nothing if it does not occur.
+    /// Everything after the first occurrence of this character. If the character does not occur, nothing is secret.
     After(char),
     /// The value of a header whose name hints at a secret.
     Header,
@@ -181,10 +181,10 @@ pub(super) const PROGRAMS: &[SecretProgram] = &[
     },
 ];
 
-/// Flags of curl without a value, which may be combined with one that has a value: `-sSu`.
+/// curl flags that take no value and may be combined with a flag that does: `-sSu`.
 pub(super) const CURL_SWITCHES: &str = "#0123468afgGiIjJkLlnNOpqRsSvZ";
 
-/// Returns the range of the program's name in a word that may have a directory.
+/// Returns the range of the program's name in a word that may include a directory.
 fn name_range(word: &str) -> Option<Range<usize>> {
     let start = word.rfind(['/', '\\', '"', '\'']).map_or(0, |at| at + 1);
     let name = word.get(start..)?;

@@ -1,4 +1,4 @@
-//! The interface for redacting secrets in messages and other lines.
+//! Provides the interface for redacting secrets in messages and other lines.
 
 use acp_rules::REDACTED;
 
@@ -6,7 +6,7 @@ use super::needles::GatheredLines;
 use super::text_redactor::TextRedactor;
 use super::{commands, message, names, patterns};
 
-/// A redactor of secrets, for messages and other lines of a recording.
+/// A redactor for secrets in messages and other lines of a recording.
 #[derive(Debug)]
 pub struct Redactor {
     texts: TextRedactor,

@@ -1,10 +1,10 @@
-//! Redacts secrets in text, whether it is in a message or not.
+//! Redacts secrets in text, both inside and outside messages.
 
 use super::commands;
 use super::needles::NeedleSearch;
 use super::patterns::SecretPatterns;
 
-/// A redactor of secrets for text, which uses patterns and the table of programs.
+/// A redactor for secrets in text, which uses patterns and the table of programs.
 #[derive(Debug)]
 pub(super) struct TextRedactor {
     needles: NeedleSearch,
@@ -36,8 +36,8 @@ impl TextRedactor {
         commands::redact_text(loose.as_deref().unwrap_or(text), false).or(loose)
     }
 
-    /// Redacts secrets in text that is in a message. `is_command` means that the text is a command line or may contain
-    /// one. Returns `None` if there are no secrets.
+    /// Redacts secrets in text from a message. `is_command` means that the text is a command line or may contain one.
+    /// Returns `None` if there are no secrets.
     pub(super) fn redact_string(&self, text: &str, is_command: bool) -> Option<String> {
         if !self.may_have_secret(text.as_bytes()) {
             return None;

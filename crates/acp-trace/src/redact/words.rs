@@ -20,7 +20,7 @@ pub(super) enum ShellToken {
 pub(super) struct ShellWords<'a> {
     pub(super) text: &'a str,
     pub(super) offset: usize,
-    /// Whether the text is itself in quotes, so that a quote that was not opened ends it.
+    /// Whether the text is itself quoted, so that a quote that was not opened within it marks its end.
     pub(super) within_quotes: bool,
 }
 
@@ -83,7 +83,7 @@ impl ShellWords<'_> {
         before.is_none_or(|before| b"=:,%".contains(before))
     }
 
-    /// Returns the end of the quote that starts at the current position.
+    /// Returns the end of the quoted text that starts at the current position.
     fn find_quote_end(&self, quote: u8) -> Option<usize> {
         let bytes = self.text.as_bytes();
         let mut at = self.offset + 1;

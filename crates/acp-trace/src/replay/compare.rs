@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use acp_rules::REDACTED;
 
-/// The names of fields with an id that differs in each run.
+/// The names of fields that contain an id, which differs in each run.
 const ID_FIELDS: &[&str] = &[
     "sessionId",
     "toolCallId",
@@ -17,8 +17,8 @@ const ID_FIELDS: &[&str] = &[
     "elicitationId",
 ];
 
-/// A path in messages that is not compared, including everything below it. It consists of field names and item numbers
-/// separated by dots. `*` matches any name or number: `result.sessions.*.updatedAt`.
+/// A path in messages that is excluded from the comparison, along with everything below it. It consists of field names
+/// and item numbers separated by dots. `*` matches any name or number: `result.sessions.*.updatedAt`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IgnoredPath(Vec<String>);
 

@@ -1,4 +1,4 @@
-//! The connection to the live side. It is read even while it is written to.
+//! Manages the connection to the live side, which is read even while it is being written to.
 
 use std::io;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use crate::format::MAX_MESSAGE_BYTES;
 
-/// The number of messages to read ahead. They are also received during writes, so that two sides that write to each
+/// The number of messages to read ahead. Messages are also received during writes, so two sides that write to each
 /// other do not block each other.
 const MAX_QUEUED_MESSAGES: usize = 64;
 
@@ -36,7 +36,7 @@ impl LiveSide {
         self.incoming.recv().await
     }
 
-    /// Writes bytes to the live side, and returns the messages that arrived in the meantime. If the live side has
+    /// Writes bytes to the live side, and returns the messages that arrived during the write. If the live side has
     /// stopped reading, the remaining bytes are dropped.
     pub(super) async fn send(&mut self, bytes: &[u8]) -> io::Result<Vec<Value>> {
         let mut meanwhile = Vec::new();

@@ -1,4 +1,4 @@
-//! Replays one side of a trace to a live peer, and reports how the peer differs.
+//! Replays one side of a trace to a live peer, and reports how the peer's messages differ from the recorded ones.
 //!
 //! Each message of the played side is sent once the live side has sent everything that it sent before that message in
 //! the trace. So the replay is as fast as the live side. Requests keep the ids of the trace. Ids that the live side
@@ -59,7 +59,7 @@ impl ReplaySettings {
     }
 }
 
-/// An error in loading a trace for replay.
+/// An error that occurred while loading a trace for replay.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -307,7 +307,7 @@ impl ReplayPlayer<'_> {
         Ok(())
     }
 
-    /// Waits for a recorded message from the live side, unless the live side has certainly skipped it.
+    /// Waits for a recorded message from the live side, unless it is certain that the live side has skipped it.
     async fn wait_for_step(&mut self, step: &ReplayStep, expected: &Value) -> io::Result<()> {
         let deadline = tokio::time::Instant::now() + self.settings.timeout;
         loop {
@@ -363,8 +363,7 @@ impl ReplayPlayer<'_> {
         sessions && MessageKey::from_message(expected) == MessageKey::from_message(live)
     }
 
-    /// Returns `true` if the live side has skipped a recorded message, because it has sent one that comes later in the
-    /// same session.
+    /// Returns `true` if the live side has skipped a recorded message, as shown by a later message in the same session.
     fn was_skipped(&self, expected: &Value) -> bool {
         let later = self.steps.get(self.step_index + 1..).unwrap_or_default();
         let mut later = later.iter().filter(|step| step.from != self.settings.side);
@@ -387,7 +386,7 @@ impl ReplayPlayer<'_> {
         })
     }
 
-    /// Handles a message from the live side. A request that is not in the trace gets a response, so that the live side
+    /// Handles a message from the live side. A request that is not in the trace gets a response so that the live side
     /// does not wait for one.
     async fn handle_live_message(&mut self, message: Value) -> io::Result<()> {
         let later = self.steps.get(self.step_index..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The tests of this crate in one program, with one module per subject.
+//! The tests of this crate, in a single program with one module for each subject.
 
 // Clippy recognizes test code only inside test functions.
 #![allow(

@@ -9,13 +9,13 @@ use serde_json::{Map, Value, json};
 /// The secret that must not be recorded. It contains no needle that would reveal it.
 const PLANTED_SECRET: &str = "hush7Qz0hush";
 
-/// Returns the redactor. All tested messages share it, as all messages of a trace do.
+/// Returns the redactor. All tested messages share it, just as all messages of a trace do.
 fn lock_redactor() -> MutexGuard<'static, Redactor> {
     static REDACTOR: LazyLock<Mutex<Redactor>> = LazyLock::new(|| Mutex::new(Redactor::new()));
     REDACTOR.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Generates texts that are not secrets and contain text that makes JSON hard to parse.
+/// Generates text that is not secret but contains sequences that make JSON hard to parse.
 fn arbitrary_text() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z ]{0,12}",

@@ -1,4 +1,4 @@
-//! The client side of a chat, which handles an agent's requests.
+//! Implements the client side of a chat, which handles an agent's requests.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,4 +1,4 @@
-//! Failures of agents, and the messages that describe them.
+//! Classifies and describes the failures of agents.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::setup::AgentSpec;
 /// How long a failed agent has to exit before it is killed. If it exits by itself, its exit code can be shown.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The maximum number of an agent's output lines that are shown when it exits.
+/// The maximum number of output lines shown when an agent exits.
 const MAX_TAIL_LINES: usize = 20;
 
 /// The reason why an operation on an agent failed.
@@ -31,7 +31,7 @@ pub(crate) enum AgentFailure {
 /// A description of how an agent or its connection ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentExit {
-    /// A description of the end that continues a sentence after the agent's name, such as `exited before responding`.
+    /// A description of how the agent ended, to be read after its name, such as `exited before responding`.
     pub(crate) description: String,
     /// The last lines of the agent's output.
     pub(crate) output_tail: String,
@@ -59,7 +59,7 @@ impl AgentExit {
         }
     }
 
-    /// Creates the exit of an agent whose program could not be started.
+    /// Creates the description for an agent whose program could not be started.
     pub(crate) fn from_spawn_error(error: &SpawnError) -> Self {
         let mut gone = Self::new(format!("could not be started: {error}"));
         if matches!(error, SpawnError::NotInPath { .. }) {
@@ -99,7 +99,7 @@ impl AgentFailure {
     }
 }
 
-/// Describes why the agent did not complete `initialize`, and shuts its process down.
+/// Describes why the agent did not complete `initialize`, and shuts down its process.
 pub(super) async fn describe_failed_start(
     spec: &AgentSpec,
     process: &AgentProcess,
@@ -135,7 +135,7 @@ pub(super) async fn describe_failed_start(
     }
 }
 
-/// Describes how the agent ended after its connection was closed, and shuts its process down.
+/// Describes how the agent ended after its connection was closed, and shuts down its process.
 pub(super) async fn describe_disconnect(
     process: &AgentProcess,
     reason: &CloseReason,

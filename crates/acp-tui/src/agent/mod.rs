@@ -1,4 +1,4 @@
-//! Agents and their sessions: starting an agent, handling its requests, and describing its failures.
+//! Manages agents and their sessions: starts agents, handles their requests, and describes their failures.
 
 mod client;
 mod failure;

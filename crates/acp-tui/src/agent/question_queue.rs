@@ -1,4 +1,4 @@
-//! A queue of the questions that agents ask the user. A question stays in it until it is answered or withdrawn.
+//! Queues the questions that agents ask the user. A question stays in the queue until it is answered or withdrawn.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -52,7 +52,7 @@ struct QuestionQueueState {
 /// A queue of the open questions of one agent.
 pub(crate) struct QuestionQueue {
     state: Mutex<QuestionQueueState>,
-    /// Wakes the chat when questions are added or dropped, so that it redraws.
+    /// Wakes the chat when questions are added or dropped so that it redraws.
     wake: Arc<Notify>,
 }
 
@@ -136,7 +136,7 @@ impl QuestionQueue {
     }
 }
 
-/// A guard that removes a question from the queue when its asker stops waiting.
+/// A guard that removes a question from the queue when nobody is waiting for its answer any longer.
 struct QuestionGuard<'a> {
     queue: &'a QuestionQueue,
     id: u64,

@@ -1,4 +1,4 @@
-//! A running agent: its process, its connection, and how its sessions are opened.
+//! Manages a running agent: its process, its connection, and the opening of its sessions.
 
 use std::fmt;
 use std::path::Path;

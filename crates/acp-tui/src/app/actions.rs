@@ -1,4 +1,4 @@
-//! Performs the [`KeyAction`]s, whether they come from a key or from the command palette.
+//! Performs [`KeyAction`]s, whether they come from a key or from the command palette.
 
 use std::time::Instant;
 
@@ -239,7 +239,7 @@ impl App {
             .unwrap_or_default()
     }
 
-    /// Sets the next mode in the list. Wraps around after the last one.
+    /// Switches to the next mode in the list, wrapping around after the last one.
     fn set_next_mode(&mut self) -> Vec<ChatEffect> {
         let options = self.config_options();
         let mode = options
@@ -258,7 +258,7 @@ impl App {
         }
     }
 
-    /// Opens a list of the values of the config option with this category.
+    /// Opens a list of values for the config option with this category.
     fn choose_value(&mut self, category: &SessionConfigOptionCategory) {
         let options = self.config_options();
         let option = options
@@ -303,7 +303,7 @@ impl App {
         }
     }
 
-    /// Returns when the active tab's agent was started, or `None` if the agent has already responded.
+    /// Returns the time at which the active tab's agent was started, or `None` if the agent has already responded.
     pub(super) fn started_waiting_at(&self) -> Option<Instant> {
         let tab = self.tabs.get(self.active)?;
         match (&tab.phase, &self.agent(tab.agent)?.state) {

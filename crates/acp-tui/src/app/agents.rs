@@ -1,4 +1,4 @@
-//! The state of each agent in the chat: idle, starting, running or ended.
+//! Tracks the state of each agent in the chat: idle, starting, running or ended.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -29,7 +29,7 @@ pub(super) struct ChatAgent {
 
 /// The state of an agent in the chat.
 pub(super) enum AgentState {
-    /// The agent has not been started, because nothing has needed it yet.
+    /// The agent has not been started because nothing has needed it yet.
     Idle,
     /// The agent was started but has not responded yet.
     Starting {
@@ -98,7 +98,7 @@ impl ChatAgent {
         })
     }
 
-    /// Allows the draft of protocol version 2 from the agent's next start.
+    /// Allows the draft of protocol version 2 the next time the agent starts.
     pub(super) fn allow_version_2(&mut self) {
         let mut spec = AgentSpec::clone(&self.spec);
         spec.options = spec.options.draft_version_2();
@@ -217,7 +217,7 @@ impl App {
             .collect()
     }
 
-    /// Handles the end of an agent: its tabs keep their contents and show why it ended.
+    /// Handles the end of an agent. Its tabs keep their contents and show why it ended.
     pub(super) fn on_ended(
         &mut self,
         key: AgentKey,
@@ -303,7 +303,7 @@ impl App {
         }
     }
 
-    /// Stops an agent that has no open sessions before its login program runs, because an agent reads its credentials
+    /// Stops an agent before its login program runs if it has no open sessions, because an agent reads its credentials
     /// when it starts. An agent with open sessions keeps running.
     fn stop_unused_agent(&mut self, key: AgentKey) -> Option<RunningAgent> {
         let in_use = |tab: &Tab| tab.agent == key && tab.session.is_some();

@@ -24,7 +24,7 @@ use crate::text::fit::truncate_to_width;
 use crate::theme::Theme;
 use crate::view;
 
-/// How long an agent may keep working after a cancel before the status line says so.
+/// How long an agent may keep working after a cancellation before the status line mentions it.
 const SLOW_CANCEL_DELAY: Duration = Duration::from_secs(5);
 
 /// The maximum number of queued prompts shown.
@@ -489,7 +489,7 @@ fn format_tokens(n: u64) -> String {
     }
 }
 
-/// Returns the text of the status line about queued prompts.
+/// Returns the status line's text about queued prompts.
 fn queue_spans(queued: usize, theme: &Theme) -> Vec<Span<'static>> {
     let wait = match queued {
         0 => return Vec::new(),

@@ -1,4 +1,5 @@
-//! Effects: the work that the chat's state requests. A task performs each effect and reports the result as an event.
+//! Defines effects, the work that the chat's state requests. A task performs each effect and reports the result as an
+//! event.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use crate::images::DecodeTask;
 use crate::question::WebAddress;
 use crate::setup::{AgentSpec, InitialOptions, SessionSource};
 
-/// Work outside of the chat's state that the state requests.
+/// Work outside the chat's state that the state requests.
 pub(crate) enum ChatEffect {
     /// Start an agent.
     StartAgent {
@@ -135,6 +136,6 @@ pub(crate) enum ChatEffect {
     Suspend,
     /// Redraw the whole screen.
     Redraw,
-    /// Ring the terminal's bell, because something needs the user's attention.
+    /// Ring the terminal's bell to get the user's attention.
     Bell,
 }

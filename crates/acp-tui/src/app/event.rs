@@ -1,4 +1,4 @@
-//! Events, which change the chat's state.
+//! Defines the events that change the chat's state.
 
 use std::path::PathBuf;
 use std::sync::Arc;

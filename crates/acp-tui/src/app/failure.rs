@@ -1,4 +1,5 @@
-//! The failure panel, which a tab shows while its session is not open: the reason, and the keys to continue.
+//! Builds the failure panel, which a tab shows while its session is not open. The panel shows the reason, and the keys
+//! that the user can press.
 
 use std::time::{Duration, Instant};
 
@@ -241,7 +242,7 @@ impl App {
         }
     }
 
-    /// Reopens the tab's session if only the session failed; otherwise restarts the agent.
+    /// Reopens the tab's session if only the session failed. Otherwise, restarts the agent.
     pub(super) fn retry_or_restart(&mut self) -> Vec<ChatEffect> {
         let Some(tab) = self.tabs.get(self.active) else {
             return Vec::new();

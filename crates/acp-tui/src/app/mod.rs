@@ -1,4 +1,4 @@
-//! The state of a chat, and its reactions to events.
+//! Manages the state of a chat, and updates it in response to events.
 //!
 //! [`App::update`] takes a [`ChatEvent`] and returns the [`ChatEffect`]s to perform; [`App::draw`] draws the state.
 //! Neither blocks.
@@ -55,7 +55,7 @@ enum ChatFocus {
     Thread,
 }
 
-/// A short note for the user beside the conversation.
+/// A short note shown to the user beside the conversation.
 struct StatusNote {
     text: String,
     expires_at: Instant,
@@ -158,7 +158,7 @@ impl App {
         self.images.set_canvas(canvas);
     }
 
-    /// Returns the images that were missing when the screen was last drawn.
+    /// Returns the decode tasks for images that were missing when the screen was last drawn.
     pub(crate) fn take_decode_tasks(&mut self) -> Vec<DecodeTask> {
         self.images.take_tasks()
     }

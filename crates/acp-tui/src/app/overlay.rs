@@ -1,4 +1,4 @@
-//! Overlays: windows over the conversation, such as lists, single-line inputs and the help.
+//! Shows overlays, the windows over the conversation, such as lists, single-line inputs and the help.
 
 use std::path::PathBuf;
 
@@ -452,8 +452,7 @@ impl App {
         }
     }
 
-    /// Switches to a listed session: to the tab that has it open, to the active tab if that is empty, or otherwise to a
-    /// new tab.
+    /// Switches to the tab in which a listed session is open, or opens the session in a new tab.
     fn open_session(&mut self, agent: AgentKey, id: SessionId) -> Vec<ChatEffect> {
         let open = SessionSource::Existing(id);
         if let Some(at) = self.tabs.iter().position(|tab| tab.session_source == open) {

@@ -1,4 +1,4 @@
-//! The pager: a window with text to scroll through, such as the help or an agent's output.
+//! Shows the pager, a window with scrollable text, such as the help or an agent's output.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::buffer::Buffer;
@@ -12,7 +12,7 @@ use crate::text::wrap::wrap_line;
 /// The maximum width of the window, in columns.
 const MAX_WIDTH_COLUMNS: u16 = 100;
 
-/// A text in a window that scrolls.
+/// Text in a window that scrolls.
 pub(super) struct Pager {
     title: &'static str,
     lines: Vec<Line<'static>>,

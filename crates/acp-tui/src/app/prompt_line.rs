@@ -1,4 +1,4 @@
-//! A single-line input in a window of its own.
+//! Provides a single-line input in a window of its own.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;

@@ -1,4 +1,4 @@
-//! A tab: a session, and the prompt that the user is writing for it.
+//! Manages a tab, which contains a session and the prompt that the user is writing for it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -35,13 +35,13 @@ pub(super) enum TabPhase {
 /// A turn that is running in a tab.
 pub(super) struct TabTurn {
     pub(super) started_at: Instant,
-    /// The time at which the user cancelled the turn, or `None`.
+    /// The time at which the user cancelled the turn, or `None` if the turn was not cancelled.
     pub(super) cancelled_at: Option<Instant>,
     /// The turn's prompt, which returns to the editor if it cannot be sent.
     draft: PromptDraft,
 }
 
-/// The end of the last turn, if it is worth mentioning.
+/// How the last turn ended, if the user needs to know.
 pub(super) enum LastTurnEnd {
     Stopped(StopReason),
     Failed(String),
@@ -57,7 +57,7 @@ pub(super) struct Tab {
     /// The mode and config options to set once the session is open.
     pub(super) initial_options: InitialOptions,
     pub(super) session: Option<ClientSession>,
-    /// The session's thread, which remains when the session is lost.
+    /// The session's thread, which is kept when the session is lost.
     pub(super) thread: ThreadHandle,
     pub(super) view: ThreadView,
     pub(super) editor: PromptEditor,
@@ -72,7 +72,7 @@ pub(super) struct Tab {
     pub(super) title: Option<String>,
     /// The name to give the session once it is open.
     pub(super) pending_name: Option<String>,
-    /// Whether a turn has ended, or a question has arrived, that the user has not seen.
+    /// Whether the user has not yet seen the end of a turn, or a new question.
     pub(super) has_unseen: bool,
     pub(super) plan_hidden: bool,
     /// The slash commands that the editor completes.
@@ -143,7 +143,7 @@ impl Tab {
         self.turn.as_ref().is_some_and(|t| t.cancelled_at.is_some())
     }
 
-    /// Takes the open questions from the queue.
+    /// Updates the question shown in the tab from the queue.
     pub(super) fn update_question(&mut self, questions: &QuestionQueue, name: &str) {
         let id = self.session.as_ref().map(|session| session.id().clone());
         let mine = |asked: &Arc<OpenQuestion>| match &asked.session {
@@ -233,7 +233,7 @@ impl Tab {
         }]
     }
 
-    /// Handles a prompt that could not be sent: its draft returns to the editor.
+    /// Handles a prompt that could not be sent by returning its draft to the editor.
     pub(super) fn restore_draft(&mut self, why: &str) {
         if let Some(turn) = self.turn.take() {
             self.last_turn_end = Some(LastTurnEnd::Failed(why.to_owned()));

@@ -19,7 +19,7 @@ use crate::agent::{
 use crate::setup::{AgentSpec, ChatSetup, SessionSource};
 use crate::{Background, Colors, Theme};
 
-/// An agent that opens sessions and ends every turn at once.
+/// An agent that opens sessions and immediately ends every turn.
 struct ReadyAgent;
 
 impl acp::Agent for ReadyAgent {
@@ -358,7 +358,7 @@ fn notes_expire() {
     assert!(!render_screen(&mut app, 80, 24).contains("saved"));
 }
 
-/// An event of a randomly generated sequence.
+/// An event in a randomly generated sequence.
 #[derive(Debug, Clone)]
 enum TestEvent {
     Key(KeyEvent),
@@ -395,8 +395,7 @@ fn arbitrary_event() -> impl Strategy<Value = TestEvent> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Checks that the chat draws a screen and has an active tab, whatever keys are pressed and whatever the screen
-    /// size is.
+    /// Checks that the chat draws a screen and has an active tab, regardless of the keys pressed and the screen size.
     #[test]
     fn chat_can_be_quit_after_arbitrary_keys_at_any_size(all in prop::collection::vec(arbitrary_event(), 0..60)) {
         let (mut app, _) = app_with_agent();

@@ -112,7 +112,7 @@ impl App {
         effects
     }
 
-    /// Shows a failed operation, unless it was a turn.
+    /// Shows the error of a failed operation, unless the operation was a turn.
     pub(super) fn show_error(&mut self, key: TabKey, failure: &AgentFailure) {
         if let AgentFailure::LoginRequired(what) = failure
             && let Some(tab) = self.tab_mut(key)
@@ -148,7 +148,7 @@ impl App {
         Vec::new()
     }
 
-    /// Reopens a tab's session, or opens a new session if the old one is lost.
+    /// Reopens a tab's session, or opens a new session if the old one was lost.
     pub(super) fn reopen_session(&mut self, key: TabKey) -> Vec<ChatEffect> {
         let Some(tab) = self.tab_mut(key) else {
             return Vec::new();

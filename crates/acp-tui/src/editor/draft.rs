@@ -1,4 +1,4 @@
-//! A written prompt, and its conversion to the content blocks that are sent.
+//! Represents a written prompt, and converts it to the content blocks that are sent.
 
 use std::path::PathBuf;
 

@@ -15,8 +15,8 @@ use crate::Theme;
 const SEARCH_LABEL: &str = "search: ";
 
 impl PromptEditor {
-    /// Returns the editor's height in rows for `width` columns on a screen of `screen` rows: as many rows as it needs,
-    /// up to a third of the screen.
+    /// Returns the editor's height in rows for `width` columns on a screen of `screen` rows. The editor gets as many
+    /// rows as it needs, up to a third of the screen.
     pub(crate) fn height(&mut self, width: u16, screen: u16) -> u16 {
         let chips = u16::from(!self.attachments.is_empty());
         self.update_layout(width);
@@ -127,7 +127,7 @@ impl PromptEditor {
         }
     }
 
-    /// Returns the end of the command name that the text starts with.
+    /// Returns the end position of the command name at the start of the text.
     fn command_end(&self) -> usize {
         let word = self.buffer.text().split(char::is_whitespace).next();
         let name = word.and_then(|word| word.strip_prefix('/'));

@@ -1,4 +1,4 @@
-//! The editor's key bindings, which follow those of shells.
+//! Defines the editor's key bindings, which follow those of shells.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
@@ -141,7 +141,7 @@ impl PromptEditor {
         }
     }
 
-    /// Applies a change to the text. From then on, the text counts as new and no longer as a prompt from the history.
+    /// Applies a change to the text. The text is then treated as new rather than as a prompt from the history.
     fn apply_change(&mut self, change: impl FnOnce(&mut super::TextBuffer) -> bool) -> bool {
         let done = change(&mut self.buffer);
         if done {
@@ -261,7 +261,7 @@ impl PromptEditor {
         true
     }
 
-    /// Shows another prompt from the history, or the text that was being written before.
+    /// Shows another prompt from the history, or the text that the user was writing before.
     fn browse_history(&mut self, way: TextDirection) -> bool {
         let mut walk = match (self.walk.take(), way) {
             (Some(walk), _) => walk,
@@ -300,7 +300,8 @@ impl PromptEditor {
         true
     }
 
-    /// Replaces the label next to the cursor with the pasted text that it stands for, so that the text can be edited.
+    /// Replaces the label next to the cursor with the pasted text that it stands for so that the user can edit the
+    /// text.
     fn expand_paste(&mut self) -> EditorOutcome {
         let mark = self.buffer.marked().mark_at(self.buffer.cursor());
         let Some((range, MarkContent::Paste(text))) = mark.map(|m| (m.range.clone(), &m.content))

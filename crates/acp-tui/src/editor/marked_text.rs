@@ -1,4 +1,4 @@
-//! Text in which some ranges, called marks, stand for other content.
+//! Represents text in which some ranges, called marks, stand for other content.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -65,7 +65,7 @@ impl MarkedText {
         self.text.len()
     }
 
-    /// Returns the mark that contains a position or touches it with one of its ends.
+    /// Returns the mark that contains a position, or that starts or ends there.
     pub(crate) fn mark_at(&self, at: usize) -> Option<&TextMark> {
         let mut marks = self.marks.iter();
         marks.find(|mark| mark.range.start <= at && at <= mark.range.end)

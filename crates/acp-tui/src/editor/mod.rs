@@ -49,7 +49,7 @@ pub(crate) enum EditorOutcome {
     Changed,
     /// The prompt should be [taken](PromptEditor::take) and sent.
     Submit,
-    /// The editor did nothing, or not what was requested. The message tells the user why.
+    /// The editor did nothing, or something other than what the user requested. The message explains why.
     Note(String),
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct PromptEditor {
     commands: Vec<CommandItem>,
     files: FileFinder,
     completion: Option<Completion>,
-    /// How long a key that chooses a file waits for the matches of the last typed characters.
+    /// How long a key that chooses a file waits for matches for the most recently typed characters.
     completion_timeout: Duration,
     /// The position of the `/` or `@` whose completion list the user closed.
     dismissed_at: Option<usize>,
@@ -81,7 +81,7 @@ struct HistoryPosition {
     entries: Vec<HistoryEntry>,
     /// The index of the displayed prompt.
     index: usize,
-    /// The text that the user was writing before.
+    /// The text that the user was writing before browsing.
     saved_text: MarkedText,
 }
 
@@ -176,7 +176,7 @@ impl PromptEditor {
         draft
     }
 
-    /// Replaces the contents with a draft, which the user edits or which could not be sent.
+    /// Replaces the contents with a draft that the user wants to edit, or that could not be sent.
     pub(crate) fn set(&mut self, draft: PromptDraft) {
         self.buffer.reset(draft.marked_text);
         self.attachments = Attachments::new(draft.attachments);
@@ -201,7 +201,7 @@ impl PromptEditor {
     }
 
     /// Handles a paste of text, or of the paths of files that were dropped on the terminal. Image and audio files are
-    /// attached; others are mentioned at the cursor.
+    /// attached. Other files are mentioned at the cursor.
     pub(crate) fn paste(&mut self, text: &str) -> EditorOutcome {
         if let Some(search) = &mut self.search {
             search.type_text(&acp_host::terminal_text::clean_line(text));
@@ -328,7 +328,7 @@ impl PromptDraft {
     }
 }
 
-/// Returns the text of a file mention: a mark that is shown as `shown`.
+/// Creates the text of a file mention, which is a mark displayed as `shown`.
 fn file_mention(shown: &str, path: PathBuf) -> MarkedText {
     let label = format!("@{}", acp_host::terminal_text::clean_line(shown));
     MarkedText::from_mark(label, MarkContent::File(path))

@@ -1,4 +1,4 @@
-//! Pasted content: text, or the paths that a terminal pastes when files are dropped on it.
+//! Handles pasted content: text, or the paths that a terminal pastes when files are dropped on it.
 
 use std::path::{Path, PathBuf};
 

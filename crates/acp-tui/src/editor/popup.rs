@@ -1,4 +1,4 @@
-//! The completion list above the editor.
+//! Draws the completion list above the editor.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -13,7 +13,7 @@ pub(crate) const MAX_ROWS: u16 = 8;
 /// A row of a completion list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PopupRow {
-    /// The text that the entry is listed under.
+    /// The entry's main text.
     pub(crate) label: String,
     /// The indices of the matched grapheme clusters in the label, in order.
     pub(crate) match_indices: Vec<u32>,
@@ -32,7 +32,7 @@ pub(crate) struct CompletionPopup<'a> {
 }
 
 impl CompletionPopup<'_> {
-    /// Draws the list directly above the editor, over whatever is there, with as many rows as fit.
+    /// Draws the list directly above the editor, over the existing content, with as many rows as fit.
     pub(crate) fn draw(&self, editor: Rect, buf: &mut Buffer, theme: &Theme) {
         let room = editor.y.saturating_sub(buf.area.y);
         let shown = (self.rows.len().min(usize::from(MAX_ROWS)) as u16).min(room.saturating_sub(1));

@@ -16,7 +16,7 @@ pub(crate) struct Cluster<'a> {
     pub(crate) offset: usize,
     /// The cluster's first column.
     pub(crate) column: u16,
-    /// The number of columns that the cluster takes.
+    /// The number of columns that the cluster occupies.
     pub(crate) width: u16,
 }
 
@@ -46,7 +46,7 @@ fn cluster_width(cluster: &str, column: u16) -> u16 {
     }
 }
 
-/// Returns the number of columns that text takes at the start of a row.
+/// Returns the number of columns that text occupies at the start of a row.
 pub(crate) fn column_count(row: &str) -> u16 {
     let last = split_clusters(row).last();
     last.map_or(0, |last| last.column.saturating_add(last.width))

@@ -22,7 +22,7 @@ pub(crate) struct HistorySearch {
 }
 
 impl HistorySearch {
-    /// Starts a search in these prompts, which are ordered from oldest to newest.
+    /// Starts a search in these prompts, which must be ordered from oldest to newest.
     pub(crate) fn new(entries: Vec<HistoryEntry>) -> Self {
         let mut seen = std::collections::HashSet::new();
         let mut newest: Vec<_> = entries.into_iter().rev().collect();

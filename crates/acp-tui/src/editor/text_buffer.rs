@@ -1,4 +1,4 @@
-//! The text buffer of a prompt: the text, the cursor, and edits by grapheme clusters, words and lines.
+//! Implements the text buffer of a prompt, with a cursor, and with edits by grapheme clusters, words and lines.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -12,7 +12,7 @@ const MAX_UNDO_STEPS: usize = 500;
 /// The maximum total memory of the undo steps, in bytes.
 const MAX_UNDO_BYTES: usize = 8 * 1024 * 1024;
 
-/// An editable text with a cursor and an undo history.
+/// Editable text with a cursor and an undo history.
 #[derive(Debug, Default)]
 pub(crate) struct TextBuffer {
     marked_text: MarkedText,
@@ -23,7 +23,7 @@ pub(crate) struct TextBuffer {
     undo: VecDeque<UndoStep>,
     redo: Vec<UndoStep>,
     last_edit: EditKind,
-    /// Incremented with each change of the text.
+    /// A counter that is incremented with each change to the text.
     revision: u64,
 }
 
@@ -37,7 +37,7 @@ struct UndoStep {
     cursor_before: usize,
 }
 
-/// The kind of the last edit. An edit of the same kind may join its undo step.
+/// The kind of the last edit. Another edit of the same kind may become part of the same undo step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum EditKind {
     #[default]
@@ -57,9 +57,9 @@ pub(crate) enum TextDirection {
 /// The definition of a word that an edit or a movement uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WordKind {
-    /// Letters and digits, as for the Alt keys of shells.
+    /// Letters and digits, as with the Alt keys in shells.
     Alphanumeric,
-    /// Everything except whitespace, as for Ctrl-W.
+    /// Everything except whitespace, as with Ctrl-W.
     NonWhitespace,
 }
 
@@ -180,8 +180,8 @@ impl TextBuffer {
         true
     }
 
-    /// Deletes the text between the cursor and a position, and saves it for [`yank`](Self::yank), joined with the text
-    /// of the previous kill if nothing happened in between.
+    /// Deletes the text between the cursor and a position, and saves it for [`yank`](Self::yank). If nothing has
+    /// happened since the previous kill, the text is joined with that of the previous kill.
     fn kill(&mut self, to: usize) -> bool {
         let range = self.range_to(to);
         if range.is_empty() {

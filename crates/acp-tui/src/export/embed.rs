@@ -38,7 +38,7 @@ pub(super) fn embed_markdown(text: &str) -> String {
     text
 }
 
-/// Returns the Markdown dialects of different readers.
+/// Returns the parser options for the Markdown dialects of different readers.
 ///
 /// What is HTML or a heading in one of them is not in another, and the result must be safe in all.
 fn markdown_options() -> [Options; 3] {
@@ -76,7 +76,7 @@ fn find_replacements(text: &str, dialect: Options) -> Vec<Replacement> {
     edits
 }
 
-/// Applies replacements from the end of the text to its start, so that earlier positions remain valid.
+/// Applies replacements from the end of the text to its start so that earlier positions remain valid.
 ///
 /// Overlapping replacements are left for the next attempt.
 fn apply_replacements(text: &mut String, mut edits: Vec<Replacement>) {
@@ -109,7 +109,7 @@ fn demote_heading(text: &str, range: Range<usize>, level: HeadingLevel) -> Optio
     Some((at..at, "\\".to_owned()))
 }
 
-/// Escapes HTML, so that it is displayed as text.
+/// Escapes HTML so that it is displayed as text.
 fn escape_html(text: &str, range: Range<usize>) -> Vec<Replacement> {
     let source = text.get(range.clone()).unwrap_or_default();
     let edit = |(at, _): (usize, &str)| {

@@ -19,7 +19,7 @@ fn message_update(kind: &str, text: &str) -> serde_json::Value {
     json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}})
 }
 
-/// Returns the Markdown dialects that readers of an export may use.
+/// Returns the parser options for the Markdown dialects that readers of an export may use.
 fn markdown_dialects() -> [Options; 3] {
     let tables = Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS;
     [Options::empty(), tables, tables | Options::ENABLE_FOOTNOTES]

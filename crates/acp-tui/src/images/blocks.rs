@@ -1,4 +1,4 @@
-//! Draws images with half blocks: each cell shows two pixels, one above the other.
+//! Draws images with half blocks, so that each cell shows two pixels, one above the other.
 
 use image::RgbaImage;
 use ratatui::buffer::Cell;
@@ -9,7 +9,7 @@ use super::ColorDepth;
 /// The minimum alpha value at which a pixel is drawn.
 const MIN_ALPHA: u8 = 128;
 
-/// Draws one cell's part of an image, in half blocks. `column` and `row` are the cell's position in the image.
+/// Draws one cell of an image with half blocks. `column` and `row` are the cell's position in the image.
 pub(super) fn paint_cell(
     image: &RgbaImage,
     depth: ColorDepth,

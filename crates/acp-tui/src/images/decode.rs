@@ -25,12 +25,12 @@ thread_local! {
     static IS_GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Returns whether a panic on this thread is caught, so that only an image fails.
+/// Returns whether a panic on this thread is caught, so that it affects only a single image.
 pub(crate) fn is_guarded() -> bool {
     IS_GUARDED.get()
 }
 
-/// Runs code that may panic, because malformed images may trigger bugs in the decoders.
+/// Runs code that may panic, and turns a panic into an error. Malformed images may trigger bugs in the decoders.
 pub(super) fn catch_panic<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     IS_GUARDED.set(true);
     // Everything the closure created is dropped if it panics.

@@ -9,9 +9,9 @@ use crate::theme::Colors;
 /// The terminal's image support, as far as the environment reveals it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ImageSupport {
-    /// The protocol is known; `None` if images are not shown.
+    /// The protocol is known. `None` means that images are not shown.
     Known(Option<ImageProtocol>),
-    /// The terminal may support sixels and can be queried. The protocol is the fallback.
+    /// The terminal may support sixels and can be queried. The given protocol is the fallback.
     QuerySixel(Option<ImageProtocol>),
     /// Sixels are configured, and the terminal can be queried for its cell size.
     QueryCellSize(ImageProtocol),

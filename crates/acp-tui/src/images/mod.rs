@@ -38,7 +38,7 @@ pub(crate) struct PixelSize {
 }
 
 impl PixelSize {
-    /// The cell size to assume if the terminal reports none, which is that of the first terminals with sixel support.
+    /// The cell size to assume if the terminal reports none. It is that of the first terminals with sixel support.
     pub(crate) const DEFAULT_CELL: Self = Self {
         width: 10,
         height: 20,
@@ -56,9 +56,9 @@ impl PixelSize {
 /// The protocol for displaying images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ImageProtocol {
-    /// The graphics protocol of kitty.
+    /// kitty's graphics protocol.
     Kitty { tmux: bool },
-    /// The inline image protocol of iTerm2.
+    /// iTerm2's inline image protocol.
     Iterm2 { tmux: bool },
     /// The sixel format of DEC terminals.
     Sixel { tmux: bool },
@@ -101,7 +101,7 @@ impl ImageCanvas {
         }
     }
 
-    /// Returns the canvas for a screen with `rows` rows, where an image takes at most half of the rows.
+    /// Returns the canvas for a screen with `rows` rows, where an image occupies at most half of the rows.
     pub(crate) fn for_rows(self, rows: u16) -> Self {
         Self {
             max_rows: (rows / 2).clamp(1, MAX_IMAGE_ROWS),
@@ -109,7 +109,7 @@ impl ImageCanvas {
         }
     }
 
-    /// Returns the columns and rows that an image takes, using at most `columns` columns.
+    /// Returns the columns and rows that an image occupies, using at most `columns` columns.
     ///
     /// Returns `None` if the image has no pixels or does not fit.
     pub(crate) fn cells(&self, of: PixelSize, columns: u16) -> Option<(u16, u16)> {

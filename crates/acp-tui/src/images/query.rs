@@ -11,7 +11,7 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use super::PixelSize;
 
-/// The time limit for the reply. Terminals reply within a few milliseconds; over a network it takes longer.
+/// The time limit for the reply. Terminals reply within a few milliseconds, but replies over a network take longer.
 #[cfg(unix)]
 const REPLY_TIMEOUT: std::time::Duration = std::time::Duration::from_millis(150);
 
@@ -30,7 +30,7 @@ const PASTE_END: &[u8] = b"\x1b[201~";
 pub(crate) struct TerminalReply {
     /// Whether the terminal supports sixels.
     pub(crate) supports_sixel: bool,
-    /// The size of a cell that the terminal reported.
+    /// The cell size that the terminal reported.
     pub(crate) cell: Option<PixelSize>,
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn read_replies() -> (TerminalReply, Vec<Event>) {
     heard.finish()
 }
 
-/// Returns an empty reply. On systems that read the terminal in a different way, the terminal is not queried.
+/// Returns an empty reply without querying the terminal, on systems that read the terminal in a different way.
 #[cfg(not(unix))]
 pub(crate) fn read_replies() -> (TerminalReply, Vec<Event>) {
     QueryInput::default().finish()

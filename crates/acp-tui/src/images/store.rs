@@ -1,4 +1,4 @@
-//! Stores the images that are visible, and a cache of other images.
+//! Stores the visible images, and caches other images.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,7 +13,8 @@ use super::{
     DecodeResult, DecodeTask, EncodedImage, ImageCanvas, ImageKey, ImageProtocol, blocks, kitty,
 };
 
-/// The maximum number of images decoded at once. Decoding more would cost more memory than it would save time.
+/// The maximum number of images decoded at once. Decoding several at once would save little time but use much more
+/// memory.
 const MAX_CONCURRENT_DECODES: usize = 1;
 
 /// The memory limit for cached images that are not visible, in bytes.
@@ -22,7 +23,7 @@ const MAX_CACHE_BYTES: usize = 32 * 1024 * 1024;
 /// The maximum number of cached images.
 const MAX_CACHED_IMAGES: usize = 64;
 
-/// The symbol in the cells below an image. If a cell no longer has it, something else was drawn over the cell.
+/// The symbol in the cells below an image. If a cell no longer contains it, something else was drawn over the cell.
 const COVERED_SYMBOL: &str = "\u{a0}";
 
 /// A row of an image on the screen.
@@ -87,13 +88,13 @@ impl ImageStore {
         self.canvas
     }
 
-    /// Begins a frame, in which images are painted anew.
+    /// Begins a frame, in which all images are painted again.
     pub(crate) fn begin_frame(&mut self) {
         self.frame += 1;
         self.overlay_rows.clear();
     }
 
-    /// Paints rows whose images are decoded. `data` returns an image's data in base64.
+    /// Paints the rows of images that have been decoded. `data` returns an image's data in base64.
     pub(crate) fn paint(
         &mut self,
         rows: &[ImageRow],
@@ -182,7 +183,7 @@ impl ImageStore {
         }
     }
 
-    /// Takes the images that are waiting to be decoded.
+    /// Removes and returns the tasks for images that are waiting to be decoded.
     pub(crate) fn take_tasks(&mut self) -> Vec<DecodeTask> {
         std::mem::take(&mut self.tasks)
     }

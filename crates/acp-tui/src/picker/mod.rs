@@ -1,4 +1,4 @@
-//! A filterable list from which the user chooses an item.
+//! Shows a filterable list from which the user chooses an item.
 
 mod draw;
 
@@ -18,7 +18,7 @@ pub(crate) struct PickerItem<T> {
     pub(crate) value: T,
     /// The item's name, on one line.
     pub(crate) label: String,
-    /// More about the item, shown dimmed. May be empty.
+    /// Further information about the item, shown dimmed. May be empty.
     pub(crate) detail: String,
     /// The heading of the item's group. The items of a group are adjacent.
     pub(crate) group: Option<String>,
@@ -60,7 +60,7 @@ pub(crate) enum PickerOutcome<T> {
 pub(crate) struct Picker<T> {
     title: String,
     items: Vec<PickerItem<T>>,
-    /// The text of each item that the filter is matched against: the label, a space, and the detail.
+    /// The text against which the filter is matched, for each item: the label, a space, and the detail.
     texts: Vec<String>,
     filter: LineInput,
     matches: Vec<FuzzyMatch>,
@@ -97,7 +97,8 @@ impl<T: Clone + PartialEq> Picker<T> {
         picker
     }
 
-    /// Adds an action for Ctrl with this letter. The action takes precedence over the key's meaning in the filter.
+    /// Adds an action that the user performs with Ctrl and this letter. The action takes precedence over the key's
+    /// meaning in the filter.
     #[must_use]
     pub(crate) fn with_action(mut self, letter: char, name: &'static str) -> Self {
         self.actions.push((letter, name));
@@ -109,7 +110,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         self.loading = loading;
     }
 
-    /// Sets the error to show below the list; `None` removes it.
+    /// Sets the error to show below the list, or removes it if `error` is `None`.
     pub(crate) fn set_error(&mut self, error: Option<String>) {
         self.error = error;
     }
@@ -242,7 +243,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         }
     }
 
-    /// Scrolls by this number of rows; positive numbers scroll down.
+    /// Scrolls by a number of rows. Positive numbers scroll down.
     pub(crate) fn scroll(&mut self, rows: isize) -> PickerOutcome<T> {
         self.select(self.selected.saturating_add_signed(rows))
     }

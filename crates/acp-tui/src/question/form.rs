@@ -1,4 +1,4 @@
-//! A form: its fields and buttons (specification: Elicitation, form mode).
+//! Shows a form with its fields and buttons (specification: Elicitation, form mode).
 
 mod entry;
 

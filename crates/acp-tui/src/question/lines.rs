@@ -1,4 +1,4 @@
-//! Builds the lines of a question, in which text is shown in full.
+//! Builds the lines of a question, showing all text in full.
 //!
 //! Characters that are invisible, or that change how other text looks, are written out as [`literal`] describes, in the
 //! style of a warning.
@@ -23,7 +23,7 @@ pub(crate) enum LineBreak {
     Anywhere,
 }
 
-/// Builds a single-line text in which every character counts, such as a path, a title or a name.
+/// Builds a line of text in which every character counts, such as a path, a title or a name.
 pub(crate) fn literal_line(text: &str, style: Style, theme: &Theme) -> Vec<Span<'static>> {
     to_spans(literal::escape_pieces(text), style, theme)
 }

@@ -1,4 +1,4 @@
-//! Questions to the user. An open question takes the place of the editor until it is answered.
+//! Shows questions to the user. An open question takes the place of the editor until it is answered.
 //!
 //! The body of a question scrolls if it is longer than the screen allows; the possible answers are always visible. A
 //! key that was meant for something else does not answer a question: see [`QuestionView::handle_key`].
@@ -59,21 +59,21 @@ pub(crate) struct QuestionView {
     kind: QuestionKind,
     /// The time of the last early key or, if there was none, the time when the question appeared.
     unsettled_at: Instant,
-    /// Whether a key was early and none has counted since.
+    /// Whether a key came too early and no later key has been accepted yet.
     was_early: bool,
     /// The first visible line of the body.
     top: usize,
-    /// The number of lines of the body that were visible when last drawn.
+    /// The number of the body's lines that were visible when it was last drawn.
     visible_lines: usize,
     /// Whether the end of the body has been visible.
     was_read: bool,
-    /// Whether some of the body cannot be shown.
+    /// Whether part of the body cannot be shown.
     partial: bool,
     /// Whether the user chose an answer that allows something before having seen the end of the body.
     was_unread: bool,
-    /// Whether to scroll to the focused element when next drawn.
+    /// Whether to scroll to the focused element when the question is next drawn.
     scrolls_to_focus: bool,
-    /// Incremented when the contents change, so that an outdated layout is not reused.
+    /// A counter that is incremented when the contents change, so that an outdated layout is not reused.
     revision: u64,
     layout_cache: RefCell<Option<(QuestionLayoutKey, Arc<QuestionBody>)>>,
 }
@@ -142,12 +142,12 @@ impl QuestionView {
         self.question.id
     }
 
-    /// Handles the return of the question to the screen after another tab was shown. Keys count only after a pause.
+    /// Handles the question's return to the screen after another tab was shown. Keys are accepted only after a pause.
     pub(crate) fn on_shown(&mut self, now: Instant) {
         self.unsettled_at = now;
     }
 
-    /// Stores the result of opening the URL, so that it is shown.
+    /// Stores the result of opening the URL so that it is shown.
     pub(crate) fn on_address_opened(&mut self, result: Result<(), String>) {
         if let QuestionKind::Address(view) = &mut self.kind {
             view.set_open_result(result);
@@ -174,8 +174,8 @@ impl QuestionView {
     }
 
     /// Handles a key pressed at the time `now`. A key is [early](QuestionOutcome::Early) if it comes within 300 ms of
-    /// the question's appearance or of another early key, so a user who keeps typing without looking answers nothing.
-    /// Scrolling always works.
+    /// the question's appearance or of another early key, so a user who keeps typing without looking cannot answer by
+    /// accident. Scrolling always works.
     pub(crate) fn handle_key(&mut self, key: KeyEvent, now: Instant) -> QuestionOutcome {
         if key.kind == KeyEventKind::Release || key.code == KeyCode::Esc {
             return QuestionOutcome::Ignored;
@@ -211,8 +211,8 @@ impl QuestionView {
         outcome
     }
 
-    /// Returns whether the outcome gives the agent a permission. The user can choose it only after seeing the whole
-    /// question.
+    /// Returns whether the outcome grants the agent a permission. The user can choose such an answer only after seeing
+    /// the whole question.
     fn allows(&self, outcome: &QuestionOutcome) -> bool {
         match (outcome, &self.kind) {
             (QuestionOutcome::OpenAddress(_), _) => true,
@@ -243,7 +243,7 @@ impl QuestionView {
         }
     }
 
-    /// Scrolls by this number of lines; positive numbers scroll down.
+    /// Scrolls by a number of lines. Positive numbers scroll down.
     pub(crate) fn scroll(&mut self, lines: isize) -> QuestionOutcome {
         self.was_unread = false;
         self.top = self.top.saturating_add_signed(lines);
@@ -411,7 +411,7 @@ impl QuestionView {
     }
 }
 
-/// Builds the line below the body, which shows how much there is to scroll to.
+/// Builds the line below the body, which shows how many lines are hidden above and below.
 fn render_rule(above: usize, below: usize, width: u16, look: &DrawContext<'_>) -> Line<'static> {
     let said = match (above, below) {
         (0, 0) => String::new(),

@@ -490,7 +490,8 @@ fn render_command(command: &str, width: u16, look: &DrawContext<'_>) -> Vec<Line
     lines
 }
 
-/// Builds a path, shown relative to the session's directory if it is inside, and otherwise in the style of a warning.
+/// Builds a path, shown relative to the session's directory if it is inside that directory, and styled as a warning
+/// otherwise.
 fn render_path(what: &'static str, path: &str, look: &DrawContext<'_>) -> Vec<Span<'static>> {
     let theme = look.theme;
     let plain = Path::new(path).strip_prefix(look.cwd).ok();

@@ -47,7 +47,7 @@ pub(crate) enum Language<'a> {
 /// The text of each line stays the same, byte for byte, so that callers can add marks; [`wrap`](super::wrap) makes it
 /// safe to show.
 struct Highlighter {
-    /// `None` if the language is unknown or the limits are exceeded.
+    /// The state of the highlighter, or `None` if the language is unknown or the limits are exceeded.
     state: Option<LineHighlighter>,
     lines: usize,
     bytes: usize,

@@ -7,8 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::columns::pluralize;
 
-/// The maximum amount of image data that is searched for the image's size, in characters of base64. Photos have long
-/// metadata first.
+/// The maximum amount of image data that is searched for the image's size, in characters of base64. Photos may begin
+/// with long metadata.
 const MAX_HEADER_BYTES: usize = 512 * 1024;
 
 /// The amount of image data that is searched first, in characters of base64.

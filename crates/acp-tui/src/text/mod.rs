@@ -1,4 +1,4 @@
-//! Lays out text as lines on a screen, with functions that depend only on text, width and theme.
+//! Lays out text as lines on a screen. The functions depend only on the text, the width and the theme.
 //!
 //! Output from agents and commands is sanitized here and nowhere else. No line contains a control character, and no
 //! line is wider than requested.

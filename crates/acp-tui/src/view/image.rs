@@ -1,4 +1,4 @@
-//! Lays out images in a thread: a line that describes the image, followed by as many empty lines as the image needs.
+//! Lays out each image in a thread as a line that describes it, followed by as many empty lines as the image needs.
 //!
 //! The description is shown even if the image is shown too, for users who copy the text or use a screen reader.
 
@@ -15,11 +15,11 @@ use crate::text::image::{describe_block, image_dimensions};
 use crate::text::wrap::wrap_line;
 
 /// The number of bytes that are hashed at each end of an image's data. Data of up to twice this length is hashed
-/// completely. For longer data this is enough, because in every image format a part near one of the ends depends on
-/// everything in between.
+/// completely. For longer data, the ends are enough, because every image format has a part near one of them that
+/// depends on everything in between.
 const MAX_HASHED_BYTES: usize = 64 * 1024;
 
-/// The place that is reserved for an image among the lines of an item.
+/// The space reserved for an image among the lines of an item.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ImagePlacement {
     pub(super) key: ImageKey,
@@ -39,7 +39,7 @@ impl ImagePlacement {
     }
 }
 
-/// Lays out a content block that is not text. If it is an image that can be shown, also returns the place reserved for
+/// Lays out a content block that is not text. If it is an image that can be shown, also returns the space reserved for
 /// it in the last lines.
 pub(super) fn layout_block(
     block: &ContentBlock,
@@ -167,7 +167,7 @@ mod tests {
         thread.apply(&SessionUpdate::AgentMessageChunk(ContentChunk::new(block)).into());
     }
 
-    /// Draws a thread on 40×10 cells; returns the lines and the image rows.
+    /// Draws a thread on 40×10 cells. Returns the lines and the image rows.
     fn draw_view(
         view: &mut ThreadView,
         thread: &Thread,

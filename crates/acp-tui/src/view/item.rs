@@ -26,12 +26,12 @@ pub(super) struct ItemRequest<'a> {
     pub(super) width: u16,
     /// Whether the user has expanded (`true`) or collapsed (`false`) the item. `None` if neither.
     pub(super) is_open: Option<bool>,
-    /// Whether this is the last item of a thread that is working.
+    /// Whether this is the last item of a thread in which work is in progress.
     pub(super) is_running: bool,
     pub(super) detail: DetailOptions,
-    /// The number of the current drawing.
+    /// The number of the current frame.
     pub(super) drawing: u64,
-    /// The deadline for layout in this drawing.
+    /// The deadline for layout in this frame.
     pub(super) deadline: Instant,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct ItemRequest<'a> {
 pub(super) struct ItemLayout {
     /// The values that the layout depends on, as of its last update.
     key: Option<ItemLayoutKey>,
-    /// The number of the drawing that last updated the layout. One update per drawing is enough.
+    /// The number of the frame in which the layout was last updated. One update per frame is enough.
     drawing: u64,
     /// Whether the item is expanded.
     pub(super) is_open: bool,
@@ -196,7 +196,7 @@ impl ItemLayout {
         self.body = ItemBody::Message(laid);
     }
 
-    /// Returns whether the drawing with this number updated the layout without finishing it.
+    /// Returns whether the layout was updated in the frame with this number but not finished.
     pub(super) fn is_unfinished_in_drawing(&self, drawing: u64) -> bool {
         self.drawing == drawing && self.is_unfinished()
     }

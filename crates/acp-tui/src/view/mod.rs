@@ -1,4 +1,4 @@
-//! Shows a thread in a view that scrolls.
+//! Shows a thread in a scrollable view.
 //!
 //! The view is anchored to a line of an item, or to the end. Only what fits on the screen is laid out, starting at the
 //! anchor, so the length of the thread does not matter. The thread is never measured as a whole.
@@ -28,7 +28,7 @@ use item::ItemLayout;
 /// The maximum number of laid-out lines cached for invisible items.
 const MAX_CACHED_LINES: usize = 20_000;
 
-/// The time limit for layout in one drawing. The rest is laid out in later drawings.
+/// The time limit for layout in one frame. The rest is laid out in later frames.
 const FRAME_BUDGET: Duration = Duration::from_millis(4);
 
 /// The maximum number of scroll commands that wait for a layout.
@@ -44,7 +44,7 @@ struct LinePosition {
     line: usize,
 }
 
-/// The position that the view is anchored to.
+/// The position to which the view is anchored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum ScrollAnchor {
     /// The end of the thread, which the view follows.
@@ -54,7 +54,8 @@ enum ScrollAnchor {
     Top(LinePosition),
 }
 
-/// A scroll command that the next drawing carries out, because only drawing has access to the thread.
+/// A scroll command that is carried out when the next frame is drawn, because only drawing code has access to the
+/// thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ScrollMove {
     /// Scroll up by this number of lines.
@@ -87,11 +88,11 @@ pub(crate) struct ThreadView {
     open_overrides: HashMap<usize, bool>,
     pub(crate) detail: DetailOptions,
     selected: Option<usize>,
-    /// The part of the thread that the last drawing showed.
+    /// The part of the thread shown in the last frame.
     viewport: ViewportState,
-    /// The rows of images in the last drawing.
+    /// The rows of images in the last frame.
     images: Vec<ImageRow>,
-    /// The number of drawings so far.
+    /// The number of frames drawn so far.
     drawings: u64,
 }
 
@@ -123,7 +124,7 @@ impl ThreadView {
         self.queue_move(ScrollMove::Down(lines));
     }
 
-    /// Returns the number of lines to scroll by page: the view's height less two lines that stay visible.
+    /// Returns the number of lines by which a page key scrolls: the view's height minus two lines that stay visible.
     pub(crate) fn page_height(&self) -> usize {
         usize::from(self.viewport.height).saturating_sub(2).max(1)
     }
@@ -199,7 +200,7 @@ impl ThreadView {
         laid.any(|laid| laid.is_unfinished_in_drawing(self.drawings))
     }
 
-    /// Returns the rows that the last drawing reserved for images.
+    /// Returns the rows that were reserved for images in the last frame.
     pub(crate) fn images(&self) -> &[ImageRow] {
         &self.images
     }
@@ -242,7 +243,7 @@ impl ThreadView {
     }
 }
 
-/// A view and the thread that it shows, for the duration of one drawing.
+/// A view and the thread that it shows, while one frame is drawn.
 struct ViewRenderer<'a> {
     view: &'a mut ThreadView,
     thread: &'a Thread,
@@ -252,7 +253,7 @@ struct ViewRenderer<'a> {
     end: usize,
     width: u16,
     look: &'a DrawContext<'a>,
-    /// The deadline for layout in this drawing.
+    /// The deadline for layout in this frame.
     deadline: Instant,
 }
 
@@ -375,7 +376,7 @@ impl ViewRenderer<'_> {
         at
     }
 
-    /// Returns the top line for which the last line is at the bottom of the view.
+    /// Returns the top line at which the last line is at the bottom of the view.
     fn last_top(&mut self, height: u16) -> LinePosition {
         let behind = LinePosition {
             item: self.end,
@@ -425,8 +426,8 @@ impl ViewRenderer<'_> {
         }
     }
 
-    /// Applies a scroll command. Returns `false` if it must wait, because the view cannot scroll from a line that is
-    /// not laid out, nor up into an item whose end is not laid out.
+    /// Applies a scroll command. Returns `false` if the command must wait, because the view can neither scroll from a
+    /// line that is not laid out nor scroll up into an item whose end is not laid out.
     fn apply(&mut self, moved: ScrollMove, height: u16) -> bool {
         let top = self.resolve_top(height);
         let known = match self.view.anchor {

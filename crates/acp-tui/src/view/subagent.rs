@@ -1,4 +1,4 @@
-//! Lays out subagents: a line with the task and its status, followed by the subagent's work.
+//! Lays out each subagent as a line with the task and its status, followed by the subagent's work.
 //!
 //! A collapsed subagent shows only its last lines.
 
@@ -18,7 +18,7 @@ use crate::text::wrap::wrap_line;
 /// The prefix of each line of a subagent except the first.
 const BODY_INDENT: &str = "│ ";
 
-/// The maximum number of lines shown of a collapsed subagent's work.
+/// The maximum number of lines that a collapsed subagent shows of its work.
 const MAX_COLLAPSED_LINES: usize = 6;
 
 /// The maximum number of an expanded subagent's items that are laid out, counted from the end.

@@ -1,4 +1,4 @@
-//! Lays out tool calls as cards: a line with the title and the status, and below it the details.
+//! Lays out tool calls as cards, with the title and the status on the first line and the details below it.
 //!
 //! A collapsed card shows the essential part: the change, the end of a command's output, or why the call failed. An
 //! expanded card shows everything: the paths, the input and the output.
@@ -27,16 +27,16 @@ use crate::text::wrap::{LineIndent, wrap_line, wrap_line_into};
 /// The prefix of each line of a card except the first.
 const BODY_INDENT: &str = "  ";
 
-/// The maximum number of lines shown of a change on a collapsed card.
+/// The maximum number of lines that a collapsed card shows of a change.
 const MAX_DIFF_LINES: usize = 14;
 
-/// The maximum number of lines shown of a command's output on a collapsed card.
+/// The maximum number of lines that a collapsed card shows of a command's output.
 const MAX_OUTPUT_LINES: usize = 6;
 
-/// The maximum number of lines shown of a failed call's text on a collapsed card.
+/// The maximum number of lines that a collapsed card shows of a failed call's text.
 const MAX_FAILURE_LINES: usize = 6;
 
-/// The maximum number of lines shown of raw input or output on an expanded card.
+/// The maximum number of lines that an expanded card shows of raw input or output.
 const MAX_RAW_LINES: usize = 200;
 
 /// The maximum number of times a change is laid out again because of new highlighting. If a change has more texts than
@@ -57,9 +57,9 @@ pub(super) struct ToolCallLayout {
     texts: HashMap<usize, MarkdownView>,
     /// Whether a change contains code whose highlighting is pending.
     is_highlight_pending: bool,
-    /// The number of times that the card was laid out again because of new highlighting.
+    /// The number of times the card has been laid out again because of new highlighting.
     highlight_retries: usize,
-    /// Whether there is more output of a command to process.
+    /// Whether more command output remains to be processed.
     pub(super) unfinished: bool,
 }
 
@@ -310,7 +310,7 @@ impl ToolCallBody<'_> {
         }
     }
 
-    /// Records that a text is shown, so that it is not shown twice.
+    /// Records that a text is shown so that it is not shown twice.
     fn mark_shown(&mut self, text: &str) {
         let text = normalize_text(text);
         if !text.is_empty() {
@@ -323,7 +323,7 @@ impl ToolCallBody<'_> {
     }
 
     /// Returns the raw output without the parts that are already shown. Most calls repeat the output of their command
-    /// there.
+    /// in the raw output.
     fn without_shown_text(&self, value: &Value) -> Option<Value> {
         match value {
             Value::String(text) => (!self.is_shown(text)).then(|| value.clone()),

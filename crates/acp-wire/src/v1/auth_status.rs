@@ -1,4 +1,4 @@
-//! Whether the client must authenticate. Unstable: requires the agent's capability `auth.status`.
+//! Reports whether the client must authenticate. Unstable: requires the agent's capability `auth.status`.
 
 record! {
     /// The `auth/status` request. It changes nothing, and agents respond to it even before authentication.
@@ -16,7 +16,7 @@ record! {
 }
 
 record! {
-    /// The `auth/status_update` notification: the authentication status has changed.
+    /// The `auth/status_update` notification, which reports that the authentication status has changed.
     pub struct AuthStatusUpdateNotification {
         /// Whether the client must authenticate first.
         required state: AuthState,

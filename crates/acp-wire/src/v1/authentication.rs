@@ -82,7 +82,7 @@ record! {
 }
 
 record! {
-    /// The `authenticate` request: logs in with an auth method.
+    /// The `authenticate` request, which logs in with an auth method.
     pub struct AuthenticateRequest {
         /// The id of one of the auth methods in the response to `initialize`.
         required method_id: AuthMethodId,
@@ -90,22 +90,22 @@ record! {
 }
 
 record! {
-    /// The response to `authenticate`: the client is logged in.
+    /// The response to `authenticate`, which confirms that the client is logged in.
     pub struct AuthenticateResponse {}
 }
 
 record! {
-    /// The `logout` request: logs the client out of the agent.
+    /// The `logout` request, which logs the client out of the agent.
     pub struct LogoutRequest {}
 }
 
 record! {
-    /// The response to `logout`: the client is logged out.
+    /// The response to `logout`, which confirms that the client is logged out.
     pub struct LogoutResponse {}
 }
 
 record! {
-    /// The methods related to authentication that an agent supports, besides `authenticate`.
+    /// The authentication-related methods that an agent supports, besides `authenticate`.
     pub struct AgentAuthCapabilities {
         /// Support for `logout`.
         optional logout: LogoutCapabilities,

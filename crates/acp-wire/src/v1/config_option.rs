@@ -104,7 +104,7 @@ impl From<SessionConfigSelect> for SessionConfigKind {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SessionConfigSelect {
-    /// The id of the value that is selected at the moment.
+    /// The id of the currently selected value.
     pub current_value: SessionConfigValueId,
     /// The possible values.
     pub options: SessionConfigSelectOptions,
@@ -223,7 +223,7 @@ open_enum! {
     }
 }
 
-/// The names of the two fields whose names depend on the protocol version.
+/// The names of the two fields that are named differently in each protocol version.
 #[derive(Clone, Copy)]
 pub(crate) struct ConfigFieldNames {
     /// The name of the field that contains an option's id.
@@ -321,7 +321,7 @@ impl SessionConfigOption {
     }
 }
 
-/// A group, with the field names to write it with.
+/// A group to write, together with its field names.
 struct SelectGroupWriter<'a>(&'a SessionConfigSelectGroup, ConfigFieldNames);
 
 impl Serialize for SelectGroupWriter<'_> {
@@ -393,12 +393,12 @@ impl std::fmt::Display for SessionConfigOptionValue {
     }
 }
 
-/// The `session/set_config_option` request: sets a config option.
+/// The `session/set_config_option` request, which sets a config option.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub struct SetSessionConfigOptionRequest {
-    /// The session whose config option to set.
+    /// The session whose config option is set.
     pub session_id: SessionId,
     /// The config option to set.
     pub config_id: SessionConfigId,

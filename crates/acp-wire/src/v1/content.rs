@@ -52,7 +52,7 @@ impl From<String> for ContentBlock {
 record! {
     /// Hints about how to use or show content.
     pub struct Annotations {
-        /// Who the content is meant for.
+        /// The intended audience of the content.
         optional_list audience: Role,
         /// The time of the last change (ISO 8601).
         optional last_modified: String,
@@ -124,7 +124,7 @@ record! {
         /// The size in bytes, at least 0.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_non_negative))]
         optional size: i64,
-        /// Icons to show for the resource. Only in version 2; clients of version 1 ignore them.
+        /// Icons to show for the resource. Only in version 2. Clients of version 1 ignore them.
         optional_list icons: Icon,
         /// Hints about how to use or show the content.
         optional annotations: Box<Annotations>,
@@ -136,7 +136,7 @@ record! {
     pub struct Icon {
         /// The URI of the icon's image file.
         required src: String,
-        /// The media type, if the server that the image comes from does not state it.
+        /// The media type, for use if the server of the image does not state it.
         optional mime_type: String,
         /// The sizes that the icon is meant for, such as `48x48`, or `any`.
         optional_list sizes: String,

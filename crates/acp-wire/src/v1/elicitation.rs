@@ -37,7 +37,7 @@ record! {
     pub struct ElicitationUrlCapabilities {}
 }
 
-/// The `elicitation/create` request: asks the user for input.
+/// The `elicitation/create` request, which asks the user for input.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
@@ -65,7 +65,7 @@ impl CreateElicitationRequest {
     }
 }
 
-/// How an elicitation asks for input.
+/// The mode of an elicitation, which determines how the user provides the input.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
@@ -268,7 +268,7 @@ record! {
         #[serde(rename = "enum")]
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_non_empty_list))]
         optional_list enum_values: String,
-        /// The strings to choose from, with titles; at least one.
+        /// The strings to choose from, each with a title. There is at least one.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_non_empty_list))]
         optional_list one_of: EnumOption,
     }
@@ -289,7 +289,7 @@ open_enum! {
 }
 
 record! {
-    /// A string to choose, with a title.
+    /// A string that can be chosen, with its title.
     pub struct EnumOption {
         /// The string to return if this option is chosen.
         #[serde(rename = "const")]
@@ -560,7 +560,7 @@ impl Lenient for ElicitationContentValue {
 }
 
 record! {
-    /// The `elicitation/complete` notification: the user has finished on the web page.
+    /// The `elicitation/complete` notification, which reports that the user has finished on the web page.
     pub struct CompleteElicitationNotification {
         /// The elicitation that the user has finished.
         required elicitation_id: ElicitationId,

@@ -1,4 +1,4 @@
-//! Extension methods. See the specification's page "Extensibility", "Extension Methods".
+//! Extension methods. See "Extension Methods" on the specification's page "Extensibility".
 
 use serde_json::value::RawValue;
 

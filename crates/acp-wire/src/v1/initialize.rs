@@ -30,15 +30,15 @@ impl std::fmt::Display for ProtocolVersion {
 }
 
 impl<'de> Deserialize<'de> for ProtocolVersion {
-    /// Reads anything that is not a version number as version 0, which no peer supports. Before version 1, this field
-    /// was a date.
+    /// Reads anything that is not a version number as version 0, which no peer supports. Before version 1, versions
+    /// were dates.
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         Ok(Self(u16::lenient(d)?.unwrap_or(0)))
     }
 }
 
 record! {
-    /// The `initialize` request, in which a client states the latest version and the capabilities that it supports.
+    /// The `initialize` request, in which a client states its capabilities and the latest version that it supports.
     pub struct InitializeRequest {
         /// The latest version that the client supports.
         required protocol_version: ProtocolVersion,
@@ -66,7 +66,7 @@ record! {
 record! {
     /// The name and version of a program.
     pub struct Implementation {
-        /// The program's name in a form meant for other programs.
+        /// The program's name, intended for other programs rather than the user.
         required name: String,
         /// The program's version, in any format.
         tolerant version: String,
@@ -76,7 +76,7 @@ record! {
 }
 
 impl Default for Implementation {
-    /// Returns an empty name and version, for peers that do not send theirs.
+    /// Returns an empty name and version, for peers that send neither.
     fn default() -> Self {
         Self::new("", "")
     }
@@ -89,7 +89,7 @@ record! {
         defaulted fs: FileSystemCapabilities,
         /// Whether the client supports all `terminal/*` methods.
         defaulted terminal: bool,
-        /// What the client supports within sessions.
+        /// The session features that the client supports.
         optional session: ClientSessionCapabilities,
         /// Support for several plans, each with an id. Unstable.
         optional plan: PlanCapabilities,
@@ -113,7 +113,7 @@ record! {
 }
 
 record! {
-    /// What a client supports within sessions.
+    /// The session features that a client supports.
     pub struct ClientSessionCapabilities {
         /// Support for config options of types other than `select`.
         optional config_options: SessionConfigOptionsCapabilities,

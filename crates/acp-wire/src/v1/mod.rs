@@ -1,4 +1,4 @@
-//! Protocol version 1, as in the current stable schema. Each topic of the specification has a file of the same name.
+//! Protocol version 1, as in the current stable schema. Each topic of the specification has its own file.
 
 mod auth_status;
 mod authentication;

@@ -21,7 +21,7 @@ record! {
 }
 
 record! {
-    /// A mode to choose from: what the agent may do without asking.
+    /// A mode that a session can be in. Modes differ in what the agent may do without asking.
     pub struct SessionMode {
         /// The id used to switch to the mode.
         required id: SessionModeId,

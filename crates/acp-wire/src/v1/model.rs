@@ -1,4 +1,4 @@
-//! Model selection as it was before config options: `models` in session setup, and `session/set_model`. No schema
+//! Model selection as it worked before config options: `models` in session setup, and `session/set_model`. No schema
 //! contains them any longer, but several agents still use them.
 
 use super::SessionId;

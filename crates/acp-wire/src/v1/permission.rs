@@ -1,4 +1,4 @@
-//! Permission requests. See the specification's page "Tool Calls", "Requesting Permission".
+//! Permission requests. See "Requesting Permission" on the specification's page "Tool Calls".
 
 use super::{SessionId, ToolCallUpdate};
 
@@ -46,7 +46,7 @@ open_enum! {
 }
 
 impl Default for PermissionOptionKind {
-    /// Returns an unknown kind, for options without one. Such an option must not be chosen automatically.
+    /// Returns an unknown kind, for options that do not state theirs. Such an option must not be chosen automatically.
     fn default() -> Self {
         Self::Unknown(String::new())
     }
@@ -98,12 +98,12 @@ impl RequestPermissionOutcome {
 }
 
 record! {
-    /// The empty content of an outcome whose turn was cancelled before the user decided.
+    /// The empty content of the `cancelled` outcome.
     pub struct CancelledPermissionOutcome {}
 }
 
 record! {
-    /// The content of an outcome in which the user selected an option.
+    /// The content of the `selected` outcome.
     pub struct SelectedPermissionOutcome {
         /// The option that the user selected.
         required option_id: PermissionOptionId,

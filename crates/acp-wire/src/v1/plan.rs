@@ -19,7 +19,7 @@ string_id! {
 }
 
 record! {
-    /// An update with one of several plans, in full. Unstable: requires the client's capability `plan`.
+    /// An update with the full content of one of several plans. Unstable: requires the client's capability `plan`.
     pub struct PlanUpdate {
         /// The id and the new content of the plan.
         required plan: PlanUpdateContent,
@@ -35,7 +35,7 @@ record! {
 }
 
 tagged! {
-    /// A plan with its id, as a list of steps, a file or Markdown.
+    /// A plan and its id. The plan is a list of steps, a file or Markdown.
     pub enum PlanUpdateContent by "type" {
         /// A list of steps.
         Items(PlanItems) = "items",

@@ -50,7 +50,7 @@ open_enum! {
         EndTurn = "end_turn",
         /// The model's token limit was reached.
         MaxTokens = "max_tokens",
-        /// The limit of model requests in one turn was reached.
+        /// The turn reached its limit of model requests.
         MaxTurnRequests = "max_turn_requests",
         /// The agent refused to continue. This prompt and everything after it are left out of the next prompt.
         Refusal = "refusal",

@@ -1,4 +1,4 @@
-//! The model providers of an agent, for clients that route the model calls themselves. Unstable: requires the agent's
+//! The model providers of an agent, for clients that route model calls themselves. Unstable: requires the agent's
 //! capability `providers`.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,6 @@
-//! Session setup, and the methods and updates that were added later: `session/list`, `session/resume`, `session/close`,
-//! `session/delete`, `session_info_update` and `usage_update`. See the specification's page "Session Setup".
+//! Session setup, and the session methods and updates that were added later: `session/list`, `session/resume`,
+//! `session/close`, `session/delete`, `session_info_update` and `usage_update`. See the specification's page "Session
+//! Setup".
 
 use super::{
     McpServer, SessionArchiveFilter, SessionConfigOption, SessionModeState, SessionModelState,
@@ -14,7 +15,7 @@ string_id! {
 }
 
 impl Default for MessageId {
-    /// Returns the empty id, for messages of agents that do not send ids.
+    /// Returns the empty id, for messages from agents that do not send message ids.
     fn default() -> Self {
         "".into()
     }
@@ -146,7 +147,7 @@ record! {
 record! {
     /// The `session/list` request: lists sessions, one page at a time.
     pub struct ListSessionsRequest {
-        /// The working directory of the sessions to list. If absent, all sessions are listed.
+        /// The working directory by which sessions are filtered. If absent, all sessions are listed.
         optional cwd: String,
         /// The cursor returned with the previous page. Absent for the first page.
         optional cursor: String,

@@ -1,4 +1,4 @@
-//! The notification `session/update`, with which the agent reports what happens in a session.
+//! The `session/update` notification, with which the agent reports what happens in a session.
 
 use super::{
     AvailableCommandsUpdate, CompactionSummaryChunk, CompactionUpdate, ConfigOptionUpdate,
@@ -18,7 +18,7 @@ record! {
 }
 
 tagged! {
-    /// One change of a session. Variants that are larger and less frequent than a chunk of a message are boxed.
+    /// One change to a session. Variants that are larger and less frequent than a message chunk are boxed.
     pub enum SessionUpdate by "sessionUpdate" {
         /// A chunk of a user message, sent during a replay.
         UserMessageChunk(ContentChunk) = "user_message_chunk",
@@ -34,13 +34,13 @@ tagged! {
         Plan(Plan) = "plan",
         /// All slash commands, which replace the previous list.
         AvailableCommandsUpdate(AvailableCommandsUpdate) = "available_commands_update",
-        /// A change of the session's mode.
+        /// A change to the session's mode.
         CurrentModeUpdate(CurrentModeUpdate) = "current_mode_update",
         /// All config options, with their current values.
         ConfigOptionUpdate(ConfigOptionUpdate) = "config_option_update" | "config_options_update",
         /// A new title, or a new time of the last change.
         SessionInfoUpdate(Box<SessionInfoUpdate>) = "session_info_update",
-        /// The use of the context window, and the cost so far.
+        /// How much of the context window is used, and the cost so far.
         UsageUpdate(Box<UsageUpdate>) = "usage_update",
         /// A new or changed plan, one of several. Unstable; the client must support `plan`.
         PlanUpdate(PlanUpdate) = "plan_update",

@@ -17,7 +17,7 @@ record! {
 record! {
     /// The response to `_session/steering`, with the outcome.
     pub struct SteerResponse {
-        /// The outcome of the message.
+        /// What the agent did with the message.
         required outcome: SteeringOutcome,
         /// A machine-readable reason for the outcome, such as `noRunningTurn`.
         optional reason: String,
@@ -25,7 +25,7 @@ record! {
 }
 
 open_enum! {
-    /// The outcome of a steering message.
+    /// What an agent did with a steering message.
     pub enum SteeringOutcome {
         /// The message was added to the running turn.
         Injected = "injected",

@@ -4,8 +4,8 @@ use super::{ContentBlock, MessageId, SessionId};
 use crate::v2::StateUpdate;
 
 record! {
-    /// An update that reports a new or changed subagent of the session. The subagent's updates and requests have the id
-    /// of its own session.
+    /// An update that reports a new or changed subagent of the session. Updates and requests from the subagent carry
+    /// the id of the subagent's own session.
     pub patch SubagentUpdate {
         /// The subagent's own session.
         required session_id: SessionId,

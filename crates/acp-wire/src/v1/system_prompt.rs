@@ -25,7 +25,7 @@ open_enum! {
 }
 
 record! {
-    /// The agent's support for instructions from the client.
+    /// An agent's support for instructions from the client.
     pub struct SessionSystemPromptCapabilities {
         /// Support for modes besides [`SystemPromptMode::Append`].
         optional mode: SessionSystemPromptModeCapabilities,

@@ -168,7 +168,7 @@ record! {
 }
 
 record! {
-    /// A location in a file, with which an editor can follow the agent's work.
+    /// A location in a file, which an editor can use to follow the agent's work.
     pub struct ToolCallLocation {
         /// The absolute path of the file.
         required path: String,

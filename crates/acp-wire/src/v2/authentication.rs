@@ -13,8 +13,8 @@ tagged! {
 }
 
 record! {
-    /// An auth method for which the client runs the agent's program in a terminal. Exit code 0 means success. The
-    /// method must not be passed to `auth/login`.
+    /// An auth method for which the client runs the agent's program in a terminal. Exit code 0 means success. This
+    /// method's id must not be passed to `auth/login`.
     pub struct AuthMethodTerminal {
         /// The auth method's id, unique among the agent's auth methods.
         required method_id: AuthMethodId,

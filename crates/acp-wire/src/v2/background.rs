@@ -1,13 +1,13 @@
-//! Work that continues in the background. Not in the draft of August 2026. See the specification's page "Prompt
-//! Lifecycle", "Background Work".
+//! Work that continues in the background. Not in the draft of August 2026. See "Background Work" on the specification's
+//! page "Prompt Lifecycle".
 
 use super::{SessionId, TerminalId, ToolCallId};
 
 tagged! {
     /// A piece of work that continues in the background.
     pub enum BackgroundWork by "type" {
-        /// A process that is still running although its tool call has finished. The work has ended when its terminal
-        /// has an exit status.
+        /// A process that is still running although its tool call has finished. The work ends when the terminal reports
+        /// an exit status.
         Terminal(BackgroundTerminal) = "terminal",
         /// Work that a tool call started, without a process of its own.
         ToolCall(BackgroundToolCall) = "tool_call",

@@ -41,7 +41,7 @@ tagged! {
 record! {
     /// Free-form input after a command's name.
     pub struct TextCommandInput {
-        /// The hint to show while there is no input.
+        /// The hint to show while the input is empty.
         required hint: String,
     }
 }

@@ -52,7 +52,7 @@ impl Lenient for SessionConfigOption {
 pub struct SetSessionConfigOptionRequest {
     /// The session whose config option is set.
     pub session_id: SessionId,
-    /// The config option to set.
+    /// The id of the config option to set.
     pub config_id: SessionConfigId,
     /// The new value of the option (`type` and `value`).
     pub value: SessionConfigOptionValue,
@@ -61,7 +61,7 @@ pub struct SetSessionConfigOptionRequest {
     pub meta: Option<Meta>,
 }
 
-/// A new value for a config option, as version 2 writes it.
+/// A new value for a config option, as version 2 represents it.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
@@ -177,7 +177,7 @@ record! {
 }
 
 record! {
-    /// An update with all config options, which replace the previous ones.
+    /// An update with all config options, which replaces the previous list.
     pub struct ConfigOptionUpdate {
         /// All config options of the session, with their current values.
         required_list config_options: SessionConfigOption,

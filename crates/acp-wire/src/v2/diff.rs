@@ -1,4 +1,4 @@
-//! Changes to files. See the specification's page "Tool Calls", "Diffs".
+//! Changes to files. See "Diffs" on the specification's page "Tool Calls".
 
 record! {
     /// Changes to one or more files.
@@ -39,7 +39,7 @@ record! {
 }
 
 record! {
-    /// A change to a file that also changes its path.
+    /// A change to a file that gives it a new path.
     pub struct DiffPathPairChange {
         /// The absolute path of the file before the change.
         required old_path: String,

@@ -6,7 +6,7 @@ use super::{
 };
 
 record! {
-    /// The `initialize` request, in which a client states the latest version and the capabilities that it supports.
+    /// The `initialize` request, in which a client states its capabilities and the latest version that it supports.
     pub struct InitializeRequest {
         /// The latest version that the client supports.
         required protocol_version: ProtocolVersion,

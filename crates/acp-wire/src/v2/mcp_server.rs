@@ -1,9 +1,9 @@
-//! MCP servers for the agent to connect to. See the specification's page "Session Setup", "MCP Servers".
+//! MCP servers for the agent to connect to. See "MCP Servers" on the specification's page "Session Setup".
 
 use super::{EnvVariable, HttpHeader};
 
 tagged! {
-    /// An MCP server for the agent to connect to, by the transport that it uses.
+    /// An MCP server for the agent to connect to, with one variant for each transport.
     pub enum McpServer by "type" {
         /// A server reached over streamable HTTP. The agent must support `session.mcp.http`.
         Http(McpServerHttp) = "http",

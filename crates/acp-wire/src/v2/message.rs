@@ -1,5 +1,5 @@
-//! Messages in a session, each with an id. See the specification's page "Prompt Lifecycle", "Agent Reports Output". A
-//! whole message replaces the content of the message with the same id. A chunk is appended to that content.
+//! Messages in a session, each with an id. A whole message replaces the content of the message with the same id. A
+//! chunk is appended to that content. See "Agent Reports Output" on the specification's page "Prompt Lifecycle".
 
 use super::{ContentBlock, MessageId};
 

@@ -1,4 +1,4 @@
-//! Permission requests. See the specification's page "Tool Calls", "Requesting Permission".
+//! Permission requests. See "Requesting Permission" on the specification's page "Tool Calls".
 
 use super::{PermissionOption, SessionId, TerminalId, ToolCallId, ToolCallUpdate};
 

@@ -12,7 +12,7 @@ record! {
 }
 
 tagged! {
-    /// A plan with its id, as a list of steps, a file or Markdown.
+    /// A plan and its id. The plan is a list of steps, a file or Markdown.
     pub enum PlanUpdateContent by "type" {
         /// A list of steps.
         Items(PlanItems) = "items",

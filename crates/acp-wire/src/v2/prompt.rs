@@ -1,4 +1,4 @@
-//! Prompts and the work on them. See the specification's page "Prompt Lifecycle".
+//! Prompts and the agent's work on them. See the specification's page "Prompt Lifecycle".
 
 use super::{ContentBlock, MessageId, SessionId};
 
@@ -17,8 +17,8 @@ record! {
     /// The response to `session/prompt`, which confirms that the message is now part of the conversation. Updates
     /// report the results and the end of the work.
     pub struct PromptResponse {
-        /// The id of the message, which an update repeats. Empty if the agent does not send one, as in the draft of
-        /// August 2026.
+        /// The id of the message, which the update for the message repeats. Empty if the agent does not send one, as in
+        /// the draft of August 2026.
         tolerant message_id: MessageId,
     }
 }
@@ -30,7 +30,7 @@ open_enum! {
         EndTurn = "end_turn",
         /// The model's token limit was reached.
         MaxTokens = "max_tokens",
-        /// The limit of model requests was reached.
+        /// The agent reached its limit of model requests.
         MaxTurnRequests = "max_turn_requests",
         /// The agent refused to continue. This prompt and everything after it are left out of the next prompt.
         Refusal = "refusal",

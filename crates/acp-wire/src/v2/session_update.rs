@@ -1,4 +1,4 @@
-//! The notification `session/update`, with which the agent reports what happens in a session.
+//! The `session/update` notification, with which the agent reports what happens in a session.
 
 use super::{
     AvailableCommandsUpdate, CompactionSummaryChunk, CompactionUpdate, ConfigOptionUpdate,
@@ -18,7 +18,7 @@ record! {
 }
 
 tagged! {
-    /// One change of a session. Variants that are larger and less frequent than a chunk of a message are boxed.
+    /// One change to a session. Variants that are larger and less frequent than a message chunk are boxed.
     pub enum SessionUpdate by "sessionUpdate" {
         /// A chunk of a user message.
         UserMessageChunk(ContentChunk) = "user_message_chunk",
@@ -52,7 +52,7 @@ tagged! {
         ConfigOptionUpdate(ConfigOptionUpdate) = "config_option_update" | "config_options_update",
         /// A new title, or a new time of the last change.
         SessionInfoUpdate(Box<SessionInfoUpdate>) = "session_info_update",
-        /// The use of the context window, and the cost so far.
+        /// How much of the context window is used, and the cost so far.
         UsageUpdate(Box<UsageUpdate>) = "usage_update",
         /// A notice for the user. Not in the draft of August 2026.
         Notice(Box<Notice>) = "notice",

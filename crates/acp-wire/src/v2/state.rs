@@ -1,4 +1,4 @@
-//! The state of an agent in a session. See the specification's page "Prompt Lifecycle", "State".
+//! The state of an agent in a session. See "State" on the specification's page "Prompt Lifecycle".
 
 use super::{BackgroundWork, StopReason};
 use crate::jsonrpc;
@@ -35,7 +35,7 @@ record! {
 }
 
 record! {
-    /// The details of the state `unknown`: it is currently unknown what the agent is doing.
+    /// The details of the state `unknown`: the agent's current activity is not known.
     pub struct UnknownStateUpdate {
         /// All background work. Absent if the agent does not report it.
         optional_list background: BackgroundWork,
@@ -45,7 +45,7 @@ record! {
 record! {
     /// The details of the state `idle`: the agent is waiting for the next prompt.
     pub struct IdleStateUpdate {
-        /// Why the agent stopped, if the update ends its work.
+        /// Why the agent stopped, if this update marks the end of its work.
         optional stop_reason: StopReason,
         /// The error that stopped the agent, if the stop reason is [`StopReason::Error`]. Not in the draft of August
         /// 2026.

@@ -1,4 +1,4 @@
-//! Display terminals, which the agent runs and the client shows. The output consists of bytes, so a chunk can end in
+//! Display terminals, which the agent runs and the client shows. The output is a stream of bytes, so a chunk can end in
 //! the middle of a character.
 
 use super::{SessionId, TerminalId};
@@ -101,6 +101,6 @@ record! {
 
 record! {
     /// The response to `terminal/cancel`. It only confirms that the agent will terminate the command. An update reports
-    /// the exit.
+    /// the exit status.
     pub struct CancelTerminalResponse {}
 }

@@ -67,7 +67,7 @@ record! {
 
 record! {
     /// The response to `tool_call/cancel`. It only confirms that the agent will cancel the tool call. An update reports
-    /// the end.
+    /// when the call has ended.
     pub struct CancelToolCallResponse {}
 }
 

@@ -1,4 +1,4 @@
-//! This crate's tests, compiled into one program with one module per subject.
+//! This crate's integration tests, compiled into one binary with one module per subject.
 
 // Clippy allows `unwrap` and the like only inside test functions.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use acp_wire::{Method, MethodKind, Sender, extensions, v1, v2};
 
-/// How the library supports a method or a kind: its name, the agent's side, and the client's side. These lists are
-/// maintained by hand, because this crate does not depend on the library.
+/// How the library supports a method or a kind: its name, the support on the agent's side, and the support on the
+/// client's side. These lists are maintained by hand, because this crate does not depend on the library.
 type MethodStatus = (&'static str, &'static str, &'static str);
 
 const YES: &str = "yes";
@@ -93,7 +93,7 @@ const CONTENT_STATUSES: &[MethodStatus] = &[
     ("resource", YES, YES),
 ];
 
-/// Kinds of updates that are not in the stable schema of their version.
+/// Kinds of updates that are not in the stable version 1 schema.
 const UNSTABLE_UPDATES_V1: &[&str] = &[
     "plan_update",
     "plan_removed",
@@ -274,7 +274,7 @@ fn render_content(text: &mut String) {
     render_kinds(text, CONTENT_STATUSES, (v1, &[], ""), (v2, &[], ""));
 }
 
-/// The kinds of a version, the unstable ones among them, and the note to print for the unstable ones.
+/// The kinds in one version, those of them that are unstable, and the note to print for the unstable ones.
 type VersionKinds = (
     &'static [&'static str],
     &'static [&'static str],
@@ -306,7 +306,7 @@ fn render_kinds(text: &mut String, statuses: &[MethodStatus], v1: VersionKinds, 
     }
 }
 
-/// Checks that the list maintained by hand contains every item exactly once, and nothing else.
+/// Checks that a manually maintained list contains every item exactly once, and nothing else.
 fn assert_statuses_cover<'a>(
     what: &str,
     statuses: &[MethodStatus],

@@ -1,4 +1,4 @@
-//! `Debug` output shows no secrets, neither for a type with a secret nor for a type that contains it.
+//! Tests that `Debug` output shows no secrets, whether of a type with a secret or of a type that contains one.
 
 use std::fmt::Debug;
 

@@ -11,7 +11,7 @@ use acp_wire::v1::{
 
 use crate::error::{Error, Result};
 
-/// Returns the first select option of category `mode`. Further options of that category are ignored.
+/// Returns the first select option of category `mode`. Any further options of that category are ignored.
 fn mode_option(options: &[SessionConfigOption]) -> Option<&SessionConfigOption> {
     options.iter().find(|option| {
         option.category == Some(SessionConfigOptionCategory::Mode)

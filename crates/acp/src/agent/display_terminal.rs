@@ -75,7 +75,7 @@ impl DisplayTerminal {
         self.id.clone().into()
     }
 
-    /// Appends output of the command. The bytes can end in the middle of a character. For clients of version 1, which
+    /// Appends output of the command. The bytes can end in the middle of a character. For version 1 clients, which
     /// accept only text, they are decoded as UTF-8.
     ///
     /// # Errors
@@ -111,8 +111,8 @@ impl DisplayTerminal {
         self.send_update(update, "terminal_exit", exit).await
     }
 
-    /// Sends an update of the terminal. In version 1, it is sent in `_meta`, which some clients read. The recorder
-    /// always gets the version 2 form, because `_meta` is only a convention between a few programs.
+    /// Sends an update of the terminal. In version 1, the update is sent in `_meta`, which some clients read. The
+    /// recorder always gets the version 2 form, because the use of `_meta` is only a convention among a few programs.
     async fn send_update(&self, update: Update, what: &str, value: Value) -> Result<()> {
         if self.session.client().is_v2() {
             return self.session.send_update(update).await;
@@ -132,5 +132,5 @@ impl DisplayTerminal {
     }
 }
 
-/// The part that makes generated ids unique. It is different each time a session is opened.
+/// The part that makes generated ids unique. It changes each time a session is opened.
 pub(crate) type OpeningId = Arc<str>;

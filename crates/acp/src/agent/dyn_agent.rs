@@ -1,4 +1,4 @@
-//! Agents as trait objects, for programs that choose the type of their agent at run time.
+//! Defines agents as trait objects, for programs that choose the type of their agent at run time.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ impl<A: Agent> DynAgent for A {
 }
 
 impl dyn DynAgent {
-    /// Serves a client until it closes its side, like [`serve`](super::serve).
+    /// Serves a client until it closes its end of the connection, like [`serve`](super::serve).
     ///
     /// # Errors
     /// Reading or writing fails.

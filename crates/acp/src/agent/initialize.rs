@@ -21,7 +21,7 @@ use crate::dialect;
 use crate::error::Error;
 use crate::object::{to_object, to_raw_value};
 
-/// The client's side of a connection: its name, its protocol version and its capabilities.
+/// What an agent knows about its client: the name, the protocol version and the capabilities.
 #[derive(Debug, Clone)]
 pub struct ClientInfo {
     version: ProtocolVersion,
@@ -32,7 +32,7 @@ pub struct ClientInfo {
 }
 
 impl Default for ClientInfo {
-    /// Returns an unnamed client of version 1 without capabilities.
+    /// Returns an unnamed version 1 client without capabilities.
     fn default() -> Self {
         Self::new(ProtocolVersion::V1, ClientCapabilities::new(), None)
     }
@@ -52,7 +52,7 @@ impl ClientInfo {
         }
     }
 
-    /// Checks that the client supports a method, given by its name in version 1.
+    /// Checks that the client supports a method, which is given by its version 1 name.
     ///
     /// # Errors
     /// The client does not support the method: [`Error::Unsupported`].
@@ -71,7 +71,7 @@ impl ClientInfo {
         self.version == ProtocolVersion::V2
     }
 
-    /// Returns the client's capabilities, in the form of version 1 regardless of the negotiated version.
+    /// Returns the client's capabilities in version 1 form, regardless of the negotiated version.
     #[must_use]
     pub fn capabilities(&self) -> &ClientCapabilities {
         &self.capabilities
@@ -84,7 +84,7 @@ impl ClientInfo {
     }
 
     /// Returns `true` if the client can show display terminals. In version 2, every client can. In version 1, a client
-    /// declares support in `_meta`.
+    /// declares its support in `_meta`.
     #[must_use]
     pub fn supports_display_terminals(&self) -> bool {
         let meta = self.capabilities.meta.as_ref();
@@ -115,7 +115,7 @@ pub(crate) enum VersionedInitializeResponse {
 }
 
 /// Reads an `initialize` request and returns the response. Negotiates the requested version if the agent supports it,
-/// and the agent's latest version otherwise.
+/// or else the agent's latest version.
 pub(crate) fn initialize<A: Agent>(
     side: &AgentSide<A>,
     latest: ProtocolVersion,

@@ -69,7 +69,7 @@ use crate::connection::Connection;
 use crate::error::{Error, Result};
 use crate::pending_request::UnsupportedMethod;
 
-/// An agent: it opens sessions and works on prompts. Only [`new_session`](Self::new_session) and
+/// An agent, which opens sessions and works on prompts. Only [`new_session`](Self::new_session) and
 /// [`prompt`](Self::prompt) are required.
 ///
 /// The agent's capabilities (`agentCapabilities`) are derived from the methods of this trait. For example, the agent
@@ -81,8 +81,8 @@ pub trait Agent: Send + Sync + 'static {
 
     /// Opens a new session (`session/new`). The paths in `setup` are absolute, and its MCP servers use transports that
     /// the agent supports. The client does not know the session's id yet, so send updates from
-    /// [`session_opened`](Self::session_opened) instead. See the specification's page "Session Setup", "Creating a
-    /// Session".
+    /// [`session_opened`](Self::session_opened) instead. See "Creating a Session" on the specification's page "Session
+    /// Setup".
     ///
     /// # Errors
     /// The session is not opened, and the error is sent as the response. After
@@ -133,20 +133,20 @@ pub trait Agent: Send + Sync + 'static {
     }
 
     /// Returns how clients may extend or replace the agent's system prompt (`systemPrompt`, unstable). The library
-    /// rejects system prompts that these capabilities do not allow. The agent finds allowed ones in
+    /// rejects system prompts that these capabilities do not allow, and passes the others to the agent in
     /// [`SessionSetup::system_prompt`].
     #[cfg(feature = "unstable")]
     fn system_prompt_capabilities(&self) -> Option<SessionSystemPromptCapabilities> {
         None
     }
 
-    /// Returns an id for a new session. By default, it is random and cannot be guessed. See the specification's page
-    /// "Session Setup", "Session ID".
+    /// Returns an id for a new session. By default, it is random and cannot be guessed. See "Session ID" on the
+    /// specification's page "Session Setup".
     fn new_session_id(&self) -> SessionId {
         format!("sess_{}", uuid::Uuid::new_v4().simple()).into()
     }
 
-    /// Performs work that follows the opening of a session, such as announcing slash commands. Called when the client
+    /// Performs work that follows the opening of a session, such as announcing slash commands. Called once the client
     /// knows the session's id.
     fn session_opened(
         &self,
@@ -193,7 +193,7 @@ pub trait Agent: Send + Sync + 'static {
         None::<&UnsupportedMethod>
     }
 
-    /// Returns the handler of `tool_call/cancel` and `terminal/cancel`, which only version 2 has.
+    /// Returns the handler of `tool_call/cancel` and `terminal/cancel`, which exist only in version 2.
     #[cfg_attr(not(feature = "unstable-v2"), doc(hidden))]
     fn cancel_work(&self) -> Option<&impl CancelWork<Self::State>> {
         None::<&UnsupportedMethod>
@@ -260,7 +260,7 @@ pub trait Agent: Send + Sync + 'static {
         None::<&UnsupportedMethod>
     }
 
-    /// Handles a request of an extension, which can arrive before `initialize`.
+    /// Handles an extension request, which can arrive before `initialize`.
     ///
     /// # Errors
     /// The error is sent as the response. The default is "Method not found".
@@ -273,7 +273,7 @@ pub trait Agent: Send + Sync + 'static {
         async move { Err(request.not_found()) }
     }
 
-    /// Handles a notification of an extension. The next message is not handled until this method returns.
+    /// Handles an extension notification. The next message is not handled until this method returns.
     fn extension_notification(
         &self,
         client: &Connection,

@@ -1,4 +1,4 @@
-//! Opens sessions: new ones, existing ones and forks.
+//! Opens new sessions, existing sessions and forks.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -30,7 +30,7 @@ pub(crate) enum ReopenMode {
     Resume,
 }
 
-/// The response to a request that opened a session, in the form of the negotiated version.
+/// The response to a request that opened a session, in the form that the negotiated version uses.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum OpenSessionResponse {
@@ -43,17 +43,18 @@ enum OpenSessionResponse {
     ForkV2(v2::ForkSessionResponse),
 }
 
-/// A session that is being opened. If opening fails, the session that was open before under the same id is restored.
+/// A guard for a session that is being opened. If opening fails, the guard restores the session that was previously
+/// open under the same id.
 pub(crate) struct SessionOpeningGuard<A: Agent> {
     side: Arc<AgentSide<A>>,
     pub(crate) session: Session,
-    /// The session that was open before under the same id.
+    /// The session that was previously open under the same id.
     previous: Option<AgentSessionEntry<A>>,
     has_succeeded: bool,
 }
 
 impl<A: Agent> SessionOpeningGuard<A> {
-    /// Stores the agent's state for the session, and returns the other parts of `opened`.
+    /// Stores the agent's state for the session, and returns the rest of `opened`.
     fn store_state(&self, opened: OpenedSession<A::State>) -> OpenedSession {
         let state = Arc::new(opened.state);
         let mut sessions = self.side.lock_sessions();
@@ -185,8 +186,8 @@ impl<A: Agent> AgentSide<A> {
         .await;
     }
 
-    /// Handles `session/resume` for a session that is already open, if an agent of version 2 cannot open existing
-    /// sessions. The session does not change, and its turns continue.
+    /// Handles `session/resume` for a session that is already open, if a version 2 agent cannot open existing sessions.
+    /// The session does not change, and its turns continue.
     async fn resume_open_session(
         &self,
         id: &SessionId,
@@ -233,8 +234,8 @@ impl<A: Agent> AgentSide<A> {
         }
     }
 
-    /// Chooses the agent's method for opening an existing session. In version 1, the client can only use what the agent
-    /// supports. In version 2, every agent resumes sessions as well as it can.
+    /// Chooses the agent's method for opening an existing session. In version 1, the client can use only the methods
+    /// that the agent supports. In version 2, every agent resumes sessions as well as it can.
     fn choose_open_call(
         &self,
         id: &SessionId,
@@ -262,7 +263,7 @@ impl<A: Agent> AgentSide<A> {
         })
     }
 
-    /// Adds a session to the table, so that later messages can find it.
+    /// Adds a session to the table, so that later messages can refer to it.
     fn open(
         self: &Arc<Self>,
         id: SessionId,
@@ -306,7 +307,7 @@ impl<A: Agent> AgentSide<A> {
         })
     }
 
-    /// Checks that the agent supports everything in a session setup.
+    /// Checks that the agent supports everything that a session setup requires.
     fn check_setup(&self, setup: &SessionSetup) -> Result<()> {
         setup.check_paths().map_err(Error::invalid_params)?;
         let offered = supported_system_prompt(&*self.agent);

@@ -34,7 +34,7 @@ impl PermissionAnswer {
 
 impl Turn {
     /// Asks the user to allow a tool call once. The user sees only what was reported about the call, so report
-    /// everything that it will do before you ask. See the specification's page "Tool Calls", "Requesting Permission".
+    /// everything that it will do before you ask. See "Requesting Permission" on the specification's page "Tool Calls".
     ///
     /// To offer other options, such as "always", use [`request_permission`](Self::request_permission).
     ///
@@ -61,8 +61,8 @@ impl Turn {
     }
 
     /// Sends a permission request. If the turn is cancelled in the meantime, returns
-    /// [`RequestPermissionOutcome::Cancelled`] at once, whether or not the client responds. See the specification's
-    /// page "Tool Calls", "Requesting Permission".
+    /// [`RequestPermissionOutcome::Cancelled`] at once, whether or not the client responds. See "Requesting Permission"
+    /// on the specification's page "Tool Calls".
     ///
     /// # Errors
     /// The client returned an error, or the connection has ended.

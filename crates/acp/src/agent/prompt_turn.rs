@@ -37,8 +37,9 @@ impl Drop for ActiveTurnGuard {
     }
 }
 
-/// A guard for a turn that was reported to a version 2 client as running. If it is dropped before [`end`](Self::end),
-/// for example because the agent panicked, it reports that the turn failed, so that the client does not wait forever.
+/// A guard for a turn that was reported to a version 2 client as running. If the guard is dropped before
+/// [`end`](Self::end) is called, for example because the agent panicked, it reports that the turn failed, so that the
+/// client does not wait forever.
 struct ReportedTurnGuard {
     session: Session,
     ended: bool,
@@ -74,8 +75,8 @@ impl Drop for ReportedTurnGuard {
 }
 
 impl<A: Agent> AgentSide<A> {
-    /// Starts a turn. The reader calls this, so that a later cancellation finds the turn, and prompts run in the order
-    /// in which they arrive.
+    /// Starts a turn. The reader calls this method itself, so that a later cancellation finds the turn, and prompts run
+    /// in the order in which they arrive.
     pub(crate) fn prompt(
         self: &Arc<Self>,
         session: &SessionId,
@@ -157,7 +158,7 @@ impl<A: Agent> AgentSide<A> {
         responder.respond(result).await;
     }
 
-    /// Runs a turn in version 2. The response is sent when the previous turn has ended. It only confirms that the
+    /// Runs a turn in version 2. The response is sent when the previous turn has ended, and only confirms that the
     /// prompt is now part of the conversation. Updates report the results and the end of the turn.
     async fn prompt_v2(
         &self,

@@ -1,4 +1,4 @@
-//! Records sessions: each update is recorded before it is sent, and in the same order.
+//! Records sessions. Each update is recorded before it is sent, and in the same order.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use crate::update::{MessageChunk, Update};
 ///
 /// `S` is the agent's [`State`](super::Agent::State).
 pub trait Recorder<S = ()>: Send + Sync {
-    /// Stores an update before it is sent. The update must be durable when this method returns.
+    /// Stores an update before it is sent. The update must be durable by the time this method returns.
     ///
     /// The update is the same whichever version the client speaks. To store it, convert it with
     /// [`into_v1`](Update::into_v1), or with [`into_v2`](Update::into_v2) if version 1 cannot express it. Messages have
@@ -75,7 +75,7 @@ impl<A: Agent> DynRecorder for AgentSide<A> {
 }
 
 impl<A: Agent> AgentSide<A> {
-    /// Creates the state for recording one session, or returns `None` if the agent has no recorder.
+    /// Creates the state for recording one session. Returns `None` if the agent has no recorder.
     pub(crate) fn session_recording(self: &Arc<Self>) -> Option<SessionRecording> {
         self.agent.recorder()?;
         Some(SessionRecording {
@@ -115,7 +115,7 @@ impl SessionRecording {
 }
 
 impl Session {
-    /// Returns the session's recording, unless there is none or the session is being replayed.
+    /// Returns the session's recording. Returns `None` if there is none, or if the session is being replayed.
     pub(super) fn recording_unless_replaying(&self) -> Option<&SessionRecording> {
         let recording = self.recording()?;
         (!recording.is_replaying.load(Ordering::Acquire)).then_some(recording)
@@ -146,7 +146,8 @@ impl Session {
         })
     }
 
-    /// Records the user's prompt. Nothing else in this session is recorded or sent until the returned guard is dropped.
+    /// Records the user's prompt. Until the returned guard is dropped, nothing else in this session is recorded or
+    /// sent.
     pub(super) async fn record_prompt(
         &self,
         id: &MessageId,
@@ -157,8 +158,8 @@ impl Session {
         Ok(order_guard)
     }
 
-    /// Takes the order lock if the session is recorded. Nothing else in this session is recorded or sent until the
-    /// returned guard is dropped.
+    /// Takes the order lock if the session is recorded. Until the returned guard is dropped, nothing else in this
+    /// session is recorded or sent.
     pub(super) async fn lock_order(&self) -> RecordingOrderGuard<'_> {
         match self.recording_unless_replaying() {
             Some(recording) => recording.lock_order().await,
@@ -180,8 +181,8 @@ impl Session {
     }
 }
 
-/// Returns `true` if an update is part of the history. Other updates report the current state, such as options, the
-/// mode, commands and whether the agent is working. They are sent again whenever the session is opened.
+/// Returns `true` if an update is part of the history. Other updates report current state, such as options, the mode,
+/// commands and whether the agent is working. They are sent again whenever the session is opened.
 fn is_history(update: &Update) -> bool {
     !matches!(
         update,

@@ -32,7 +32,7 @@ use crate::session_setup::SessionSetup;
 pub struct OpenedSession<S = ()> {
     /// The agent's own data for the session.
     pub state: S,
-    /// The config options, the most important one first. The option of category `mode` is the session's mode.
+    /// The config options, most important first. The option of category `mode` is the session's mode.
     pub config_options: Vec<SessionConfigOption>,
     /// Custom data for the response.
     pub meta: Option<Meta>,
@@ -105,21 +105,22 @@ const MAX_TOOL_CALL_TITLES: usize = 1024;
 #[derive(Default)]
 pub(super) struct AgentSessionState {
     config_options: Vec<SessionConfigOption>,
-    /// The current message, with the type of its chunks. The next chunk continues the message if its type is the same.
+    /// The current message, with the type of its chunks. The next chunk continues this message if it is of the same
+    /// type.
     pub(super) current_message: Option<(&'static str, MessageId)>,
     message_count: u64,
     /// The number of tool call ids that the library has generated.
     tool_call_count: u64,
-    /// The titles of unfinished tool calls, for permission requests of version 2.
+    /// The titles of unfinished tool calls, for version 2 permission requests.
     titles: LruMap<String, MAX_TOOL_CALL_TITLES>,
     /// All plans, whose steps are merged for clients that support only one plan.
     plans: Vec<(PlanId, Vec<PlanEntry>)>,
     /// The number of questions in the current turn that the user has not answered yet.
     pending_questions: usize,
-    /// A counter that changes whenever a turn starts or ends, so that questions from earlier turns no longer count as
+    /// A counter that changes whenever a turn starts or ends. It keeps questions from earlier turns from counting as
     /// pending.
     work_epoch: u64,
-    /// Whether a turn is running, as last reported to clients of version 2.
+    /// Whether a turn is running, as last reported to version 2 clients.
     is_turn_running: bool,
     /// The cancellation token of the turn whose prompt the agent is working on.
     prompt_token: Option<CancellationToken>,
@@ -171,7 +172,7 @@ impl Session {
         }))
     }
 
-    /// Creates a subagent's session, with the connection and the roots of this session.
+    /// Creates a subagent's session, which shares the connection and the roots of this session.
     pub(super) fn new_subagent_session(&self, id: SessionId) -> Self {
         Self(Arc::new(SessionInner {
             id,
@@ -205,7 +206,7 @@ impl Session {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Returns the agent's state for this session, or `None` while the session is being opened and after it was closed.
+    /// Returns the agent's state for this session, or `None` if the session is still being opened or has been closed.
     pub(super) fn agent_state<A: Agent>(&self) -> Option<Arc<A::State>> {
         self.0.agent_state.get()?.upgrade()?.downcast().ok()
     }
@@ -223,14 +224,14 @@ impl Session {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the id of the session. See the specification's page "Session Setup", "Session ID".
+    /// Returns the id of the session. See "Session ID" on the specification's page "Session Setup".
     #[must_use]
     pub fn id(&self) -> &SessionId {
         &self.0.id
     }
 
-    /// Returns the working directory, an absolute path on the agent's or the client's system. See the specification's
-    /// page "Session Setup", "Working Directory".
+    /// Returns the working directory, an absolute path on the agent's or the client's system. See "Working Directory"
+    /// on the specification's page "Session Setup".
     #[must_use]
     pub fn cwd(&self) -> &str {
         &self.0.cwd
@@ -293,8 +294,8 @@ impl Session {
             .await
     }
 
-    /// Sends a chunk of the user's message (`user_message_chunk`). Use this only to replay a session: the client
-    /// already knows the prompts that it sends.
+    /// Sends a chunk of the user's message (`user_message_chunk`). Use this only to replay a session, because the
+    /// client already knows the prompts that it sends.
     ///
     /// # Errors
     /// The connection has ended.
@@ -316,7 +317,7 @@ impl Session {
         }
     }
 
-    /// Generates a message id that is new in the session.
+    /// Generates a new message id, unique in the session.
     pub(crate) fn new_message_id(&self) -> MessageId {
         self.lock_state().next_message_id(&self.0.opening_id)
     }
@@ -326,8 +327,8 @@ impl Session {
         self.lock_state().current_message = None;
     }
 
-    /// Reports a new tool call. If you choose the id yourself, it must be new in the session. See the specification's
-    /// page "Tool Calls", "Creating".
+    /// Reports a new tool call. If you choose the id yourself, it must be new in the session. See "Creating" on the
+    /// specification's page "Tool Calls".
     ///
     /// # Errors
     /// The connection has ended.
@@ -346,8 +347,8 @@ impl Session {
         self.lock_state().titles.get(call.as_str()).cloned()
     }
 
-    /// Reports the whole plan, which replaces the previous plan. See the specification's page "Agent Plan", "Creating
-    /// Plans".
+    /// Reports the whole plan, which replaces the previous plan. See "Creating Plans" on the specification's page
+    /// "Agent Plan".
     ///
     /// # Errors
     /// The connection has ended.
@@ -357,7 +358,7 @@ impl Session {
     }
 
     /// Reports one of several plans in full. It replaces the plan with the same id. A client that supports only one
-    /// plan (version 1, without `plan`) receives one plan with the steps of all plans.
+    /// plan (version 1, without `plan`) receives a single plan with the steps of all plans.
     ///
     /// # Errors
     /// The connection has ended.
@@ -376,7 +377,7 @@ impl Session {
         self.set_plan(all).await
     }
 
-    /// Removes a plan (`plan_removed`). A client that supports only one plan receives one plan with the remaining
+    /// Removes a plan (`plan_removed`). A client that supports only one plan receives a single plan with the remaining
     /// steps.
     ///
     /// # Errors
@@ -391,7 +392,7 @@ impl Session {
         self.set_plan(all).await
     }
 
-    /// Shows a notice to the user. It is not part of the conversation. Does nothing if the client does not support
+    /// Shows the user a notice, which is not part of the conversation. Does nothing if the client does not support
     /// notices (version 1, without `session.notices`).
     ///
     /// # Errors
@@ -405,8 +406,8 @@ impl Session {
         Ok(())
     }
 
-    /// Announces all slash commands of the session, which replace the previous ones. See the specification's page
-    /// "Slash Commands", "Advertising commands".
+    /// Announces all slash commands of the session, which replace the previous ones. See "Advertising commands" on the
+    /// specification's page "Slash Commands".
     ///
     /// # Errors
     /// The connection has ended.
@@ -417,7 +418,7 @@ impl Session {
         .await
     }
 
-    /// Sets the session's title for the user (`session_info_update`).
+    /// Sets the session title that the user sees (`session_info_update`).
     ///
     /// # Errors
     /// The connection has ended.
@@ -428,7 +429,7 @@ impl Session {
         .await
     }
 
-    /// Reports how much of the context window is used, in tokens, and what the session has cost (`usage_update`).
+    /// Reports how many tokens of the context window are used, and what the session has cost (`usage_update`).
     ///
     /// # Errors
     /// The connection has ended.
@@ -444,7 +445,7 @@ impl Session {
     }
 
     /// Replaces all config options and reports the change. If this changes the session's mode, also reports the new
-    /// mode. See the specification's page "Session Config Options", "From the Agent".
+    /// mode. See "From the Agent" on the specification's page "Session Config Options".
     ///
     /// # Errors
     /// The connection has ended.
@@ -477,7 +478,7 @@ impl Session {
     }
 
     /// Marks a question to the user as pending until the returned guard is dropped. `turn` is the token of the turn
-    /// that asks. Reports to version 2 clients that the agent is waiting for the user.
+    /// that asks the question. Version 2 clients are informed that the agent is waiting for the user.
     pub(crate) async fn begin_question<'a>(
         &'a self,
         turn: &'a CancellationToken,
@@ -503,7 +504,7 @@ impl Session {
     }
 
     /// Sets whether a turn is running. Call this before reporting the change. Another task may then report the new
-    /// state early, but the last reported state is always correct.
+    /// state early, but the last state reported is always correct.
     pub(crate) fn set_working(&self, working: bool) {
         let mut state = self.lock_state();
         state.is_turn_running = working;
@@ -517,7 +518,7 @@ impl Session {
         PromptGuard(self.clone())
     }
 
-    /// Returns `true` if [`Agent::prompt`] is running in a turn that was not cancelled.
+    /// Returns `true` if [`Agent::prompt`] is running in a turn that has not been cancelled.
     pub(super) fn is_working(&self) -> bool {
         let state = self.lock_state();
         state
@@ -545,7 +546,7 @@ impl Session {
         self.lock_state().turn_count.len()
     }
 
-    /// Removes turns that have ended, whose tokens are cancelled.
+    /// Removes turns that have ended, which are those whose tokens are cancelled.
     pub(crate) fn remove_ended_turns(&self) {
         self.lock_state()
             .turn_count
@@ -586,13 +587,13 @@ pub(crate) struct PendingQuestion<'a> {
     work_epoch: u64,
     /// Whether the question is still pending.
     is_pending: bool,
-    /// Whether an update with the agent's new state has yet to be sent.
+    /// Whether an update with the agent's new state still has to be sent.
     needs_state_update: bool,
 }
 
 impl PendingQuestion<'_> {
-    /// Ends the question after an answer or an error. Unless another question is pending, reports that the agent
-    /// continues.
+    /// Ends the question after an answer or an error. Reports that the agent continues, unless another question is
+    /// pending.
     pub(crate) async fn finish(mut self) -> Result<()> {
         self.mark_answered();
         if self.needs_state_update {

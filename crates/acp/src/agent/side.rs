@@ -1,4 +1,4 @@
-//! The agent's side of a connection: it dispatches the client's messages to the agent.
+//! The agent's side of a connection, which dispatches the client's messages to the agent.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -22,7 +22,7 @@ use crate::transport::Transport;
 #[cfg(feature = "stdio")]
 use crate::transport::stdio;
 
-/// Serves the client on stdin and stdout until it closes its side.
+/// Serves the client on stdin and stdout until it closes its end of the connection.
 ///
 /// # Errors
 /// stdin or stdout cannot be taken over, or reading or writing fails.
@@ -31,8 +31,8 @@ pub async fn serve_stdio<A: Agent>(agent: A) -> std::io::Result<()> {
     serve(stdio()?, agent).await
 }
 
-/// Serves a client until it closes its side. Requests that are still in flight then have two seconds to finish
-/// ([`Limits::linger`]).
+/// Serves a client until it closes its end of the connection. Requests that are still in flight then have two seconds
+/// to finish ([`Limits::linger`]).
 ///
 /// # Errors
 /// Reading or writing fails.
@@ -64,7 +64,7 @@ pub(super) fn to_serve_result(end: CloseReason) -> std::io::Result<()> {
     }
 }
 
-/// Starts a connection to a client, and returns it with its driver, for programs that also do other work. The options
+/// Starts a connection to a client and returns it with its driver, for programs that also do other work. The options
 /// are used unchanged, including [`Limits::linger`].
 pub fn start<A: Agent>(
     transport: Transport,
@@ -88,7 +88,7 @@ pub(super) fn start_shared<A: Agent>(
     Connection::new(transport, options, Arc::new(side))
 }
 
-/// Returns the limits of [`serve`], under which a client that closes its side still gets its responses.
+/// Returns the limits of [`serve`]. With them, a client that closes its end of the connection still gets its responses.
 #[must_use]
 pub fn default_limits() -> Limits {
     Limits {
@@ -107,8 +107,8 @@ pub(crate) struct AgentSide<A: Agent> {
 /// An entry in the table of sessions that are open or being opened.
 pub(crate) struct AgentSessionEntry<A: Agent> {
     pub(crate) session: Session,
-    /// The agent's state, once the session is open. This is its only strong reference, because the agent may store a
-    /// [`Session`] in the state.
+    /// The agent's state, once the session is open. This is the only strong reference to it, because the agent may
+    /// store a [`Session`] in the state.
     pub(crate) state: Option<Arc<A::State>>,
 }
 
@@ -146,7 +146,7 @@ impl<A: Agent> AgentSide<A> {
         })
     }
 
-    /// Returns the client's name, version and capabilities, or the defaults before `initialize`.
+    /// Returns the client's name, version and capabilities. Before `initialize`, returns the defaults.
     pub(crate) fn client_info(&self) -> Arc<ClientInfo> {
         self.client.get().cloned().unwrap_or_default()
     }
@@ -161,7 +161,7 @@ impl<A: Agent> AgentSide<A> {
     }
 }
 
-/// Returns the request, or an error if the request is invalid or arrived before `initialize`.
+/// Returns the request. Returns an error if the request is invalid or arrived before `initialize`.
 fn require_initialized<R>(request: Result<R, ReadError>, begun: Result<()>) -> Result<R> {
     let request = request?;
     begun.map(|()| request)

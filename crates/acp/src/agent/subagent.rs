@@ -1,4 +1,4 @@
-//! Subagents: sessions that an agent starts for part of its work, and that clients show in the parent session.
+//! Subagents. An agent starts these sessions for part of its work, and clients show them in the parent session.
 //! Unstable.
 
 use std::ops::Deref;
@@ -11,8 +11,8 @@ use super::turn::Turn;
 use crate::error::Result;
 use crate::update::Update;
 
-/// A running subagent: a [`Turn`] in a session of its own. Clients show its messages, tool calls and questions as those
-/// of the subagent. It is cancelled with the turn that started it.
+/// A running subagent, which is a [`Turn`] in a session of its own. Clients show the turn's messages, tool calls and
+/// questions as those of the subagent. It is cancelled along with the turn that started it.
 ///
 /// A client cannot act on the subagent's session directly: it cannot send it a prompt, cancel it separately, or open it
 /// again.
@@ -30,8 +30,8 @@ impl Deref for Subagent {
 }
 
 impl Turn {
-    /// Starts a subagent of this session (`subagent_update`), with a title for the user. The id must be new, or the id
-    /// of an earlier subagent of this session, which then continues.
+    /// Starts a subagent of this session (`subagent_update`), with a title for the user. If the id is that of an
+    /// earlier subagent of this session, that subagent continues. Otherwise, the id must be new.
     ///
     /// # Errors
     /// The client does not support subagents ([`Error::Unsupported`](crate::Error::Unsupported)), or the connection
@@ -76,7 +76,7 @@ impl Subagent {
         self.parent.send_update(update).await
     }
 
-    /// Reports that the subagent has finished, and why.
+    /// Reports that the subagent has finished, with the stop reason.
     ///
     /// # Errors
     /// The connection has ended.

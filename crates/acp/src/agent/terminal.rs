@@ -9,7 +9,7 @@ use acp_wire::v1::{
 use super::session::Session;
 use crate::error::Result;
 
-/// A command to run in a client terminal. See the specification's page "Terminals", "Executing Commands".
+/// A command to run in a client terminal. See "Executing Commands" on the specification's page "Terminals".
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TerminalCommand {
@@ -19,7 +19,7 @@ pub struct TerminalCommand {
     pub args: Vec<String>,
     /// The environment variables to set, in addition to the client's own.
     pub env: Vec<EnvVariable>,
-    /// The working directory, as an absolute path. By default, the session's working directory.
+    /// The working directory, as an absolute path. Defaults to the session's working directory.
     pub cwd: Option<String>,
     /// The maximum size of the stored output, in bytes. The oldest output is dropped first.
     pub output_byte_limit: Option<u64>,
@@ -95,15 +95,15 @@ impl ClientTerminal {
         &self.id
     }
 
-    /// Returns content that shows the terminal's output live in a tool call. See the specification's page "Terminals",
-    /// "Embedding in Tool Calls".
+    /// Returns content that shows the terminal's output live in a tool call. See "Embedding in Tool Calls" on the
+    /// specification's page "Terminals".
     #[must_use]
     pub fn as_content(&self) -> ToolCallContent {
         self.id.clone().into()
     }
 
     /// Returns the output so far, up to the command's [`output_byte_limit`](TerminalCommand::output_byte_limit). See
-    /// the specification's page "Terminals", "Getting Output".
+    /// "Getting Output" on the specification's page "Terminals".
     ///
     /// # Errors
     /// The client returned an error, or the connection has ended.
@@ -113,7 +113,8 @@ impl ClientTerminal {
     }
 
     /// Waits until the command has exited. To stop waiting when the turn is cancelled, use
-    /// [`Turn::or_cancelled`](super::Turn::or_cancelled). See the specification's page "Terminals", "Waiting for Exit".
+    /// [`Turn::or_cancelled`](super::Turn::or_cancelled). See "Waiting for Exit" on the specification's page
+    /// "Terminals".
     ///
     /// # Errors
     /// The client returned an error, or the connection has ended.
@@ -125,8 +126,8 @@ impl ClientTerminal {
         Ok(status)
     }
 
-    /// Kills the command. The terminal remains, and its output can still be read. See the specification's page
-    /// "Terminals", "Killing Commands".
+    /// Kills the command. The terminal remains, and its output can still be read. See "Killing Commands" on the
+    /// specification's page "Terminals".
     ///
     /// # Errors
     /// The client returned an error, or the connection has ended.
@@ -135,8 +136,8 @@ impl ClientTerminal {
         self.session.connection().request(&request).await.map(drop)
     }
 
-    /// Releases the terminal and waits for the response. See the specification's page "Terminals", "Releasing
-    /// Terminals".
+    /// Releases the terminal and waits for the response. See "Releasing Terminals" on the specification's page
+    /// "Terminals".
     ///
     /// # Errors
     /// The client returned an error, or the connection has ended.

@@ -8,10 +8,10 @@ use acp_wire::v1::{
 use super::session::Session;
 use crate::error::Result;
 
-/// The name of the status of a cancelled tool call, which only version 2 has.
+/// The status name of a cancelled tool call, which exists only in version 2.
 pub(crate) const CANCELLED_STATUS: &str = "cancelled";
 
-/// A new tool call to report. A string is converted to a call with that title: `turn.report_tool_call("Read
+/// A new tool call to report. A string is converted to a call with that title, as in `turn.report_tool_call("Read
 /// notes.txt")`. To choose the id yourself, convert a [`ToolCall`].
 #[derive(Debug, Clone)]
 pub struct NewToolCall {
@@ -65,7 +65,7 @@ impl NewToolCall {
         self
     }
 
-    /// Returns the tool call, with an id from `id` if it has none.
+    /// Returns the tool call. If it has no id, gives it one from `id`.
     pub(super) fn into_tool_call(self, id: impl FnOnce() -> ToolCallId) -> ToolCall {
         let mut call = self.call;
         if self.needs_id {
@@ -97,7 +97,7 @@ impl From<ToolCall> for NewToolCall {
 }
 
 /// A handle to a reported tool call. Its methods report changes to the call. It is cheap to clone, and dropping it
-/// reports nothing. See the specification's page "Tool Calls", "Updating".
+/// reports nothing. See "Updating" on the specification's page "Tool Calls".
 #[derive(Debug, Clone)]
 pub struct ToolCallHandle {
     session: Session,
@@ -121,7 +121,7 @@ impl ToolCallHandle {
         ToolCallUpdate::new(&self.id)
     }
 
-    /// Sends any update of the tool call, such as a new title.
+    /// Sends an arbitrary update of the tool call, such as a new title.
     ///
     /// # Errors
     /// The connection has ended.
@@ -140,7 +140,7 @@ impl ToolCallHandle {
             .await
     }
 
-    /// Replaces the content that the call has produced. See the specification's page "Tool Calls", "Content".
+    /// Replaces the content that the call has produced. See "Content" on the specification's page "Tool Calls".
     ///
     /// # Errors
     /// The connection has ended.
@@ -158,7 +158,7 @@ impl ToolCallHandle {
     }
 
     /// Reports that the call was cancelled with its turn, and replaces its content with `content`. Version 1 has no
-    /// status for this, so its clients see a failed call, with a note that says why.
+    /// status for this, so version 1 clients see a failed call, with a note that says why.
     ///
     /// # Errors
     /// The connection has ended.

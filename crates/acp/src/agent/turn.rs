@@ -15,7 +15,7 @@ use super::terminal::{ClientTerminal, TerminalCommand};
 use crate::connection::RequestOptions;
 use crate::error::{Error, Result};
 
-/// A prompt from the user. See the specification's page "Prompt Turn", "User Message".
+/// A prompt from the user. See "User Message" on the specification's page "Prompt Turn".
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Prompt {
@@ -26,7 +26,7 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// Returns the text of all text blocks, concatenated, without embedded or linked resources.
+    /// Returns the concatenated text of all text blocks, without embedded or linked resources.
     #[must_use]
     pub fn text(&self) -> String {
         self.content
@@ -66,7 +66,7 @@ impl Turn {
         &self.session
     }
 
-    /// Takes over the handling of cancellation. From now on, [`Agent::prompt`](super::Agent::prompt) is not dropped
+    /// Lets the agent handle cancellation itself. From now on, [`Agent::prompt`](super::Agent::prompt) is not dropped
     /// when the client cancels the turn. Instead, it must watch the returned token, stop its work, send its last
     /// updates, and return. The turn ends as cancelled, whatever it returns.
     #[must_use]
@@ -87,7 +87,7 @@ impl Turn {
         self.cancel_token.cancelled().await;
     }
 
-    /// Waits until the turn is cancelled, or forever if the agent has taken over the cancellation.
+    /// Waits until the turn is cancelled. Waits forever if the agent handles cancellation itself.
     pub(crate) async fn cancelled_by_default(&self) {
         self.cancel_token.cancelled().await;
         if self.cancellation_taken.load(Ordering::Acquire) {
@@ -99,9 +99,9 @@ impl Turn {
         &self.cancel_token
     }
 
-    /// Waits for the user's answer, or returns `None` if the turn is cancelled first. Clients of version 2 get a state
-    /// update when the agent starts to wait, and another when it continues: after an answer or an error, or because it
-    /// has dropped the question.
+    /// Waits for the user's answer. Returns `None` if the turn is cancelled first. Version 2 clients get a state update
+    /// when the agent starts to wait, and another when it continues after an answer or an error, or because it has
+    /// dropped the question.
     pub(super) async fn wait_for_user<T>(
         &self,
         answer: impl Future<Output = Result<T>>,
@@ -120,9 +120,9 @@ impl Turn {
         finished.map(|()| Some(answer))
     }
 
-    /// Has the client read a text file, including unsaved changes. `path` is absolute, `line` counts from 1, and
-    /// `limit` is a number of lines. Without `line` and `limit`, reads the whole file. See the specification's page
-    /// "File System", "Reading Files".
+    /// Reads a text file through the client, including unsaved changes. `path` is absolute, `line` counts from 1, and
+    /// `limit` is a number of lines. Without `line` and `limit`, reads the whole file. See "Reading Files" on the
+    /// specification's page "File System".
     ///
     /// # Errors
     /// The client does not support the method ([`Error::Unsupported`]), the client returned an error, the turn was
@@ -140,8 +140,9 @@ impl Turn {
         Ok(self.or_cancelled(answer).await?.content)
     }
 
-    /// Has the client write a text file, and create it if it does not exist. `path` is absolute. A request that was
-    /// sent continues even if the turn is cancelled. See the specification's page "File System", "Writing Files".
+    /// Writes a text file through the client, which creates the file if it does not exist. `path` is absolute. A
+    /// request that was sent continues even if the turn is cancelled. See "Writing Files" on the specification's page
+    /// "File System".
     ///
     /// # Errors
     /// The client does not support the method ([`Error::Unsupported`]), the client returned an error, or the connection
@@ -155,8 +156,8 @@ impl Turn {
         self.session.connection().request(&request).await.map(drop)
     }
 
-    /// Starts a command in a client terminal. Dropping the returned handle releases the terminal. See the
-    /// specification's page "Terminals", "Executing Commands".
+    /// Starts a command in a client terminal. Dropping the returned handle releases the terminal. See "Executing
+    /// Commands" on the specification's page "Terminals".
     ///
     /// # Errors
     /// The client does not support terminals ([`Error::Unsupported`]), the client returned an error, or the connection
@@ -186,7 +187,7 @@ impl Turn {
         terminal.ok_or(Error::Cancelled)
     }
 
-    /// Runs `work` until it is done, or returns an error if the turn is cancelled first.
+    /// Runs `work` to completion. Returns an error if the turn is cancelled first.
     ///
     /// # Errors
     /// The turn was cancelled ([`Error::Cancelled`]), or `work` failed.

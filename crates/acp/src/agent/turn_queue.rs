@@ -10,7 +10,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 pub(crate) type TurnGuard = OwnedMutexGuard<()>;
 
 /// A position in the queue of a session's turns. Turns run in the order in which they took their tickets, regardless of
-/// which task is polled first. Dropping a ticket gives up its position.
+/// which task is polled first. Dropping a ticket gives up the position.
 pub(crate) enum TurnTicket {
     Ready(TurnGuard),
     Waiting(Pin<Box<dyn Future<Output = TurnGuard> + Send>>),

@@ -10,7 +10,7 @@ use super::session::{AGENT_CHUNK, Session, THOUGHT_CHUNK, USER_CHUNK};
 use crate::error::Result;
 use crate::update::{MessageChunk, Update};
 
-/// An update in the form of the negotiated version, or nothing if that version does not need the update.
+/// An update in the form that the negotiated version uses, or nothing if that version does not need the update.
 enum WireUpdate {
     V1(SessionUpdate),
     V2(v2::SessionUpdate),
@@ -81,18 +81,18 @@ impl Session {
         }
     }
 
-    /// Sends the user's message without recording it, because that has already been done.
+    /// Sends a user message that has already been recorded.
     pub(super) async fn send_recorded_user_message(&self, message: v2::Message) -> Result<()> {
         self.send(self.to_wire_update(Update::UserMessage(message))?)
             .await
     }
 
-    /// Reports the agent's state to clients of version 2.
+    /// Reports the agent's state to version 2 clients.
     pub(crate) async fn send_state_update(&self, state: v2::StateUpdate) -> Result<()> {
         self.send_update(Update::StateUpdate(state)).await
     }
 
-    /// Reports the agent's state to clients of version 2, without waiting for capacity.
+    /// Reports the agent's state to version 2 clients, without waiting for capacity.
     pub(crate) fn send_state_update_now(&self, state: v2::StateUpdate) {
         if !self.is_muted() {
             let update = v2::SessionUpdate::StateUpdate(state);
@@ -105,7 +105,7 @@ impl Session {
         self.muted().load(Ordering::Acquire)
     }
 
-    /// Stores the state that later updates depend on: the current message, and the titles of tool calls.
+    /// Tracks the state that later updates depend on: the current message, and the titles of tool calls.
     fn track_update(&self, update: &mut Update) {
         let (kind, chunk) = match update {
             Update::UserMessageChunk(chunk) => (USER_CHUNK, chunk),

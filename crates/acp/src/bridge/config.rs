@@ -1,5 +1,5 @@
-//! Translates config options, modes and models. Version 2 has only config options, and names two of their fields
-//! differently (`configId`, `groupId`). Version 1 also has modes, and older agents have `models`.
+//! Translates config options, modes and models. Version 2 has only config options, and has different names for two of
+//! their fields (`configId`, `groupId`). Version 1 also has modes, and older agents have `models`.
 
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
@@ -44,7 +44,7 @@ fn has_option_category(option: &RawObject, category: &str) -> bool {
     option.field::<String>("category").as_deref() == Some(category)
 }
 
-/// A setting that version 1 agents can have in place of a config option: modes or models.
+/// A setting that version 1 agents can have instead of a config option: modes or models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LegacySetting {
     Mode,
@@ -52,9 +52,9 @@ pub(super) enum LegacySetting {
 }
 
 impl LegacySetting {
-    /// Returns the names that belong to the setting, in this order: its category, which is also the option's id; the
-    /// option's display name; the version 1 field that contains the setting; and in that field, the keys of the current
-    /// value, of the list of values, and of the id of a list item.
+    /// Returns the names for this setting: its category, which is also the option's id; the option's display name; the
+    /// version 1 field that contains the setting; and the keys in that field for the current value, the list of values,
+    /// and the id of a list item.
     fn field_names(self) -> [&'static str; 6] {
         match self {
             Self::Mode => [
@@ -80,7 +80,7 @@ impl LegacySetting {
         self.field_names()[0]
     }
 
-    /// Converts the setting, in the form of version 1, to a config option.
+    /// Converts the setting from version 1 form to a config option.
     fn to_config_option(self, state: &RawObject) -> Option<RawObject> {
         let [category, name, _, current, available, id] = self.field_names();
         let options: Vec<RawObject> = to_objects(&list_items(state, available))
@@ -97,10 +97,10 @@ impl LegacySetting {
     }
 }
 
-/// The config options of a version 1 agent's session, in the form of version 2.
+/// The config options of a session with a version 1 agent, in version 2 form.
 #[derive(Debug, Default)]
 pub(super) struct V1ConfigOptions {
-    /// The agent's own options, in the form of version 2.
+    /// The agent's own options, in version 2 form.
     agent_options: Vec<RawObject>,
     /// The options that represent the agent's modes and models.
     legacy_options: Vec<(LegacySetting, RawObject)>,
@@ -132,7 +132,7 @@ impl V1ConfigOptions {
         self.agent_options = to_objects(options).map(option_to_v2).collect();
     }
 
-    /// Drops the stored options if they are too large. Call this after they have been passed on.
+    /// Drops the stored options if they are too large. Call this after sending them to the client.
     pub(super) fn drop_oversized(&mut self) {
         clear_if_oversized(&mut self.agent_options);
         self.legacy_options
@@ -158,7 +158,7 @@ impl V1ConfigOptions {
             .any(|option| has_option_category(option, switch.category()))
     }
 
-    /// Returns the option, with its id changed to one that none of the agent's own options has.
+    /// Returns the option with an id that none of the agent's own options has.
     fn set_unused_id(&self, switch: LegacySetting, option: &RawObject) -> RawObject {
         let mut option = option.clone();
         option.set("configId", to_raw_value(&self.legacy_setting_id(switch)));
@@ -177,7 +177,7 @@ impl V1ConfigOptions {
         id
     }
 
-    /// Returns the setting behind the option with this id, or `None` for one of the agent's own options.
+    /// Returns the setting that the option with this id represents, or `None` for one of the agent's own options.
     pub(super) fn find_legacy_setting(&self, id: &str) -> Option<LegacySetting> {
         let made = self.legacy_options.iter().map(|(switch, _)| *switch);
         made.filter(|switch| self.is_shown(*switch))
@@ -205,10 +205,10 @@ impl V1ConfigOptions {
     }
 }
 
-/// The config options of a version 2 agent's session.
+/// The config options of a session with a version 2 agent.
 #[derive(Debug, Default)]
 pub(super) struct V2ConfigOptions {
-    /// The options, in the form of version 2.
+    /// The options, in version 2 form.
     options: Vec<RawObject>,
 }
 
@@ -221,7 +221,7 @@ impl V2ConfigOptions {
         clear_if_oversized(&mut self.options);
     }
 
-    /// Returns the options in the form of version 1. Boolean options are included only if `booleans` is `true`.
+    /// Returns the options in version 1 form. Boolean options are included only if `booleans` is `true`.
     pub(super) fn list(&self, booleans: bool) -> Vec<RawObject> {
         let select = |option: &&RawObject| {
             booleans || option.field::<String>("type").as_deref() == Some("select")
@@ -250,7 +250,7 @@ impl V2ConfigOptions {
         self.find_select(LegacySetting::Mode)?.get("currentValue")
     }
 
-    /// Returns the session modes, which version 1 has in addition to config options.
+    /// Returns the session modes that version 1 has in addition to config options.
     pub(super) fn modes(&self) -> Option<RawObject> {
         let option = self.find_select(LegacySetting::Mode)?;
         let mut modes = Vec::new();

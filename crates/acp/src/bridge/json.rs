@@ -1,4 +1,4 @@
-//! Functions that write messages or change received ones.
+//! Functions that write new messages or change received ones.
 //!
 //! The functions work on raw JSON values, so parts that the bridge does not read are written exactly as received.
 
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 pub(super) use crate::object::{to_object, to_raw_value};
 
-/// The output to each side after the bridge has read one line.
+/// The output to each side that results from reading one line.
 #[derive(Debug, Default)]
 pub(super) struct BridgeOutput {
     pub(super) client: Vec<u8>,
@@ -27,7 +27,7 @@ impl BridgeLine<'_> {
         write_unchanged(buf, self.bytes);
     }
 
-    /// Writes the line after `change` has changed its members.
+    /// Writes the line after applying `change` to its members.
     pub(super) fn write_changed(&self, buf: &mut Vec<u8>, change: impl FnOnce(&mut RawObject)) {
         let Some(mut members) = parse_json::<RawObject>(self.bytes) else {
             return self.write_unchanged(buf);
@@ -60,7 +60,7 @@ pub(super) fn empty_list() -> Box<RawValue> {
     to_raw_value(&[(); 0])
 }
 
-/// Parses JSON as a `T`. Returns `None` if this fails.
+/// Parses JSON as a `T`. Returns `None` on failure.
 pub(super) fn parse_json<T: serde::de::DeserializeOwned>(json: &[u8]) -> Option<T> {
     serde_json::from_slice(json).ok()
 }
@@ -132,7 +132,7 @@ pub(super) enum TranslatedUpdate {
     Generated(RawObject),
 }
 
-/// Writes the lines that replace the `session/update` in `line`.
+/// Writes the lines that replace the `session/update` notification in `line`.
 pub(super) fn write_translations(
     buf: &mut Vec<u8>,
     line: &BridgeLine<'_>,
@@ -153,7 +153,7 @@ pub(super) fn write_translations(
     }
 }
 
-/// Returns the items of a list, each as received. Returns no items if the field is not a list.
+/// Returns the items of a list, each as received. If the field is not a list, returns no items.
 pub(super) fn list_items(object: &RawObject, key: &str) -> Vec<Box<RawValue>> {
     object.field(key).unwrap_or_default()
 }

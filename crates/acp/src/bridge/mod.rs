@@ -74,13 +74,13 @@ pub enum BridgeSide {
     Agent,
 }
 
-/// How a bridge ended: which side ended first, and why.
+/// How a bridge ended, with the side that ended first and its error.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct BridgeEnd {
     /// The side whose stream ended first.
     pub first: BridgeSide,
-    /// The error that ended the first side. `None` if the side closed its stream normally.
+    /// The error that ended the first side, or `None` if the side closed its stream normally.
     pub error: Option<io::Error>,
     /// The number of lines from the agent that were not messages.
     pub noise: u64,
@@ -132,8 +132,8 @@ impl Bridge {
         Self::new(BridgeTarget::V1)
     }
 
-    /// Sets the limits. A bridge uses `message`, `outbox` and `requests` (both for each side), and `linger`: how long
-    /// the second side may continue after the first one has ended (2 s by default).
+    /// Sets the limits. A bridge uses `message`, `outbox` and `requests`, which apply to each side, and `linger`, which
+    /// is how long the second side may continue after the first one has ended (2 s by default).
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self

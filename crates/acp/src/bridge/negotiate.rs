@@ -11,7 +11,7 @@ use super::v2_to_v1::{self, V2ToV1Bridge};
 use crate::connection::Limits;
 use crate::connection::outline::MessageOutline;
 
-/// The error code if the agent and the client have no protocol version in common.
+/// The error code sent if the agent and the client have no protocol version in common.
 const UNSUPPORTED_VERSION_CODE: i32 = jsonrpc::Error::UNSUPPORTED_PROTOCOL_VERSION;
 
 /// The protocol version that the client uses.
@@ -21,7 +21,7 @@ pub(super) enum BridgeTarget {
     V2,
 }
 
-/// The state of a bridge: the phase of the negotiation, which determines how a line is handled.
+/// The state of a bridge, including the phase of the negotiation, which determines how lines are handled.
 pub(super) struct BridgeState {
     target: BridgeTarget,
     limits: Limits,
@@ -53,7 +53,7 @@ impl BridgeState {
         }
     }
 
-    /// Returns `true` while the client's next line must wait for the agent's response to `initialize`.
+    /// Returns `true` if the client's next line must wait for the agent's response to `initialize`.
     pub(super) fn is_waiting(&self) -> bool {
         matches!(self.phase, NegotiationPhase::Initializing { .. })
     }
@@ -123,7 +123,7 @@ impl BridgeState {
         }
     }
 
-    /// Handles the first request of the client, which must be `initialize`.
+    /// Handles the client's first request, which must be `initialize`.
     fn handle_client_initialize(&mut self, line: &BridgeLine<'_>, out: &mut BridgeOutput) {
         let Incoming::Request { id, method, params } = &line.message else {
             return;
@@ -227,7 +227,7 @@ impl BridgeState {
         };
     }
 
-    /// Responds to a message that was skipped because it is longer than the limit.
+    /// Responds to a message that was skipped because it exceeds the size limit.
     pub(super) fn handle_oversized(
         &mut self,
         from: BridgeSide,
@@ -265,7 +265,7 @@ impl BridgeState {
         }
     }
 
-    /// Handles the end of the agent's output: every pending request of the client gets an error response.
+    /// Handles the end of the agent's output. Each pending request of the client gets an error response.
     pub(super) fn agent_closed(&mut self, out: &mut BridgeOutput) {
         let error = jsonrpc::Error::internal("the agent exited without responding");
         match &mut self.phase {

@@ -22,7 +22,7 @@ pub(super) struct Pump {
     state: Mutex<BridgeState>,
     to_client: BridgeWriter,
     to_agent: BridgeWriter,
-    /// Wakes the client's read loop when the agent has responded to `initialize` or has exited.
+    /// Wakes the client's read loop once the agent has responded to `initialize` or has exited.
     negotiated: Notify,
     limits: Limits,
     noise: Mutex<(u64, BridgeNoiseHandler)>,
@@ -103,13 +103,13 @@ impl Pump {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Handles the end of the client's input: closes the agent's input once the buffered bytes are written.
+    /// Handles the end of the client's input. Closes the agent's input once the buffered bytes are written.
     fn handle_client_closed(&self) {
         self.lock_state().client_closed();
         self.to_agent.close();
     }
 
-    /// Handles the end of the agent's output: closes the client's input once the buffered bytes are written.
+    /// Handles the end of the agent's output. Closes the client's input once the buffered bytes are written.
     fn handle_agent_closed(&self) {
         let mut out = BridgeOutput::default();
         self.lock_state().agent_closed(&mut out);
@@ -119,7 +119,7 @@ impl Pump {
         self.negotiated.notify_one();
     }
 
-    /// Reads one side until it ends. Returns the error if reading fails.
+    /// Reads one side until the end of its input. Returns the error if reading fails.
     async fn read_input(&self, mut input: TransportReader, from: BridgeSide) -> Option<io::Error> {
         let mut framer = Framer::new(self.limits.message);
         let mut ended: Option<Option<io::Error>> = None;
@@ -174,9 +174,9 @@ impl Pump {
         }
     }
 
-    /// Waits until the buffers to both sides have capacity for the next line. The limit of the other side's buffer
-    /// provides back-pressure. The limit of the sender's own buffer is four times as large: even if the sender does not
-    /// read the bridge's responses, its other messages, such as a cancel, must get through.
+    /// Waits until the buffers to both sides have capacity for the next line. The limit on the other side's buffer
+    /// provides back-pressure. The limit on the sender's own buffer is four times as large, because even if the sender
+    /// does not read the bridge's responses, its other messages, such as a cancel, must get through.
     async fn wait_for_capacity(&self, from: BridgeSide) {
         let (other, own) = match from {
             BridgeSide::Client => (&self.to_agent, &self.to_client),

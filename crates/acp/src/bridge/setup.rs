@@ -1,4 +1,4 @@
-//! Translates session setups, auth methods and commands, which the two versions write slightly differently.
+//! Translates session setups, auth methods and commands, which differ slightly between the two versions.
 
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
@@ -28,7 +28,7 @@ fn type_tag(object: &RawObject) -> Option<String> {
     object.field("type")
 }
 
-/// Converts MCP servers to version 1, in which stdio servers have no type and lists are not omitted.
+/// Converts MCP servers to version 1, in which stdio servers have no type and empty lists are written.
 pub(super) fn servers_to_v1(params: &mut RawObject) {
     if !params.has("mcpServers") {
         params.set("mcpServers", empty_list());

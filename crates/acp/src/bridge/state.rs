@@ -1,4 +1,4 @@
-//! The pending requests and the sessions of a bridge. Both are limited in number.
+//! The pending requests and the sessions of a bridge, both limited in number.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,7 +7,7 @@ use acp_wire::jsonrpc::{self, RequestId};
 use crate::lru_map::to_key;
 use crate::session_setup::MAX_ID_BYTES;
 
-/// The pending requests of one side, each with the data that the bridge needs to handle the response.
+/// The pending requests from one side, each with the data that the bridge needs to handle the response.
 #[derive(Debug)]
 pub(super) struct PendingRequests<T> {
     pending: BTreeMap<RequestId, T>,
@@ -66,18 +66,18 @@ impl<T> PendingRequests<T> {
     }
 }
 
-/// The maximum number of sessions in the table. Fewer can be busy: each busy session has a pending request, and
-/// [`Limits::requests`](crate::Limits::requests) limits their number.
+/// The maximum number of sessions in the table. The number of busy sessions is lower, because each busy session has a
+/// pending request, and [`Limits::requests`](crate::Limits::requests) limits the number of pending requests.
 const MAX_SESSIONS: usize = 2048;
 
-/// A table of sessions with an upper limit. When it is full, the least recently used session that is idle is removed.
+/// A table with a maximum number of sessions. When it is full, the least recently used idle session is removed.
 #[derive(Debug, Default)]
 pub(super) struct BridgeSessions<T> {
     entries: HashMap<String, (u64, T)>,
     clock: u64,
 }
 
-/// The state of a session. Sessions that are busy are never removed to make room.
+/// The state of a session. Busy sessions are never removed from a full table.
 pub(super) trait BusySession {
     fn is_busy(&self) -> bool;
 }
@@ -90,7 +90,7 @@ impl<T: BusySession + Default> BridgeSessions<T> {
         Some(session)
     }
 
-    /// Returns the session with this id, and marks it as used. Adds the session if it is new.
+    /// Returns the session with this id and marks it as used. Adds the session if it is new.
     pub(super) fn get_or_insert(&mut self, id: &str) -> &mut T {
         self.clock += 1;
         let id = to_key(id);

@@ -36,7 +36,7 @@ pub(super) struct V1ToV2Bridge {
     /// The agent's capabilities as JSON, to check methods against the method table.
     agent_capabilities: Value,
     sessions: BridgeSessions<V1ToV2Session>,
-    /// The client's pending requests, each with the way in which to translate the response.
+    /// The client's pending requests, each with the information needed to translate the response.
     client_requests: PendingRequests<V1ToV2Request>,
     /// The agent's permission requests and elicitations that have no response yet.
     agent_requests: PendingRequests<V1ToV2Question>,
@@ -49,7 +49,7 @@ enum V1ToV2Request {
     PassThrough,
     /// A request that opens a new session. The session id is in the response.
     OpenSession { roots: RawObject },
-    /// A request that opens this existing session. The agent received it as a resume or a load.
+    /// A request that opens the given existing session. It was sent to the agent as a resume or a load.
     Resume { session: String, roots: RawObject },
     /// A request that sets a config option.
     SetOption { session: String },
@@ -61,7 +61,7 @@ enum V1ToV2Request {
     },
     /// A prompt that the agent is working on. The bridge has already responded to the client.
     Prompt { session: String },
-    /// A prompt that waits for the current turn to end.
+    /// A prompt that is waiting for the current turn to end.
     Queued { session: String },
     /// A request that closes a session.
     Close { session: String },
@@ -74,7 +74,7 @@ enum V1ToV2Question {
     Pending {
         session: String,
     },
-    /// The bridge has already responded, because the turn was cancelled.
+    /// A request to which the bridge has already responded, because the turn was cancelled.
     Answered,
 }
 
@@ -171,7 +171,7 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// Handles the end of the client's input: drops all queued prompts.
+    /// Handles the end of the client's input. Drops all queued prompts.
     pub(super) fn client_closed(&mut self) {
         // Queued prompts can no longer start, because the agent's input is closed.
         self.queued_bytes = 0;
@@ -183,7 +183,7 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// Handles the end of the agent's output: responds with `error` to every pending request of the client.
+    /// Handles the end of the agent's output. Responds with `error` to each pending request of the client.
     pub(super) fn agent_closed(&mut self, error: &jsonrpc::Error, out: &mut BridgeOutput) {
         for (id, request) in self.client_requests.drain() {
             match request {
@@ -210,7 +210,7 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// Starts a turn: acknowledges the prompt to the client, and then passes it to the agent.
+    /// Starts a turn. Acknowledges the prompt to the client, and then passes it to the agent.
     fn begin_turn(&mut self, session_id: &str, queued: &QueuedPrompt, out: &mut BridgeOutput) {
         let prompt = parse_json::<RawObject>(&queued.line)
             .map(|line| to_object(line.get("params")))
@@ -263,8 +263,8 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// Cancels a session's turn, queued prompts, pending questions and subagents. Call this after the cancel was passed
-    /// to the agent.
+    /// Cancels a session's turn, queued prompts, pending questions and subagents. Call this after passing the cancel to
+    /// the agent.
     ///
     /// A version 2 client does not have to answer the questions of a cancelled turn, but a version 1 agent waits for
     /// the answers before it ends the turn. The bridge therefore answers in place of the client.
@@ -308,7 +308,7 @@ impl V1ToV2Bridge {
         self.sessions.get_or_insert(session_id).subagents = subagents;
     }
 
-    /// Cancels the queued prompt with this request id, if it exists.
+    /// Cancels the queued prompt with this request id, if there is one.
     fn cancel_queued_prompt(&mut self, id: &RequestId, out: &mut BridgeOutput) {
         let Some(V1ToV2Request::Queued { session }) = self.client_requests.take(id) else {
             return;
@@ -326,7 +326,7 @@ impl V1ToV2Bridge {
     }
 }
 
-/// Returns the result that cancels a permission request, or an elicitation if `permission` is `false`.
+/// Returns the result of a cancelled permission request, or of a cancelled elicitation if `permission` is `false`.
 fn cancelled_response(permission: bool) -> RawObject {
     if permission {
         let outcome = object! { "outcome": "cancelled" };
@@ -336,7 +336,7 @@ fn cancelled_response(permission: bool) -> RawObject {
     }
 }
 
-/// Returns a `state_update` that contains only a state.
+/// Returns a `state_update` that contains only the given state.
 fn state_update(state: &str) -> RawObject {
     object! { "sessionUpdate": "state_update", "state": state }
 }

@@ -29,15 +29,15 @@ use crate::lru_map::LruMap;
 /// The maximum number of message ids that are stored for prompts whose turns have ended.
 const MAX_ECHOES: usize = 16;
 
-/// The maximum number of steps from a subagent, parent by parent, to its root session.
+/// The maximum number of steps from a subagent through its parents to the root session.
 const MAX_SUBAGENT_DEPTH: usize = 16;
 
 /// The state of a bridge from a version 2 agent to a version 1 client.
 pub(super) struct V2ToV1Bridge {
     client_features: V1ClientFeatures,
     sessions: BridgeSessions<V2ToV1Session>,
-    /// The client's pending requests, including the prompts of running turns, each with the way in which to translate
-    /// the response.
+    /// The client's pending requests, including the prompts of running turns. Each has the information needed to
+    /// translate the response.
     client_requests: PendingRequests<V2ToV1Request>,
     /// The agent's pending permission requests that hide the content of a tool call.
     pending_permissions: PendingRequests<PendingPermission>,
@@ -57,7 +57,7 @@ enum V2ToV1Request {
     PassThrough,
     /// A request that opens a new session. The session id is in the response.
     OpenSession,
-    /// A request that opens this existing session, with or without a replay.
+    /// A request that opens the given existing session, with or without a replay.
     Resume { session: String, replayed: bool },
     /// A request that sets one of the session's config options.
     SetOption { session: String },
@@ -74,11 +74,11 @@ struct V2ToV1Session {
     config: V2ConfigOptions,
     /// The prompts that the bridge has not responded to, in order.
     turns: VecDeque<V2ToV1Turn>,
-    /// Whether the agent is working, according to its last report.
+    /// Whether the agent is working, according to its last state update.
     is_active: bool,
     /// The message ids of the client's own prompts, whose echoes are dropped.
     echoes: VecDeque<String>,
-    /// The number of replays that are in progress.
+    /// The number of replays in progress.
     replays: usize,
     messages: SentMessages,
     calls: SentToolCalls,
@@ -151,7 +151,7 @@ impl V2ToV1Bridge {
         }
     }
 
-    /// Handles the end of the agent's output: responds with `error` to every pending request of the client.
+    /// Handles the end of the agent's output. Responds with `error` to each pending request of the client.
     pub(super) fn agent_closed(&mut self, error: &jsonrpc::Error, out: &mut BridgeOutput) {
         for (id, _) in self.client_requests.drain() {
             write_error(&mut out.client, &id, error);
@@ -159,7 +159,7 @@ impl V2ToV1Bridge {
     }
 }
 
-/// Returns a member of an object, unless it is missing or `null`.
+/// Returns a member of an object, or `None` if the member is missing or `null`.
 fn get_non_null<'a>(object: &'a RawObject, key: &str) -> Option<&'a serde_json::value::RawValue> {
     object.get(key).filter(|value| value.get() != "null")
 }

@@ -24,7 +24,7 @@ pub(super) struct BridgeWriter {
 #[derive(Debug, Default)]
 struct WriteBuffer {
     bytes: Vec<u8>,
-    /// The number of bytes that are being written now.
+    /// The number of bytes that are currently being written.
     writing_len: usize,
     /// Whether the writer accepts no more bytes.
     is_closed: bool,
@@ -116,5 +116,5 @@ impl BridgeWriter {
     }
 }
 
-/// The capacity, in bytes, to which a larger buffer shrinks after it has been written.
+/// The capacity, in bytes, to which a larger buffer shrinks once its bytes are written.
 const MAX_IDLE_CAPACITY: usize = 256 * 1024;

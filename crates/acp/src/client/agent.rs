@@ -1,4 +1,4 @@
-//! The connection to an agent, for clients.
+//! A client's connection to an agent.
 
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -26,7 +26,7 @@ use crate::session_setup::{SessionSetup, SystemPromptError};
 use crate::transport::Transport;
 
 /// Connects to an agent. Returns a handshake to await, which negotiates the version and the capabilities, and a driver
-/// to poll concurrently. See the specification's page "Initialization".
+/// to poll at the same time. See the specification's page "Initialization".
 ///
 /// ```
 /// # use acp::testing::NoopClient;
@@ -42,7 +42,7 @@ pub fn connect<C: Client>(transport: Transport, client: C) -> (Handshake, Driver
     connect_with(transport, client, Options::default())
 }
 
-/// Connects to an agent like [`connect`], with options such as limits or the draft of version 2
+/// Connects to an agent like [`connect`], with options such as limits or the version 2 draft
 /// ([`Options::draft_version_2`]).
 pub fn connect_with<C: Client>(
     transport: Transport,
@@ -164,7 +164,7 @@ impl AgentConnection {
         self.0.negotiated.info.as_ref()
     }
 
-    /// Returns the agent's capabilities, in the form of version 1 regardless of the negotiated version.
+    /// Returns the agent's capabilities in version 1 form, regardless of the negotiated version.
     #[must_use]
     pub fn capabilities(&self) -> &AgentCapabilities {
         &self.0.negotiated.capabilities
@@ -225,7 +225,7 @@ impl AgentConnection {
         self.connection().request(&request).await.map(drop)
     }
 
-    /// Opens a new session (`session/new`). See the specification's page "Session Setup", "Creating a Session".
+    /// Opens a new session (`session/new`). See "Creating a Session" on the specification's page "Session Setup".
     ///
     /// # Errors
     /// The agent returned an error ([`Error::is_auth_required`] if it requires authentication first), it does not
@@ -239,7 +239,7 @@ impl AgentConnection {
     }
 
     /// Opens an existing session with a replay (`session/load`; in version 2, `session/resume` with `replayFrom`). The
-    /// thread is complete when this method returns. See the specification's page "Session Setup", "Loading Sessions".
+    /// thread is complete when this method returns. See "Loading Sessions" on the specification's page "Session Setup".
     ///
     /// # Errors
     /// The agent does not support the method, the agent returned an error, or the connection has ended.
@@ -329,7 +329,7 @@ impl AgentConnection {
         ClientSession::new(self.clone(), id, thread)
     }
 
-    /// Checks that the agent supports a method, given by its name in version 1.
+    /// Checks that the agent supports a method, which is given by its version 1 name.
     ///
     /// # Errors
     /// The agent does not support the method: [`Error::Unsupported`].
@@ -338,7 +338,7 @@ impl AgentConnection {
             .map_err(agent_capability_error)
     }
 
-    /// Checks that the agent supports a method of an extension.
+    /// Checks that the agent supports an extension method.
     ///
     /// # Errors
     /// The agent does not support the method: [`Error::Unsupported`].
@@ -347,8 +347,8 @@ impl AgentConnection {
             .map_err(|missing| agent_capability_error(format!("_meta.{missing}")))
     }
 
-    /// Checks that the agent supports everything in a session setup, and adds those of the client's own MCP servers
-    /// that the agent supports.
+    /// Checks that the agent supports everything that a session setup requires. Also adds those of the client's own MCP
+    /// servers that the agent supports.
     pub(super) fn prepare_setup(&self, setup: SessionSetup) -> Result<SessionSetup> {
         if !self.0.negotiated.has_sessions {
             return Err(agent_capability_error("session"));

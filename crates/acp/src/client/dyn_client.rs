@@ -1,4 +1,4 @@
-//! Clients as trait objects, for programs that choose the type of their client at run time.
+//! Defines clients as trait objects, for programs that choose the type of their client at run time.
 
 use std::sync::Arc;
 

@@ -15,7 +15,7 @@ use crate::connection::{Connection, RequestOptions};
 use crate::dialect;
 use crate::error::{Error, Result};
 
-/// An agent's capabilities, in the form of version 1 regardless of the negotiated version.
+/// An agent's capabilities, in version 1 form regardless of the negotiated version.
 #[derive(Debug)]
 pub(crate) struct NegotiatedCapabilities {
     pub(crate) version: ProtocolVersion,
@@ -28,14 +28,14 @@ pub(crate) struct NegotiatedCapabilities {
     pub(crate) has_sessions: bool,
     /// Whether the agent supports MCP servers on stdio.
     pub(crate) supports_mcp_stdio: bool,
-    /// The `_meta` of the response as JSON, to check extensions against their table.
+    /// The `_meta` of the response as JSON, to check extensions against the table of extension methods.
     pub(crate) meta: Value,
 }
 
-/// The negotiated version, once it is known. It is shared with the code that handles messages.
+/// The negotiated version, once it is known, shared with the code that handles messages.
 pub(crate) type NegotiatedVersion = Arc<OnceLock<ProtocolVersion>>;
 
-/// An `initialize` request for agents of either version, which read the fields of their own version.
+/// An `initialize` request that agents of either version can read. Each agent reads the fields of its own version.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct BothVersionsRequest<'a> {
@@ -117,7 +117,7 @@ fn negotiate(
     }
 }
 
-/// Converts an error response to `initialize` into a version error if the agent supports only other versions.
+/// Converts an error response to `initialize`. If the agent supports only other versions, returns a version error.
 fn version_error(error: jsonrpc::Error, latest: ProtocolVersion) -> Error {
     if error.code != jsonrpc::Error::UNSUPPORTED_PROTOCOL_VERSION {
         return Error::Rpc(error);

@@ -11,7 +11,7 @@ use crate::session_setup::SessionSetup;
 pub(crate) struct ClientMcpServers(Box<dyn Fn() -> Vec<McpServer> + Send + Sync>);
 
 impl ClientMcpServers {
-    /// Creates the function from a client. It does not keep the client alive, because the client may own the
+    /// Creates the function from a client. The function does not keep the client alive, because the client may own the
     /// connection, which owns the function.
     pub(crate) fn from_client<C: Client>(client: &Arc<C>) -> Self {
         let client = Arc::downgrade(client);
@@ -20,8 +20,8 @@ impl ClientMcpServers {
         }))
     }
 
-    /// Appends the servers that the agent supports to a session setup. A server whose name is already in use is left
-    /// out, because agents tell servers apart by their names.
+    /// Appends those of the client's servers that the agent supports to a session setup. A server whose name is already
+    /// in use is left out, because agents tell servers apart by their names.
     pub(crate) fn add_to(
         &self,
         mut setup: SessionSetup,

@@ -36,13 +36,13 @@ use serde_json::value::RawValue;
 use crate::error::Result;
 use crate::pending_request::UnsupportedMethod;
 
-/// A client: the program that handles an agent's requests and updates. Every method is optional.
+/// A client, which handles an agent's requests and updates. Every method is optional.
 ///
 /// The client's capabilities (`clientCapabilities`) are derived from the methods of this trait. For example, the client
 /// declares `fs.readTextFile` exactly when [`read_text_file`](Self::read_text_file) returns a handler.
 pub trait Client: Send + Sync + 'static {
     /// The client's own data for one session. It is created when the session is first seen, passed to every call about
-    /// the session, and dropped when the session is closed: see [`ClientState`]. Use `()` if you need none.
+    /// the session, and dropped when the session is closed. See [`ClientState`]. Use `()` if you need none.
     type State: ClientState<Self>;
 
     /// Returns the client's name and version (`clientInfo`).
@@ -50,16 +50,16 @@ pub trait Client: Send + Sync + 'static {
         None
     }
 
-    /// Returns the client's own MCP servers. They are passed to the agent with every session that is opened, loaded or
+    /// Returns the client's own MCP servers. They are passed to the agent whenever a session is opened, loaded or
     /// resumed, after the servers of its [`SessionSetup`]. A server whose name is already in use is left out. This
-    /// method is called each time, and must not block. See the specification's page "Session Setup", "MCP Servers".
+    /// method is called each time and must not block. See "MCP Servers" on the specification's page "Session Setup".
     ///
     /// The crate `acp-mcp` creates such a server from tools that run in the client's process.
     fn mcp_servers(&self) -> Vec<McpServer> {
         Vec::new()
     }
 
-    /// Handles a session update, which the thread already shows.
+    /// Handles a session update, which has already been applied to the thread.
     ///
     /// Updates come one at a time, in the order in which they arrive. The next message is handled when this method
     /// returns, so a slow handler makes the agent wait. The handler may send requests to the agent and await them,
@@ -74,8 +74,8 @@ pub trait Client: Send + Sync + 'static {
         async {}
     }
 
-    /// Handles a permission request. The default rejects the tool call. See the specification's page "Tool Calls",
-    /// "Requesting Permission".
+    /// Handles a permission request. The default rejects the tool call. See "Requesting Permission" on the
+    /// specification's page "Tool Calls".
     ///
     /// If the turn is cancelled while the request is pending, the future is dropped and the agent is notified.
     ///
@@ -119,7 +119,7 @@ pub trait Client: Send + Sync + 'static {
         None::<&UnsupportedMethod>
     }
 
-    /// Handles the report that the user has completed an elicitation on a web page (`elicitation/complete`).
+    /// Called when the agent reports that the user has completed an elicitation on a web page (`elicitation/complete`).
     fn elicitation_completed(&self, id: &ElicitationId) -> impl Future<Output = ()> + Send {
         let _ = id;
         async {}
@@ -135,7 +135,7 @@ pub trait Client: Send + Sync + 'static {
         async {}
     }
 
-    /// Handles a request of an extension. See [`ExtensionRequest`].
+    /// Handles an extension request. See [`ExtensionRequest`].
     ///
     /// # Errors
     /// The error is sent as the response: -32601 if the method is unknown.
@@ -146,7 +146,7 @@ pub trait Client: Send + Sync + 'static {
         async move { Err(request.not_found()) }
     }
 
-    /// Handles a notification of an extension. The next message is not handled until this method returns.
+    /// Handles an extension notification. The next message is not handled until this method returns.
     fn extension_notification(
         &self,
         notification: ExtensionNotification,

@@ -1,4 +1,4 @@
-//! The requests that open sessions.
+//! Sends the requests that open sessions.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::dialect;
 use crate::error::Result;
 use crate::session_setup::SessionSetup;
 
-/// Builds a request that opens a session from its setup.
+/// Builds a request that opens a session with the given setup.
 macro_rules! request {
     ($setup:ident, $request:expr, $servers:expr) => {{
         let mut request = $request;
@@ -70,7 +70,7 @@ impl SessionSetup {
 /// An existing session that is being opened again.
 pub(super) struct SessionReopening {
     id: SessionId,
-    /// The backup to restore if the replay fails. `None` if the session is opened without a replay.
+    /// The backup to restore if the replay fails, or `None` if the session is opened without a replay.
     replay_backup: Option<Option<ReplayBackup>>,
 }
 

@@ -1,4 +1,4 @@
-//! A handle to an open session, for clients.
+//! A client's handle to an open session.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::dialect;
 use crate::error::{Error, Result};
 use crate::thread::ThreadHandle;
 
-/// Options for prompts: the reader handles the response, because messages after the response are not part of the turn.
+/// Options for prompts. The reader handles the response, because messages after the response are not part of the turn.
 const PROMPT_OPTIONS: RequestOptions = RequestOptions {
     is_ordered: true,
     cancel_on_drop: false,
@@ -51,8 +51,8 @@ impl ClientSession {
         &self.thread
     }
 
-    /// Returns the state of the client `C` for the session. Returns `None` if the session is closed, or if the
-    /// connection belongs to a client of another type.
+    /// Returns the session's state of the client `C`. Returns `None` if the session is closed, or if the connection
+    /// belongs to a client of another type.
     #[must_use]
     pub fn state<C: super::Client>(&self) -> Option<Arc<C::State>> {
         self.sessions().client_state::<C>(&self.id)
@@ -68,7 +68,7 @@ impl ClientSession {
         &self.agent.0.sessions
     }
 
-    /// Runs a turn (`session/prompt`): sends the prompt, and returns when the turn has ended and all its updates have
+    /// Runs a turn (`session/prompt`). Sends the prompt, and returns when the turn has ended and all its updates have
     /// been delivered. Dropping the future cancels the turn.
     ///
     /// # Errors
@@ -112,7 +112,8 @@ impl ClientSession {
         Ok(answer.stop_reason)
     }
 
-    /// Runs a turn in version 2. The response only confirms that the prompt was accepted: see `thread/turn.rs`.
+    /// Runs a turn in version 2. The response only confirms that the prompt was accepted, as described in
+    /// `thread/turn.rs`.
     async fn prompt_v2(&self, prompt: PromptContent) -> Result<StopReason> {
         // The prompt was queued, and cancelled before it was accepted.
         let was_queued = |error: &Error| matches!(error, Error::Rpc(e) if e.code == jsonrpc::Error::REQUEST_CANCELLED);
@@ -137,8 +138,8 @@ impl ClientSession {
     }
 
     /// Cancels the running turn, if there is one. Pending permission requests get the outcome `cancelled`. The turn
-    /// ends with [`StopReason::Cancelled`] when the agent confirms the cancellation. See the specification's page
-    /// "Prompt Turn", "Cancellation".
+    /// ends with [`StopReason::Cancelled`] when the agent confirms the cancellation. See "Cancellation" on the
+    /// specification's page "Prompt Turn".
     ///
     /// # Errors
     /// The connection has ended.
@@ -175,7 +176,7 @@ impl ClientSession {
     }
 
     /// Terminates the command in a display terminal while the turn continues (`terminal/cancel`, version 2). The agent
-    /// reports the exit with an update.
+    /// reports the exit status with an update.
     ///
     /// # Errors
     /// The agent does not declare that the command can be cancelled; the agent returned an error; or the connection has
@@ -197,17 +198,18 @@ impl ClientSession {
         conn.request(&request).await.map(drop)
     }
 
-    /// Marks the running turn as cancelled in the thread, and returns the token of the turn, if there is one.
-    /// Cancelling the token resolves pending permission requests. The caller must first notify the agent: an agent that
-    /// gets the outcome `cancelled` before it knows of the cancellation may treat it as a rejection, and end the turn
-    /// with another stop reason.
+    /// Marks the running turn as cancelled in the thread, and returns the turn's token, or `None` if no turn is
+    /// running. Cancelling the token resolves pending permission requests. The caller must first notify the agent. An
+    /// agent that gets the outcome `cancelled` before it knows about the cancellation may treat it as a rejection, and
+    /// end the turn with another stop reason.
     fn begin_cancel(&self) -> Option<CancellationToken> {
         let turn = self.sessions().running_turn(&self.id)?;
         self.thread.change(crate::thread::Thread::cancel_turn);
         Some(turn)
     }
 
-    /// Sets the mode of the session, with a config option or with `session/set_mode`, whichever the agent supports.
+    /// Sets the mode of the session, either with a config option or with `session/set_mode`, whichever the agent
+    /// supports.
     ///
     /// # Errors
     /// The agent has no modes, or does not have the requested one; the agent returned an error; or the connection has
@@ -227,8 +229,9 @@ impl ClientSession {
         self.set_config_option(&option, mode).await
     }
 
-    /// Sets a config option. When this method returns, the thread shows the new value. A boolean can be passed as the
-    /// string `true` or `false`. See the specification's page "Session Config Options", "From the Client".
+    /// Sets a config option. By the time this method returns, the thread contains the new value. A boolean can be
+    /// passed as the string `true` or `false`. See "From the Client" on the specification's page "Session Config
+    /// Options".
     ///
     /// # Errors
     /// The option or the value does not exist ([`Error::InvalidRequest`], which lists the valid ones); the agent returned an
@@ -294,7 +297,7 @@ impl ClientSession {
         Ok(())
     }
 
-    /// Checks that the option and the value exist. A boolean that was passed as a string is converted.
+    /// Checks that the option and the value exist. Converts a boolean that was passed as a string.
     fn check_option(
         &self,
         id: &SessionConfigId,
@@ -350,8 +353,8 @@ impl ClientSession {
         Ok(())
     }
 
-    /// Checks that the agent accepts every content block of a prompt. See the specification's page "Prompt Turn", "User
-    /// Message".
+    /// Checks that the agent accepts every content block of a prompt. See "User Message" on the specification's page
+    /// "Prompt Turn".
     pub(super) fn check_content(&self, content: &[ContentBlock]) -> Result<()> {
         let takes = &self.agent.capabilities().prompt_capabilities;
         match missing_prompt_capability(takes, content) {
@@ -371,7 +374,7 @@ fn join_or_none(known: &[&str]) -> String {
     }
 }
 
-/// A guard that cancels a turn whose future is dropped.
+/// A guard that cancels the turn if its future is dropped.
 struct CancelOnDropGuard<'a> {
     session: &'a ClientSession,
     finished: bool,
@@ -391,12 +394,12 @@ impl Drop for CancelOnDropGuard<'_> {
 }
 
 /// The content of a prompt. It can be created from a string (`session.prompt("…")`) or a list of content blocks. See
-/// the specification's page "Prompt Turn", "User Message".
+/// "User Message" on the specification's page "Prompt Turn".
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct PromptContent {
-    /// The content blocks, in order. Besides text and resource links, an agent accepts the types of blocks in its
-    /// [`AgentCapabilities::prompt_capabilities`](acp_wire::v1::AgentCapabilities::prompt_capabilities).
+    /// The content blocks, in order. Besides text and resource links, an agent accepts the types of blocks that it
+    /// declares in [`AgentCapabilities::prompt_capabilities`](acp_wire::v1::AgentCapabilities::prompt_capabilities).
     pub content: Vec<ContentBlock>,
     /// Custom data (`_meta`).
     pub meta: Option<Meta>,

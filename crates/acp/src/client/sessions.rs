@@ -1,5 +1,5 @@
-//! The sessions of a live client: the session table of the client core behind a lock, with the client's own state for
-//! each session and the future that waits for the session's turn.
+//! The sessions of a live client: the client core's session table behind a lock, with the client's own state for each
+//! session and the future that waits for the session's turn.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,8 +22,8 @@ use crate::update::Update;
 
 pub(crate) struct ClientSessions {
     table: Mutex<SessionTable<LiveSession>>,
-    /// The factory for the client's states. Do not hold a lock when calling it, because the client's code may use
-    /// sessions.
+    /// The factory that creates the client's states. Do not hold a lock when calling it, because the client's code may
+    /// use sessions.
     state_factory: StateFactory,
 }
 
@@ -35,13 +35,13 @@ pub(crate) type ClientSessionEntry = SessionEntry<LiveSession>;
 pub(crate) struct LiveSession {
     /// The client's own state for the session, or `None` after the connection has closed.
     client_state: Option<ErasedState>,
-    /// The token of the current or last turn, which is cancelled with the turn.
+    /// The token of the current or most recent turn, which is cancelled when the turn is cancelled.
     turn: CancellationToken,
     /// Passes the turn's result to the waiting future, if the agent speaks version 2.
     waiting: Option<oneshot::Sender<Result<StopReason>>>,
 }
 
-/// A turn that has ended. Its result is sent to the waiting future when this is dropped.
+/// A turn that has ended. Its result is sent to the waiting future when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct FinishedTurn {
     result: Option<Result<StopReason>>,
@@ -63,10 +63,10 @@ impl Drop for FinishedTurn {
     }
 }
 
-/// The data to deliver to the client with an update that was applied to its session.
+/// The data to deliver to the client along with an update that was applied to its session.
 pub(crate) struct ReceivedUpdate<S> {
     pub(crate) context: UpdateContext,
-    /// The client's own state for the session. `None` if the connection has closed.
+    /// The client's own state for the session, or `None` if the connection has closed.
     pub(crate) client_state: Option<Arc<S>>,
     /// The turn that the update ended, if any.
     pub(crate) finished_turn: Option<FinishedTurn>,
@@ -123,7 +123,7 @@ impl ClientSessionEntry {
         Some(self.finished_turn(result?))
     }
 
-    /// Takes the ended turn, with its result and the future that waits for it.
+    /// Returns a turn that has ended, with its result and the future that waits for it.
     fn finished_turn(&mut self, result: TurnResult) -> FinishedTurn {
         FinishedTurn {
             result: Some(result.map_err(Error::Rpc)),
@@ -131,7 +131,7 @@ impl ClientSessionEntry {
         }
     }
 
-    /// Ends the session's turn. Returns `false` if none was running.
+    /// Ends the session's turn. Returns `false` if no turn was running.
     fn end_turn(&mut self, stop_reason: Option<&StopReason>) -> bool {
         self.kept.waiting = None;
         self.thread.change(|thread| {
@@ -141,7 +141,7 @@ impl ClientSessionEntry {
         })
     }
 
-    /// Returns the token of the running turn, or of the work that the agent has started by itself.
+    /// Returns the token of the running turn, or of work that the agent has started on its own.
     fn running_turn(&self) -> Option<CancellationToken> {
         let is_running = self.thread.read(Thread::is_running);
         is_running.then(|| self.kept.turn.clone())
@@ -198,8 +198,8 @@ impl ClientSessions {
         self.lock().get(id)?.running_turn()
     }
 
-    /// Records that a version 2 agent has accepted the prompt, and the id of its message. Returns the turn if it has
-    /// already ended.
+    /// Records that a version 2 agent has accepted the prompt, along with the id of its message. Returns the turn if it
+    /// has already ended.
     pub(crate) fn accept_prompt(
         &self,
         id: &SessionId,
@@ -223,7 +223,7 @@ impl ClientSessions {
         }
     }
 
-    /// Notifies the client's own states for a session and its subagents that a turn has ended.
+    /// Notifies the client's states for a session and its subagents that a turn has ended.
     fn notify_turn_ended(&self, id: &SessionId, stop_reason: Option<&StopReason>) {
         let states: Vec<ErasedState> = {
             let sessions = self.lock();
@@ -305,9 +305,9 @@ impl ClientSessions {
         self.add(child, entry, None);
     }
 
-    /// Applies a permission request to its session. Returns the request for the client and the token that cancels it,
-    /// or `None` if the session is not known. The token belongs to the turn of the root session, for which a subagent
-    /// works.
+    /// Applies a permission request to its session. Returns the request to pass to the client and the token that
+    /// cancels it, or `None` if the session is not known. The token belongs to the turn of the root session, on whose
+    /// behalf a subagent works.
     pub(crate) fn request_permission(
         &self,
         request: ReceivedPermissionRequest,
@@ -323,8 +323,8 @@ impl ClientSessions {
         Some((request, turn.unwrap_or_default()))
     }
 
-    /// Registers a request that opens a session: the one with `id`, or a new one. Returns `None` if the session is
-    /// already known.
+    /// Registers a request that opens a new session, or the session with the given `id`. Returns `None` if that session
+    /// is already known.
     pub(crate) fn begin_opening(
         self: &Arc<Self>,
         id: Option<&SessionId>,
@@ -347,8 +347,8 @@ impl ClientSessions {
         Some(opening)
     }
 
-    /// Unregisters a request that opens a session, after its response has arrived or it was dropped. Removes the
-    /// provisional sessions that it did not open.
+    /// Unregisters a request that opens a session, once its response has arrived or the request was dropped. Removes
+    /// the provisional sessions that the request did not open.
     fn end_opening(&self, id: Option<&SessionId>) {
         let gone: Vec<SessionId> = {
             let mut sessions = self.lock();
@@ -365,8 +365,8 @@ impl ClientSessions {
         }
     }
 
-    /// Returns `true` if the agent may send requests for a session. The client must have opened the session, or it may
-    /// be opening it.
+    /// Returns `true` if the agent may send requests for a session. The client must have opened the session or may be
+    /// opening it.
     pub(crate) fn accepts_requests(&self, id: &SessionId) -> bool {
         {
             let mut sessions = self.lock();
@@ -411,7 +411,7 @@ impl ClientSessions {
     }
 
     /// Marks a session as opened and starts a replay, which replaces the thread's content. Returns the earlier state,
-    /// with which [`undo_replay`](Self::undo_replay) restores the session.
+    /// from which [`undo_replay`](Self::undo_replay) restores the session.
     pub(crate) fn begin_replay(&self, id: &SessionId) -> Option<ReplayBackup> {
         let subagents = self.lock().remove_subagents(id);
         close_sessions(subagents);
@@ -443,7 +443,7 @@ impl ClientSessions {
         close_sessions(removed);
     }
 
-    /// Closes all sessions, because the connection has closed: turns fail, and the client's own states are dropped.
+    /// Closes all sessions when the connection has closed. Turns fail, and the client's own states are dropped.
     pub(crate) fn close_all(&self, reason: &CloseReason) {
         // Drop and notify these after the lock is released.
         let mut over: Vec<FinishedTurn> = Vec::new();

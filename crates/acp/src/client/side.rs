@@ -1,4 +1,4 @@
-//! The client's side of a connection: it dispatches the agent's messages to the client.
+//! The client's side of a connection, which dispatches the agent's messages to the client.
 
 use std::sync::Arc;
 
@@ -36,13 +36,13 @@ pub(crate) struct ClientSide<C> {
 pub struct UpdateContext {
     /// The session that has changed.
     pub session_id: SessionId,
-    /// The thread of the session, which already shows the update.
+    /// The thread of the session, to which the update has already been applied.
     pub thread: ThreadHandle,
     /// Whether the update is part of a replay.
     pub is_replay: bool,
 }
 
-/// An event to deliver to the client. Updates are not boxed, because nearly all events are updates, and each box would
+/// An event to deliver to the client. Updates are not boxed, because nearly all events are updates and each box would
 /// cost an allocation.
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum ClientEvent<S> {
@@ -54,7 +54,7 @@ pub(crate) enum ClientEvent<S> {
 }
 
 impl<C: Client> ClientSide<C> {
-    /// Returns the client's capabilities: those that the client implements, and those that every thread has.
+    /// Returns the client's capabilities: those that the client implements, and those that every thread supports.
     pub(crate) fn capabilities(&self) -> ClientCapabilities {
         let offered = v1::AgentRequest::offered_by(self);
         let mut capabilities: ClientCapabilities = implemented_capabilities(&offered);

@@ -1,5 +1,5 @@
-//! A client's state for each session. It is created when the session is first seen, and dropped when the session is
-//! closed.
+//! Defines a client's state for each session. The state is created when the session is first seen, and dropped when the
+//! session is closed.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -23,17 +23,17 @@ pub trait ClientState<C: ?Sized>: Send + Sync + 'static {
     /// Creates the state when the session is first seen, before any other call about the session. Must not block.
     fn new(client: &C, session: &SessionId, thread: &ThreadHandle) -> Self;
 
-    /// Handles the end of a turn that this client started. The thread already shows the end. `stop_reason` is `None` if
-    /// the turn failed. This is also called if nobody waits for the turn any longer, and for each subagent of the
-    /// session. When the connection ends, it is called for sessions whose own turn was running. When a session is
-    /// closed, only [`closed`](Self::closed) is called. Must not block.
+    /// Called when a turn that this client started has ended, after the thread was updated. `stop_reason` is `None` if
+    /// the turn failed. This method is called even if nothing is waiting for the turn any longer, and also for each
+    /// subagent of the session. When the connection ends, it is called for sessions whose own turn was running. When a
+    /// session is closed, only [`closed`](Self::closed) is called. Must not block.
     fn turn_ended(&self, stop_reason: Option<&StopReason>) {
         let _ = stop_reason;
     }
 
-    /// Stops what the session has started, because the session was closed or the connection has ended. Do not do this
-    /// when the state is dropped: calls that are still running keep the state, possibly for a long time. Must not
-    /// block.
+    /// Stops what the session has started, because the session was closed or the connection has ended. Do this here
+    /// rather than when the state is dropped, because calls that are still running keep the state alive, possibly for a
+    /// long time. Must not block.
     fn closed(&self) {}
 }
 
@@ -41,15 +41,14 @@ impl<C: ?Sized> ClientState<C> for () {
     fn new(_: &C, _: &SessionId, _: &ThreadHandle) -> Self {}
 }
 
-/// A factory for the states of a client's sessions. With the factory, the session table does not have to know the
-/// client's type.
+/// A factory for the states of a client's sessions. It lets the session table work without knowing the client's type.
 pub(super) struct StateFactory(Box<StateFn>);
 
 type StateFn = dyn Fn(&SessionId, &ThreadHandle) -> Option<ErasedState> + Send + Sync;
 
 impl StateFactory {
-    /// Creates a factory from a client. It does not keep the client alive, because the client may own the connection,
-    /// which owns the factory.
+    /// Creates a factory from a client. The factory does not keep the client alive, because the client may own the
+    /// connection, which owns the factory.
     pub(super) fn for_client<C: Client>(client: &Arc<C>) -> Self {
         let client = Arc::downgrade(client);
         Self(Box::new(move |session, thread| {
@@ -58,7 +57,7 @@ impl StateFactory {
         }))
     }
 
-    /// Creates the state for a new session, or returns `None` if the client was dropped.
+    /// Creates the state for a new session. Returns `None` if the client was dropped.
     pub(super) fn create_state(
         &self,
         session: &SessionId,
@@ -68,7 +67,7 @@ impl StateFactory {
     }
 }
 
-/// A session state whose type only its client knows.
+/// A session state whose type is known only to its client.
 pub(super) type ErasedState = Arc<dyn AnyState>;
 
 pub(super) trait AnyState: Any + Send + Sync {
@@ -89,7 +88,7 @@ impl<C: Client> AnyState for TypedState<C> {
 }
 
 impl dyn AnyState {
-    /// Returns the state with its own type, or `None` if `C` is not the type of the client.
+    /// Returns the state as its own type, or `None` if `C` is not the type of the client.
     pub(super) fn get<C: Client>(&self) -> Option<Arc<C::State>> {
         let state: &dyn Any = self;
         state

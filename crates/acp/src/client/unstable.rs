@@ -1,4 +1,4 @@
-//! Requests of a client that are not part of the protocol yet (feature `unstable`). See
+//! Client requests that are not part of the protocol yet (feature `unstable`). See
 //! `docs/decisions/0017-unstable-methods.md`.
 
 use acp_wire::v1::{self, CancelNotification, SessionId, SteerRequest, SteerResponse};
@@ -32,8 +32,8 @@ impl AgentConnection {
         Ok(self.connection().request(&request).await?.providers)
     }
 
-    /// Sets the URL and the headers with which the agent calls a provider (`providers/set`), in place of all its
-    /// previous settings. The headers are sent to the agent, including any API keys in them.
+    /// Sets the URL and the headers that the agent uses to call a provider (`providers/set`). They replace all previous
+    /// settings of the provider. The headers are sent to the agent, including any API keys in them.
     ///
     /// # Errors
     /// The agent does not support the method, the agent returned an error, or the connection has ended.
@@ -137,8 +137,8 @@ impl ClientSession {
     /// Sends a message to the running turn (`_session/steering`, an extension that several agents support; see
     /// [`AgentConnection::supports_steering`]). Unless the outcome is
     /// [`SteeringOutcome::PromptRequired`](acp_wire::v1::SteeringOutcome::PromptRequired), the agent has accepted the
-    /// message, so do not send it again. In version 1, the thread shows the message only if the agent sends it back as
-    /// an update.
+    /// message, so it must not be sent again. In version 1, the thread shows the message only if the agent sends it
+    /// back as an update.
     ///
     /// # Errors
     /// The agent does not support the extension or does not accept the content

@@ -1,4 +1,4 @@
-//! Follows a connection by the messages of client and agent.
+//! Follows a connection by reading the messages of the client and the agent.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,7 +20,8 @@ use crate::update::Update;
 /// The maximum number of pending requests that are stored for each side.
 const MAX_PENDING_REQUESTS: usize = 8 * 1024;
 
-/// An observer of a connection. From the messages of client and agent, it builds what the client sees of each session.
+/// An observer of a connection. It reads the messages of the client and the agent, and reconstructs what the client
+/// sees of each session.
 ///
 /// It is for programs that are neither the client nor the agent, such as one that shows a recorded connection. Pass it
 /// all messages in order. It reads the version from the response to `initialize`. Messages that cannot be read change
@@ -28,7 +29,7 @@ const MAX_PENDING_REQUESTS: usize = 8 * 1024;
 pub struct Observer {
     version: ProtocolVersion,
     sessions: SessionTable<()>,
-    /// The ids of all sessions so far, including subagents that a replay has removed.
+    /// The ids of all sessions seen so far, including subagents that a replay has removed.
     seen: HashSet<SessionId>,
     max_sessions: usize,
     has_ignored_sessions: bool,
@@ -36,19 +37,19 @@ pub struct Observer {
     agent_requests: HashMap<RequestId, ResponseObserver>,
 }
 
-/// The change that a message made in a session.
+/// A change that a message made to a session.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ObservedChange {
     /// The session that has changed.
     pub session_id: SessionId,
-    /// The session's thread, which already shows the change.
+    /// The session's thread, which already includes the change.
     pub thread: ThreadHandle,
-    /// An event that accompanies the change of the thread, if any.
+    /// An event that accompanies the change to the thread, if any.
     pub event: Option<ObservedEvent>,
 }
 
-/// An event in a session that its thread does not contain.
+/// An event in a session that is not recorded in its thread.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ObservedEvent {
@@ -80,7 +81,7 @@ impl std::fmt::Debug for Observer {
 }
 
 impl Observer {
-    /// Creates an observer that follows up to `max_sessions` sessions. Messages for further sessions are ignored.
+    /// Creates an observer that follows up to `max_sessions` sessions. Messages for any further sessions are ignored.
     #[must_use]
     pub fn new(max_sessions: usize) -> Self {
         Self {
@@ -94,7 +95,7 @@ impl Observer {
         }
     }
 
-    /// Returns `true` if sessions were ignored because there were more than the limit.
+    /// Returns `true` if sessions were ignored because their number exceeded the limit.
     #[must_use]
     pub fn has_ignored_sessions(&self) -> bool {
         self.has_ignored_sessions
@@ -152,7 +153,7 @@ impl Observer {
         self.version == ProtocolVersion::V2
     }
 
-    /// Returns a session, and adds it if it is new and the limit allows it.
+    /// Returns a session. Adds the session if it is new and the limit allows it.
     fn session(&mut self, id: &SessionId) -> Option<&mut SessionEntry<()>> {
         if self.sessions.get(id).is_none() {
             self.add(id, SessionEntry::default())?;
@@ -172,7 +173,7 @@ impl Observer {
         Some(())
     }
 
-    /// Changes a session with `change`.
+    /// Applies `change` to a session.
     fn change(
         &mut self,
         session_id: SessionId,
@@ -400,7 +401,7 @@ impl Observer {
     }
 }
 
-/// Returns a callback that opens the session with `id`, or the session given in the response.
+/// Returns a callback that opens the session with `id` or, without `id`, the session given in the response.
 fn on_opened<R: Request<Response: OpenSessionResult>>(
     _: &R,
     id: Option<&SessionId>,
@@ -450,14 +451,14 @@ fn answer_prompt(
     Some(result)
 }
 
-/// Reads the response to a request of type `R`.
+/// Parses the response to a request of type `R`.
 fn parse_result<R: Request>(result: &RawValue) -> Result<R::Response, jsonrpc::Error> {
     let response = acp_wire::read_result(R::METHOD, result);
     response.map_err(|error| jsonrpc::Error::internal(error.to_string()))
 }
 
-/// Reads the version from the response to `initialize`. Some agents return whatever version was requested. The fields
-/// of the response show which version they speak.
+/// Detects the version from the response to `initialize`. Some agents return whatever version was requested, but the
+/// fields of the response show which version they speak.
 fn detect_response_version(result: &RawValue) -> ProtocolVersion {
     let response: RawObject = serde_json::from_str(result.get()).unwrap_or_default();
     let version = response.read::<InitializeResponse>();

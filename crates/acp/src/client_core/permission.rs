@@ -1,4 +1,4 @@
-//! Permission requests, completed with known details of the tool call and the subagent.
+//! Completes permission requests with known details of the tool call and the subagent.
 
 use acp_wire::v1::{
     self, PermissionOption, RequestPermissionOutcome, SessionId, ToolCallUpdate, ToolKind,
@@ -9,7 +9,7 @@ use super::session_table::SessionTable;
 use crate::thread::{ThreadHandle, ThreadToolCall};
 use crate::update::ToolCallPatch;
 
-/// A permission request from an agent. See the specification's page "Tool Calls", "Requesting Permission".
+/// A permission request from an agent. See "Requesting Permission" on the specification's page "Tool Calls".
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PermissionRequest {
@@ -17,14 +17,14 @@ pub struct PermissionRequest {
     pub session_id: SessionId,
     /// The session that the user has opened: the requesting session itself, or the root session of a subagent.
     pub root_session_id: SessionId,
-    /// The name of the subagent that sent the request. `None` if the request does not come from a subagent.
+    /// The name of the subagent that sent the request, or `None` if the request does not come from a subagent.
     pub subagent: Option<String>,
     /// The question to show to the user. Empty if the agent sent none.
     pub title: String,
     /// The agent's reason for needing the permission, if it gave one.
     pub description: Option<String>,
-    /// The tool call, with everything that was reported about it so far. If a version 2 agent requests permission for
-    /// something else, this tool call represents it.
+    /// The tool call, with everything that has been reported about it so far. If a version 2 agent requests permission
+    /// for something else, this tool call represents it.
     pub tool_call: ThreadToolCall,
     /// The command that would run, if a version 2 agent requests permission for a command.
     pub command: Option<CommandPermissionSubject>,
@@ -36,7 +36,7 @@ pub struct PermissionRequest {
 
 impl PermissionRequest {
     /// Creates a request that does not come from an agent. The root session and the subagent are read from the thread,
-    /// so the caller must not hold the lock of the thread ([`ThreadHandle::read`]) or of any thread above it.
+    /// so the caller must not hold the lock of that thread or of its parents' threads ([`ThreadHandle::read`]).
     pub fn new(
         session_id: impl Into<SessionId>,
         tool_call: &ToolCallUpdate,
@@ -70,14 +70,14 @@ impl PermissionRequest {
         &self.tool_call.kind
     }
 
-    /// Returns the outcome that allows the call, preferably once. Returns `Cancelled` if no option allows it.
+    /// Returns the outcome that allows the call, preferably only once. Returns `Cancelled` if no option allows it.
     #[must_use]
     pub fn allow(&self) -> RequestPermissionOutcome {
         use acp_wire::v1::PermissionOptionKind::{AllowAlways, AllowOnce};
         self.select_first([AllowOnce, AllowAlways])
     }
 
-    /// Returns the outcome that rejects the call, preferably once. Returns `Cancelled` if no option rejects it.
+    /// Returns the outcome that rejects the call, preferably only once. Returns `Cancelled` if no option rejects it.
     #[must_use]
     pub fn reject(&self) -> RequestPermissionOutcome {
         use acp_wire::v1::PermissionOptionKind::{RejectAlways, RejectOnce};
@@ -100,7 +100,7 @@ impl PermissionRequest {
 /// A permission request as received, independent of the protocol version.
 pub(crate) struct ReceivedPermissionRequest {
     pub(crate) session_id: SessionId,
-    /// The question to show to the user. If `None`, the title of the tool call is the question.
+    /// The question to show to the user. If `None`, the title of the tool call serves as the question.
     title: Option<String>,
     description: Option<String>,
     tool_call: Option<ToolCallPatch>,

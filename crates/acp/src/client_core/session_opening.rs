@@ -1,4 +1,4 @@
-//! The modes, options and commands that an agent reports when a session is opened.
+//! Reads the modes, models, options and commands that an agent reports when a session is opened.
 
 use std::borrow::Cow;
 
@@ -32,7 +32,7 @@ impl SessionAnnouncement<'_> {
 
 /// A response to a request that opens a session.
 pub(crate) trait OpenSessionResult {
-    /// Returns the id of the new session. `None` if the request opened an existing one.
+    /// Returns the id of the new session, or `None` if the request opened an existing one.
     fn new_session(&self) -> Option<&SessionId>;
     /// Returns the modes, models, options and commands that the response contains.
     fn announcement(&self) -> SessionAnnouncement<'_>;

@@ -1,4 +1,4 @@
-//! The table of sessions: which are known, which are open, which are being replayed, and which are subagents.
+//! The table of sessions. It tracks which sessions are known, open, being replayed or subagents.
 
 use std::collections::HashMap;
 
@@ -7,8 +7,8 @@ use acp_wire::v1::SessionId;
 use super::session_opening::SessionAnnouncement;
 use crate::thread::{Thread, ThreadHandle};
 
-/// The maximum number of sessions in the table that the client has not opened. Agents may send updates of a session
-/// before the response with its id. The limit prevents an agent from filling memory with sessions that it invents.
+/// The maximum number of sessions in the table that the client has not opened. Agents may send updates for a session
+/// before the response that contains its id. The limit prevents an agent from filling memory with invented sessions.
 pub(crate) const MAX_UNOPENED_SESSIONS: usize = 64;
 
 /// The sessions of a connection. `S` is the data that the owner of the table stores with each session.
@@ -17,7 +17,7 @@ pub(crate) struct SessionTable<S> {
     pub(super) entries: HashMap<SessionId, SessionEntry<S>>,
     /// The sessions that the client has not opened.
     unopened: HashMap<SessionId, UnopenedReason>,
-    /// The parent of each subagent. The number of subagents is limited.
+    /// The parent of each subagent. The number of entries is limited.
     pub(super) parents: HashMap<SessionId, SessionId>,
     /// The size limit of a thread, in bytes.
     thread_limit: usize,
@@ -39,7 +39,7 @@ pub(crate) struct SessionEntry<S> {
 pub(crate) enum UnopenedReason {
     /// The agent has sent an update for the session.
     Unclaimed,
-    /// The client may be opening the session. There is at most one of these for each pending request that opens a
+    /// The client may be opening the session. There is at most one such session for each pending request that opens a
     /// session.
     Provisional,
 }
@@ -49,7 +49,7 @@ pub(crate) enum UnopenedReason {
 pub(crate) struct ReplayBackup {
     unopened: Option<UnopenedReason>,
     parent: Option<SessionId>,
-    /// Boxed, because every request that opens a session has space for a backup.
+    /// The thread, boxed because every request that opens a session has space for a backup.
     thread: Box<Thread>,
 }
 
@@ -77,12 +77,12 @@ impl<S> SessionTable<S> {
         self.entries.values_mut()
     }
 
-    /// Returns `true` if the client has opened the session, or its parent has announced it.
+    /// Returns `true` if the client has opened the session, or if its parent has announced it.
     pub(crate) fn is_open(&self, id: &SessionId) -> bool {
         self.entries.contains_key(id) && !self.unopened.contains_key(id)
     }
 
-    /// Returns why a session is in the table although it is not open, or `None` if it is open or unknown.
+    /// Returns why a session is in the table although it is not open. Returns `None` if it is open or unknown.
     pub(crate) fn unopened(&self, id: &SessionId) -> Option<UnopenedReason> {
         self.unopened.get(id).copied()
     }
@@ -98,7 +98,7 @@ impl<S> SessionTable<S> {
         self.unopened.insert(id.clone(), kind);
     }
 
-    /// Adds a session, unless it is known. Returns the session's thread, and also `entry` if it was not added.
+    /// Adds a session unless it is already known. Returns the session's thread, and also `entry` if it was not added.
     pub(crate) fn add(
         &mut self,
         id: &SessionId,
@@ -124,7 +124,7 @@ impl<S> SessionTable<S> {
     }
 
     /// Returns the size limit of a session's thread. All unopened sessions together can be as large as one opened
-    /// session. The same holds for all subagents together.
+    /// session, and so can all subagents together.
     fn thread_limit(&self, id: &SessionId, unopened: Option<UnopenedReason>) -> usize {
         if unopened.is_none() && !self.parents.contains_key(id) {
             self.thread_limit

@@ -1,4 +1,4 @@
-//! The subagents in the table of sessions, which `subagent_update` announces.
+//! Manages the subagents in the table of sessions, which are announced by `subagent_update`.
 //!
 //! A subagent that an open session announces is also an open session. Its items are shown in its parent's thread, and
 //! its requests are handled. The number of subagents is limited. Subagents beyond the limit are shown, but their
@@ -9,25 +9,25 @@ use acp_wire::v1::SessionId;
 use super::session_table::{MAX_UNOPENED_SESSIONS, SessionEntry, SessionTable};
 use crate::thread::{Thread, ThreadHandle};
 
-/// The maximum number of subagents of a connection. Together, their threads can be as large as the thread of one
+/// The maximum number of subagents on a connection. Together, their threads can be as large as the thread of one
 /// session.
 const MAX_SUBAGENTS: usize = MAX_UNOPENED_SESSIONS;
 
-/// The maximum number of levels to which subagents can be nested.
+/// The maximum nesting depth of subagents.
 const MAX_DEPTH: usize = 16;
 
-/// A subagent that was announced, to be added to the table.
+/// A subagent that was announced and is to be added to the table.
 pub(crate) struct AdoptedSubagent<S> {
     /// The subagent's thread, which its parent shows.
     pub(crate) thread: ThreadHandle,
     pub(crate) is_replaying: bool,
-    /// The entry of the subagent's session from before it was announced, if there was one.
+    /// The entry that the subagent's session had before it was announced, if any.
     pub(crate) before: Option<SessionEntry<S>>,
 }
 
 impl<S> SessionTable<S> {
-    /// Makes a session the subagent of the session that has announced it. Returns `None` if the session is already open
-    /// or cannot be a subagent.
+    /// Makes a session a subagent of the session that announced it. Returns `None` if the session is already open or
+    /// cannot be a subagent.
     pub(crate) fn adopt(
         &mut self,
         parent: &SessionId,
@@ -62,7 +62,7 @@ impl<S> SessionTable<S> {
         std::iter::successors(Some(id.clone()), parent).take(MAX_DEPTH + 1)
     }
 
-    /// Returns the ids of a session's subagents, of their subagents, and so on.
+    /// Returns the ids of a session's subagents, their subagents, and so on.
     pub(crate) fn descendants(&self, id: &SessionId) -> Vec<SessionId> {
         let mut found = vec![id.clone()];
         let mut at = 0;
@@ -84,8 +84,8 @@ impl<S> SessionTable<S> {
         children.collect()
     }
 
-    /// Returns the id of the root session, which the user has opened: the session itself, or the topmost parent of a
-    /// subagent.
+    /// Returns the id of the root session, which the user has opened. This is the session itself, or the topmost parent
+    /// of a subagent.
     pub(crate) fn root_session(&self, id: &SessionId) -> SessionId {
         self.ancestors(id).last().unwrap_or_else(|| id.clone())
     }

@@ -1,4 +1,4 @@
-//! The driver: the future that reads, writes and runs handlers.
+//! The driver, which is the future that reads, writes and runs handlers.
 //!
 //! No part of a connection runs anywhere else, so the library needs no particular runtime: everything runs on the
 //! thread and the executor that poll the driver. [`Options::spawn_work`](crate::Options::spawn_work) moves three things
@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use super::Connection;
 use crate::error::CloseReason;
 
-/// A future that the driver polls. If it returns a reason, the connection has ended for that reason.
+/// A future that the driver polls. If it resolves to a reason, the connection has ended for that reason.
 type DriverFuture = Pin<Box<dyn Future<Output = Option<CloseReason>> + Send>>;
 
 /// A task that runs on the caller's executor.
@@ -32,7 +32,7 @@ pub(crate) type SpawnFn = Arc<dyn Fn(SpawnedTask) + Send + Sync>;
 /// The maximum number of times per poll that the driver looks for new tasks before it yields to its executor.
 const MAX_POLL_ROUNDS: usize = 64;
 
-/// The future that runs a connection: it reads, writes and calls handlers. Nothing happens unless it is polled. It
+/// The future that runs a connection by reading, writing and calling handlers. Nothing happens unless it is polled. It
 /// resolves to the reason why the connection ended.
 ///
 /// Spawn the driver, or use [`run`](Self::run) to do other work beside it. Dropping the driver ends the connection at
@@ -55,7 +55,7 @@ impl std::fmt::Debug for Driver {
 }
 
 impl Driver {
-    /// Creates the driver. `life` is the future that runs as long as the connection exists.
+    /// Creates the driver. `life` is a future that runs as long as the connection exists.
     pub(super) fn new(
         conn: Connection,
         life: impl Future<Output = CloseReason> + Send + 'static,
@@ -104,7 +104,7 @@ impl Driver {
         self.futures.extend(self.conn.0.tasks.take_new_tasks());
     }
 
-    /// Drops all remaining work, and wakes everything that waits for the connection to end.
+    /// Drops all remaining work, and wakes everything that is waiting for the connection to end.
     fn end(&mut self, reason: CloseReason) {
         // Close the queue first: dropping the futures can start new tasks, which would never run.
         self.conn.0.tasks.close();
@@ -152,19 +152,19 @@ impl Drop for Driver {
     }
 }
 
-/// The tasks of a connection except for reading: writing, and the work on requests.
+/// All tasks of a connection except for reading, which are writing and the work on requests.
 pub(crate) struct Tasks {
     queue: Mutex<DriverQueue>,
-    /// The number of running tasks that must end before the connection ends.
+    /// The number of running tasks that the end of the connection waits for.
     running_count: watch::Sender<usize>,
     spawn_fn: Option<SpawnFn>,
 }
 
 #[derive(Default)]
 struct DriverQueue {
-    /// Started tasks that are not in the driver yet.
+    /// New tasks that have not been moved into the driver yet.
     new_tasks: Vec<DriverFuture>,
-    /// The driver's waker, while the driver is not being polled.
+    /// The driver's waker, which is set while the driver is not being polled.
     waker: Option<Waker>,
     /// Whether the driver has ended.
     is_closed: bool,
@@ -255,7 +255,7 @@ impl Tasks {
         let _ = running.wait_for(|running| *running == 0).await;
     }
 
-    /// Closes the queue, because the driver has ended.
+    /// Closes the queue when the driver has ended.
     fn close(&self) {
         self.lock().is_closed = true;
         // Release the lock first: dropping tasks can start others.
@@ -263,8 +263,8 @@ impl Tasks {
     }
 }
 
-/// Sleeps for `time`. Uses tokio's timer in a tokio runtime, so that tests can pause it, and the timer thread of
-/// `futures-timer` elsewhere.
+/// Sleeps for `time`. In a tokio runtime, uses tokio's timer, so that tests can pause it. Elsewhere, uses the timer
+/// thread of `futures-timer`.
 async fn sleep(time: Duration) {
     if tokio::runtime::Handle::try_current().is_ok() {
         tokio::time::sleep(time).await;

@@ -8,10 +8,10 @@ use std::ops::Range;
 
 pub(crate) use super::large_text::{LargeTextReader, LargeTextResponse, MIN_LARGE_TEXT_BYTES};
 
-/// The number of bytes that are kept from the start of an oversized line, enough for its id and method.
+/// The number of bytes kept from the start of an oversized line, which is enough to contain the id and the method.
 pub(crate) const HEAD_LEN: usize = 1024;
 
-/// The number of bytes that are kept from the end of an oversized line, because some peers write the id last.
+/// The number of bytes kept from the end of an oversized line, where some peers write the id.
 pub(crate) const TAIL_LEN: usize = 256;
 
 /// The minimum free space in the buffer for a read, in bytes.
@@ -44,11 +44,11 @@ pub(crate) struct Framer {
     /// The offset up to which the buffer has been searched for a line ending.
     scanned: usize,
     max_line: usize,
-    /// The number of bytes of the current line that are no longer in the buffer.
+    /// The number of bytes in the current line that are no longer in the buffer.
     dropped_len: usize,
     /// The minimum length, in bytes, of a text that is extracted as it arrives.
     large_text_len: usize,
-    /// Reads the text that is being extracted from the current line, if any.
+    /// Reads the large text that is being extracted from the current line, if any.
     large_text: Option<LargeTextReader>,
     /// The start of the last oversized line whose text was being extracted.
     prefix: Vec<u8>,
@@ -69,7 +69,7 @@ impl Framer {
         }
     }
 
-    /// Returns the buffer, with spare capacity at its end into which to read input.
+    /// Returns the buffer, with spare capacity at the end for reading input into.
     pub(crate) fn spare_capacity(&mut self) -> &mut Vec<u8> {
         if self.start == self.buf.len() {
             self.buf.clear();
@@ -118,8 +118,8 @@ impl Framer {
         }
     }
 
-    /// Extracts a large text from the incomplete line, if the line is a response and `field` returns the name of the
-    /// text's field for the response's id. Call this when there is no complete line.
+    /// Starts to extract a large text from the incomplete line, if the line is a response and `field` returns a field
+    /// name for the response's id. Call this when there is no complete line.
     pub(crate) fn begin_large_text(&mut self, field: impl FnOnce(i64) -> Option<&'static str>) {
         let line = self.buf.get(self.start..).unwrap_or_default();
         if self.large_text.is_none()
@@ -174,7 +174,7 @@ impl Framer {
         self.buf.len() - self.start
     }
 
-    /// Returns the last line, if the input has ended without a line ending.
+    /// Returns the last line if the input has ended without a line ending.
     pub(crate) fn finish(&mut self) -> Option<Frame<'_>> {
         let (start, end) = (self.start, self.buf.len());
         self.start = end;
@@ -228,7 +228,7 @@ mod tests {
         );
     }
 
-    /// Splits `input` into frames, as text. Large texts are extracted from responses to request 7.
+    /// Splits `input` into frames and returns them as text. Large texts are extracted from responses to request 7.
     fn frames_with_texts(input: &[u8], piece: usize, large: usize, max: usize) -> Vec<String> {
         let mut framer = Framer::new(max);
         framer.large_text_len = large;

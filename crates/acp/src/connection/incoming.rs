@@ -1,4 +1,4 @@
-//! Requests in flight: received, but without a response yet.
+//! Requests in flight, which have been received but have no response yet.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,19 +24,19 @@ pub(crate) struct InFlightRequests(Mutex<InFlightTable>);
 #[derive(Default)]
 struct InFlightTable {
     requests: HashMap<RequestId, InFlightEntry>,
-    /// The memory that all requests together take, in bytes.
+    /// The memory that all requests together use, in bytes.
     memory: usize,
 }
 
 struct InFlightEntry {
     cancel_token: CancellationToken,
-    /// The memory that the request takes, in bytes.
+    /// The memory that the request uses, in bytes.
     memory: usize,
 }
 
 impl InFlightTable {
     /// Checks that `more` bytes are within the memory limit. If no other request is in flight (`alone`), they always
-    /// are, because a request is never larger than a message.
+    /// are, because a request is never larger than the maximum size of a message.
     fn check_capacity(&self, more: usize, alone: bool, limits: &Limits) -> Result<(), String> {
         let limit = limits.request_memory;
         if alone || self.memory.saturating_add(more) <= limit {
@@ -53,7 +53,7 @@ impl InFlightRequests {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a request that takes `memory` bytes, unless a limit is exceeded or the id is in use.
+    /// Adds a request that uses `memory` bytes. Fails if a limit is exceeded or the id is in use.
     ///
     /// # Errors
     /// There are too many requests, or the id is in use. The error is the response to send.
@@ -90,7 +90,7 @@ impl InFlightRequests {
         Ok(())
     }
 
-    /// Increases the memory that a request takes by `more` bytes, unless that exceeds the limit.
+    /// Increases the memory that a request uses by `more` bytes. Fails if that exceeds the limit.
     fn add_memory(&self, id: &RequestId, more: usize, limits: &Limits) -> Result<(), String> {
         let mut table = self.lock();
         table.check_capacity(more, table.requests.len() <= 1, limits)?;
@@ -136,7 +136,7 @@ impl Responder {
         }
     }
 
-    /// Returns the id of the request, or `None` if the response was already sent.
+    /// Returns the id of the request, or `None` if the response has already been sent.
     pub(crate) fn id(&self) -> Option<RequestId> {
         self.id.clone()
     }
@@ -177,7 +177,7 @@ impl Responder {
         &self.conn
     }
 
-    /// Sends the response. If the future is dropped while it waits for capacity, an internal error is sent instead.
+    /// Sends the response. If the future is dropped while waiting for capacity, an internal error is sent instead.
     pub(crate) async fn respond<R: Serialize + Sync>(mut self, result: Result<R, Error>) {
         let Some(id) = self.id.clone() else { return };
         let (outbox, in_flight) = (&self.conn.0.outbox, &self.conn.0.in_flight);
@@ -220,7 +220,7 @@ impl Responder {
         }
     }
 
-    /// Sends the response like [`respond`](Self::respond), but with its text in pieces.
+    /// Sends the response like [`respond`](Self::respond), but splits its text into pieces.
     async fn respond_in_pieces(mut self, message: LargeTextMessage) {
         let Some(id) = self.id.take() else { return };
         let conn = self.conn.clone();
@@ -229,7 +229,7 @@ impl Responder {
         let _ = conn.0.outbox.push_in_pieces(&message, last).await;
     }
 
-    /// Runs `work` like [`spawn`](Self::spawn). The response has a text that can be large.
+    /// Runs `work` like [`spawn`](Self::spawn), for responses with a text that can be large.
     pub(crate) fn spawn_text<R: TextResponse + Sync>(
         self,
         work: impl Future<Output = Result<R, Error>> + Send + 'static,
@@ -257,7 +257,7 @@ impl Responder {
         });
     }
 
-    /// Returns the result of `work`, or [`Error::Cancelled`] if the peer cancels the request, or `None` if the
+    /// Returns the result of `work`. Returns [`Error::Cancelled`] if the peer cancels the request, or `None` if the
     /// connection ends.
     // `work` is boxed because each future that it is passed to would reserve space for it again, and copy it.
     async fn or_cancelled<R>(
@@ -273,7 +273,7 @@ impl Responder {
     }
 
     /// Runs `work` concurrently with the reader and responds with its result. If the peer cancels the request, drops
-    /// the work and responds with the error -32800. The end of the connection also drops the work.
+    /// the work and responds with error code -32800. The end of the connection also drops the work.
     // Not inlined: otherwise the caller's stack frame would reserve space for every kind of work at once, and the
     // first request would wait for those pages to be mapped.
     #[inline(never)]
@@ -290,8 +290,8 @@ impl Responder {
         });
     }
 
-    /// Runs `work` like [`spawn`](Self::spawn). The response can be large. `weigh` returns its size in memory, in
-    /// bytes.
+    /// Runs `work` like [`spawn`](Self::spawn), for responses that can be large. `weigh` returns the size of the
+    /// response in memory, in bytes.
     pub(crate) fn spawn_sized<R: Serialize + Send + Sync>(
         self,
         work: impl Future<Output = Result<R, Error>> + Send + 'static,
@@ -310,7 +310,7 @@ impl Responder {
         });
     }
 
-    /// Runs `work` like [`spawn`](Self::spawn). The work sends the response itself, and can continue after that.
+    /// Runs `work` like [`spawn`](Self::spawn). The work sends the response itself, and can continue afterward.
     #[inline(never)]
     pub(crate) fn spawn_with_responder<F>(self, work: impl FnOnce(Self) -> F)
     where
@@ -332,7 +332,7 @@ impl Responder {
     }
 }
 
-/// Splits a response so that its text can be sent in pieces, or returns it unchanged if the text is small.
+/// Splits a response so that its text can be sent in pieces. Returns the response unchanged if the text is small.
 fn split_large_text<R: TextResponse>(
     id: Option<&RequestId>,
     mut response: R,
@@ -359,8 +359,8 @@ fn split_large_text<R: TextResponse>(
     })
 }
 
-/// Starts the work on a request: polls it once in the reader, and spawns it if it is not ready. Requests that do not
-/// have to wait thus take effect in the order in which they arrive, for example a prompt after a change of mode. Most
+/// Starts the work on a request: polls it once in the reader, and spawns it if it is not ready. As a result, requests
+/// that do not have to wait take effect in the order in which they arrive, such as a prompt after a mode change. Most
 /// requests are done after the first poll.
 fn poll_once_and_spawn(tasks: &Tasks, work: impl Future<Output = ()> + Send + 'static) {
     let mut work = Box::pin(work);

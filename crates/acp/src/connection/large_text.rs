@@ -1,4 +1,4 @@
-//! Extracts the text of a [`TextResponse`](acp_wire::TextResponse) while it arrives.
+//! Extracts the text of a [`TextResponse`](acp_wire::TextResponse) as it arrives.
 //!
 //! Otherwise, a large text would be in memory twice, as received and decoded, and parsing could start only after its
 //! last byte. Here, the text is unescaped as it arrives, which leaves a short response with an empty text.
@@ -9,10 +9,10 @@ use acp_wire::text::{StringProgress, unescape};
 /// The minimum length, in bytes, of a text that is extracted as it arrives.
 pub(crate) const MIN_LARGE_TEXT_BYTES: usize = 128 * 1024;
 
-/// The maximum number of bytes before the text in a response.
+/// The maximum number of bytes that may precede the text in a response.
 const MAX_PREFIX_BYTES: usize = 256;
 
-/// Reads and unescapes a large text while it is arriving.
+/// Reads and unescapes a large text as it arrives.
 #[derive(Debug)]
 pub(crate) struct LargeTextReader {
     id: i64,
@@ -22,14 +22,14 @@ pub(crate) struct LargeTextReader {
     progress: StringProgress,
 }
 
-/// A response whose large text has arrived completely.
+/// A response whose large text has fully arrived.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct LargeTextResponse {
     /// The id of the request that the response belongs to.
     pub(crate) id: i64,
     /// The text, or `None` if it is not a valid JSON string.
     pub(crate) text: Option<String>,
-    /// The response, with an empty text in place of the large one.
+    /// The response, with an empty text instead of the large one.
     pub(crate) response: Vec<u8>,
 }
 

@@ -7,23 +7,23 @@ use std::time::Duration;
 #[non_exhaustive]
 pub struct Limits {
     /// The maximum length of a message (64 MiB). A longer message is skipped. If it is a request, it gets an error
-    /// response. If it is a response, its request fails.
+    /// response. If it is a response, the request that it answers fails.
     pub message: usize,
-    /// The maximum memory that a parsed message takes (512 MiB), estimated from its text. Many small objects can take a
-    /// hundred times their length, and plain text about twice its length. A message over this limit is treated like one
-    /// that is too long.
+    /// The maximum memory that a parsed message uses (512 MiB), estimated from its text. Many small objects can use a
+    /// hundred times the length of their text, while plain text uses about twice its length. A message over this limit
+    /// is treated like one that is too long.
     pub message_memory: usize,
-    /// The maximum number of bytes that are buffered for writing before senders have to wait (256 KiB).
+    /// The maximum number of bytes that are buffered for writing before senders must wait (256 KiB).
     pub outbox: usize,
-    /// The maximum number of bytes that are read ahead while an update handler runs (1 MiB).
+    /// The maximum number of bytes to read ahead while an update handler runs (1 MiB).
     pub read_ahead: usize,
-    /// The maximum number of bytes that are read ahead while an update handler runs and a request is pending, possibly
-    /// one from that handler (16 MiB). Beyond this limit, pending requests fail with
+    /// The maximum number of bytes to read ahead while an update handler runs and a request is pending, possibly one
+    /// from that handler (16 MiB). Beyond this limit, pending requests fail with
     /// [`Error::Backlog`](crate::Error::Backlog).
     pub backlog: usize,
     /// The maximum number of requests in flight (1024). Further requests are rejected.
     pub requests: usize,
-    /// The maximum memory that the requests in flight take (128 MiB), estimated as for
+    /// The maximum memory that the requests in flight use (128 MiB), estimated as for
     /// [`message_memory`](Self::message_memory). This includes the tool calls of permission requests. Further requests
     /// are rejected, unless no other request is in flight.
     pub request_memory: usize,
@@ -34,8 +34,8 @@ pub struct Limits {
     /// The maximum size of the [`Thread`](crate::Thread) that a client has for a session (64 MiB). Beyond this limit,
     /// the oldest part is dropped, as [`Thread::truncation`](crate::Thread::truncation) reports.
     pub thread: usize,
-    /// How long requests in flight may continue after the peer has closed its side (zero, or 2 s with
-    /// [`agent::serve`](crate::agent::serve)).
+    /// How long requests in flight may continue after the peer has closed its end of the connection. The default is
+    /// zero, or 2 s with [`agent::serve`](crate::agent::serve).
     pub linger: Duration,
 }
 
@@ -119,7 +119,7 @@ impl Limits {
         self.max_shared_memory().saturating_add(sessions)
     }
 
-    /// Returns the part of the maximum memory that is the same for clients and agents, in bytes.
+    /// Returns the part of the maximum memory that clients and agents have in common, in bytes.
     fn max_shared_memory(&self) -> usize {
         // The buffer grows by doubling, and there are two copies while it grows.
         let text = self
@@ -138,8 +138,8 @@ impl Limits {
         read.saturating_add(requests).saturating_add(written)
     }
 
-    /// Returns the maximum memory of a thread, in bytes: its size limit, spare capacity of the same size for text that
-    /// arrives in chunks, and the commands and config options.
+    /// Returns the maximum memory of a thread, in bytes: its size limit, an equal amount of spare capacity for text
+    /// that arrives in chunks, and the commands and config options.
     fn max_thread_memory(&self) -> usize {
         self.thread.saturating_mul(5) / 2
     }
@@ -148,8 +148,9 @@ impl Limits {
 /// The number of bytes that are read at a time.
 const READ_BUFFER_BYTES: usize = 64 * 1024;
 
-/// The library's part of the memory of a task that works on a request, in bytes.
+/// The memory that the library itself uses for a task that works on a request, in bytes.
 const TASK_BYTES: usize = 16 * 1024;
 
-/// The memory that an agent's side needs for a session, in bytes: its paths, and two copies of its id.
+/// The memory that an agent's side needs for a session, in bytes. It covers the session's paths and two copies of its
+/// id.
 const SESSION_BYTES: usize = 300 * 1024;

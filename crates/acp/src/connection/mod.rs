@@ -1,4 +1,4 @@
-//! The connection: a reader, a writer, and the requests in both directions.
+//! A connection, which consists of a reader, a writer, and the requests in both directions.
 //!
 //! Guarantees:
 //! - **Order.** Messages are handled one at a time, in the order in which they arrive.
@@ -47,13 +47,13 @@ use crate::error::{CloseReason, Error, Result};
 use crate::options::{NoiseHandler, Options};
 use crate::transport::{Transport, TransportReader, TransportWriter};
 
-/// How long a closing connection waits for the peer to read messages that were already sent.
+/// How long a closing connection waits for the peer to read the messages that were already sent.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long to continue reading after a write has failed.
 const FINAL_READ_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// The numbers of received lines that are not messages of the protocol.
+/// Counts of received lines that are not protocol messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Noise {
@@ -65,7 +65,7 @@ pub struct Noise {
     pub unread_notifications: u64,
 }
 
-/// The counters that [`Noise`] is read from.
+/// The counters from which [`Noise`] is read.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     lines: AtomicU64,
@@ -88,7 +88,7 @@ pub(crate) trait Handler: Send + Sync + 'static {
     /// The policy for lines that are not messages.
     const NOISE: NoisePolicy;
 
-    /// Starts the work on a request. Requests are passed in the order of arrival. This must not block.
+    /// Starts the work on a request. Requests are passed in the order of their arrival. This method must not block.
     fn handle_request(
         self: &Arc<Self>,
         method: &str,
@@ -96,8 +96,8 @@ pub(crate) trait Handler: Send + Sync + 'static {
         responder: Responder,
     );
 
-    /// Handles a notification. Notifications are passed in the order of arrival. This must not block: slow work and the
-    /// application's code belong in [`deliver`](Self::deliver).
+    /// Handles a notification. Notifications are passed in the order of their arrival. This method must not block, so
+    /// slow work and the application's code belong in [`deliver`](Self::deliver).
     fn handle_notification(
         self: &Arc<Self>,
         conn: &Connection,
@@ -105,8 +105,8 @@ pub(crate) trait Handler: Send + Sync + 'static {
         params: Option<&RawValue>,
     ) -> Option<Self::Event>;
 
-    /// Handles a notification like [`handle_notification`](Self::handle_notification), but `params` has not been
-    /// checked to be valid JSON. Returns `None` if it is not, or if the notification should be parsed in the usual way.
+    /// Handles a notification like [`handle_notification`](Self::handle_notification), but `params` may be invalid
+    /// JSON. Returns `None` if it is invalid, or if the notification should be parsed in the usual way.
     fn handle_plain_notification(
         self: &Arc<Self>,
         conn: &Connection,
@@ -117,7 +117,7 @@ pub(crate) trait Handler: Send + Sync + 'static {
         None
     }
 
-    /// Delivers an event to the application. The next message is handled when this method returns.
+    /// Delivers an event to the application. The next message is handled once this method returns.
     fn deliver(&self, event: Self::Event) -> impl Future<Output = ()> + Send;
 
     /// Handles the end of the connection.
@@ -140,7 +140,7 @@ pub(crate) enum NoisePolicy {
 #[derive(Clone)]
 pub struct Connection(pub(crate) Arc<ConnectionInner>);
 
-/// The state that all clones of a connection share.
+/// The state shared by all clones of a connection.
 pub(crate) struct ConnectionInner {
     pub(crate) outbox: Outbox,
     pub(crate) pending: PendingTable,
@@ -152,11 +152,11 @@ pub(crate) struct ConnectionInner {
     stop_token: CancellationToken,
     /// The token that is cancelled to abort the work in flight.
     pub(crate) abort_token: CancellationToken,
-    /// The tasks that write, and those that work on requests.
+    /// The tasks that write to the transport and work on requests.
     pub(crate) tasks: Tasks,
     /// Why reading or writing failed, if it has.
     failure: OnceLock<CloseReason>,
-    /// Why the connection ended. Set once all its work has ended.
+    /// Why the connection ended. Set only when all its work has ended.
     close_reason: watch::Sender<Option<CloseReason>>,
 }
 
@@ -217,7 +217,7 @@ impl Connection {
     }
 
     /// Waits until the connection has ended and all its work is done. Returns why the connection ended. Work that was
-    /// [spawned elsewhere](Options::spawn_work) and takes longer than two seconds can be polled once more.
+    /// [spawned elsewhere](Options::spawn_work) and takes longer than two seconds may still be polled once more.
     pub async fn closed(&self) -> CloseReason {
         let mut closed = self.0.close_reason.subscribe();
         match closed.wait_for(Option::is_some).await.as_deref() {
@@ -233,7 +233,7 @@ impl Connection {
         self.0.stop_token.is_cancelled() || self.0.abort_token.is_cancelled()
     }
 
-    /// Returns how many received lines were not messages of the protocol.
+    /// Returns how many received lines were not protocol messages.
     #[must_use]
     pub fn noise(&self) -> Noise {
         let counters = &self.0.counters;
@@ -255,8 +255,8 @@ impl Connection {
             .await
     }
 
-    /// Sends a request with any method, and returns its result unparsed. See the specification's page "Extensibility",
-    /// "Custom Requests".
+    /// Sends a request with any method, and returns its result unparsed. See "Custom Requests" on the specification's
+    /// page "Extensibility".
     ///
     /// # Errors
     /// Same as for [`request`](Self::request).
@@ -271,7 +271,7 @@ impl Connection {
         .await
     }
 
-    /// Sends a request like [`request`](Self::request). Passes the outcome to `on_answer`, even if the future was
+    /// Sends a request like [`request`](Self::request). Passes the outcome to `on_answer` even if the future was
     /// dropped. `on_answer` runs in the reader, before the next message is handled.
     pub(crate) async fn request_with<R: Request>(
         &self,
@@ -290,7 +290,7 @@ impl Connection {
         .await
     }
 
-    /// Sends a request with any method. `read` converts the response, and runs in the reader.
+    /// Sends a request with any method. `read` runs in the reader and converts the response.
     pub(crate) async fn request_any<P: Serialize + ?Sized, T: Send + 'static>(
         &self,
         method: &str,
@@ -301,8 +301,8 @@ impl Connection {
         self.send_request(method, params, ask, None, read).await
     }
 
-    /// Sends a request like [`request`](Self::request). A large text in the response is decoded while it arrives, so
-    /// that it is in memory only once.
+    /// Sends a request like [`request`](Self::request). A large text in the response is decoded as it arrives, so that
+    /// only one copy of it is in memory.
     pub(crate) async fn request_text<R: Request<Response: TextResponse>>(
         &self,
         params: &R,
@@ -322,7 +322,7 @@ impl Connection {
             .await
     }
 
-    /// Sends a request and waits for its response. If the response has a large text, it is put into `text`.
+    /// Sends a request and waits for its response. A large text in the response is stored in `text`.
     async fn send_request<P: Serialize + ?Sized, T: Send + 'static>(
         &self,
         method: &str,
@@ -362,7 +362,7 @@ impl Connection {
             .unwrap_or(Err(Error::Closed(CloseReason::Local)))
     }
 
-    /// Sends a notification, and waits for capacity in the outbox if the peer reads slowly.
+    /// Sends a notification. If the peer reads slowly, waits for capacity in the outbox.
     ///
     /// # Errors
     /// Fails if the connection has ended or the params cannot be written as JSON ([`Error::NotSerializable`]).
@@ -370,7 +370,7 @@ impl Connection {
         self.notify_raw(N::METHOD, params).await
     }
 
-    /// Sends a notification with any method. See the specification's page "Extensibility", "Custom Notifications".
+    /// Sends a notification with any method. See "Custom Notifications" on the specification's page "Extensibility".
     ///
     /// # Errors
     /// Same as for [`notify`](Self::notify).
@@ -386,9 +386,9 @@ impl Connection {
             })
     }
 
-    /// Sends the message that `write` writes, without waiting. If the peer has stopped reading, a task sends the
-    /// message when there is capacity. Each of these messages ends a request in flight, a turn or a terminal, which
-    /// limits their number.
+    /// Sends the message that `write` produces, without waiting. If the peer has stopped reading, a task sends the
+    /// message once there is capacity. Each such message ends a request in flight, a turn or a terminal, which limits
+    /// the number of messages.
     fn send_without_waiting<T: Send>(
         &self,
         mut write: impl FnMut(&mut Vec<u8>) -> T + Send + 'static,
@@ -498,8 +498,8 @@ impl<H: Handler> ConnectionTask<H> {
         reason
     }
 
-    /// Starts the writer. When everything is written, the writer is shut down. After a failed write, it is shut down
-    /// only if this ends a process.
+    /// Starts the writer, which is shut down once everything is written. After a failed write, it is shut down only if
+    /// this ends a process.
     fn spawn_writer(&self, mut writer: TransportWriter, ends_process: bool) -> WriterGuard {
         let writing = WriterGuard::default();
         let (written, given_up) = (writing.written.clone(), writing.abandoned.clone());
@@ -527,7 +527,7 @@ impl<H: Handler> ConnectionTask<H> {
         writing
     }
 
-    /// Fails all pending requests, and all requests that are sent from now on.
+    /// Fails all pending requests, and all requests sent from now on.
     fn fail_pending(&self, reason: &CloseReason) {
         let error = Error::Closed(reason.clone());
         self.conn.0.pending.close(&error);
@@ -556,8 +556,8 @@ impl<H: Handler> Drop for ConnectionTask<H> {
     }
 }
 
-/// Reads input that is no longer needed, and drops it. Never returns, even at the end of the input, because the caller
-/// runs it alongside another future.
+/// Reads and drops input that is no longer needed. Never returns, even at the end of the input, because the caller runs
+/// it alongside another future.
 async fn discard_input(mut reader: TransportReader) {
     let mut buf = vec![0; 16 * 1024];
     loop {
@@ -604,9 +604,10 @@ impl Drop for WriterGuard {
 /// Options for sending a request and handling its response.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestOptions {
-    /// Whether the response is handled after all updates that arrived before it, even if an update handler is slow.
+    /// Whether the response is handled only after all updates that arrived before it, even if an update handler is
+    /// slow.
     pub(crate) is_ordered: bool,
-    /// Whether dropping the future sends `$/cancel_request`. Otherwise the response is ignored.
+    /// Whether dropping the future sends `$/cancel_request`. If not, the response is ignored.
     pub(crate) cancel_on_drop: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The outbox: a buffer of limited size for outgoing messages.
+//! The outbox, a buffer of limited size for outgoing messages.
 //!
 //! A message is serialized directly into the buffer, and the writer takes the whole buffer. While the writer is busy,
 //! messages collect and are sent in one write. When it is idle, they are sent immediately. Senders that find the buffer
@@ -16,13 +16,14 @@ use tokio::sync::Notify;
 
 use crate::error::CloseReason;
 
-/// The maximum capacity of a buffer that is reused after it was written, in bytes.
+/// The maximum capacity, in bytes, of a buffer that is reused after its contents were written.
 const MAX_REUSED_CAPACITY: usize = 1024 * 1024;
 
-/// The number of bytes of a large text that are inserted at a time. They fit into a pipe and into the CPU cache.
+/// The number of bytes of a large text that are inserted at a time. A piece of this size fits into a pipe and into the
+/// CPU cache.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// The number of bytes that a sender can send after it has waited, before it has to queue again.
+/// The number of bytes that a sender that has waited may send before it must queue again.
 const SENDER_TURN_BYTES: usize = 8 * 1024;
 
 /// The buffer in which messages wait to be written.
@@ -31,7 +32,7 @@ pub(crate) struct Outbox {
     state: Mutex<OutboxState>,
     /// Wakes the writer when there are bytes to write or the outbox has been closed.
     buffered: Notify,
-    /// Wakes the first waiting sender when the writer has taken the buffer.
+    /// Wakes the first waiting sender when the writer has taken the buffered messages.
     drained: Notify,
     /// Keeps waiting senders in the order in which they arrived.
     sender_queue: tokio::sync::Mutex<()>,
@@ -42,7 +43,7 @@ pub(crate) struct Outbox {
 #[derive(Debug, Default)]
 struct OutboxState {
     buf: Vec<u8>,
-    /// The number of waiting senders. While any sender is waiting, others can only use the bytes that remain of the
+    /// The number of waiting senders. While any sender is waiting, others can use only the bytes that remain of the
     /// last sender's turn.
     waiting_senders: usize,
     /// The number of bytes that remain of the last sender's turn.
@@ -70,8 +71,8 @@ pub(crate) struct LargeTextMessage {
     pub(crate) suffix: Vec<u8>,
 }
 
-/// A message that is being inserted in pieces. Dropping this inserts the rest at once, because the peer may already
-/// have the start.
+/// A message that is being inserted in pieces. Dropping this value inserts the rest at once, because the peer may
+/// already have received the start.
 struct OutboxInsertion<'a> {
     outbox: &'a Outbox,
     text: &'a str,
@@ -125,8 +126,8 @@ impl Drop for WaitingSender<'_> {
 }
 
 impl Outbox {
-    /// Creates an outbox with a capacity of `limit` bytes, plus the message that exceeds them, and a reserve of
-    /// `reserve` bytes for messages that cannot wait.
+    /// Creates an outbox with a capacity of `limit` bytes, which one message may exceed, and a reserve of `reserve`
+    /// bytes for messages that cannot wait.
     pub(crate) fn new(limit: usize, reserve: usize) -> Self {
         Self {
             state: Mutex::default(),
@@ -143,7 +144,7 @@ impl Outbox {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends the message that `write` writes, as soon as there is capacity.
+    /// Appends the message that `write` produces as soon as there is capacity.
     pub(crate) async fn push<T>(
         &self,
         mut write: impl FnMut(&mut Vec<u8>) -> T,
@@ -173,7 +174,7 @@ impl Outbox {
         }
     }
 
-    /// Appends the message that `write` writes, without waiting. Returns `None` if even the reserve is full.
+    /// Appends the message that `write` produces, without waiting. Returns `None` if even the reserve is full.
     pub(crate) fn push_now<T>(
         &self,
         mut write: impl FnMut(&mut Vec<u8>) -> T,

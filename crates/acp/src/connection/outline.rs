@@ -4,7 +4,7 @@ use acp_wire::jsonrpc::RequestId;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// The type and the id of an oversized message, as far as its first and last bytes show them.
+/// The type and the id of an oversized message, as far as they can be read from its first and last bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum MessageOutline {
     /// A response, with the id of its request.
@@ -15,7 +15,7 @@ pub(crate) enum MessageOutline {
     Noise,
 }
 
-/// The members of a message after its large member.
+/// The members of a message that follow its large member.
 #[derive(Deserialize)]
 struct TrailingMembers {
     id: RequestId,

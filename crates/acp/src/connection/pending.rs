@@ -1,4 +1,4 @@
-//! Pending requests: sent by this side, and without a response yet.
+//! Pending requests, which this side has sent and which have no response yet.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,20 +9,20 @@ use tokio::sync::Notify;
 
 use crate::error::Error;
 
-/// A callback for a response. It runs in the reader, in the order of arrival, so it can register something that the
-/// next message needs.
+/// A callback for a response. It runs in the reader, in order of arrival, so it can register something that the next
+/// message needs.
 pub(crate) type ResponseHandler = Box<dyn FnOnce(Result<&RawValue, Error>) + Send>;
 
-/// The maximum number of abandoned requests. Beyond this limit, the oldest are cancelled, so that a peer that never
-/// responds cannot make the table grow.
+/// The maximum number of abandoned requests. Beyond this limit, the oldest ones are cancelled, so that a peer that
+/// never responds cannot make the table grow.
 const MAX_ABANDONED_REQUESTS: usize = 1024;
 
-/// An entry in the table of pending requests: what to do with the response.
+/// An entry in the table of pending requests, which determines how the response is handled.
 pub(crate) struct PendingEntry {
     pub(crate) on_response: ResponseHandler,
     /// Whether the response must be handled after all updates that arrived before it.
     pub(crate) is_ordered: bool,
-    /// The place for the text of the response if it is large.
+    /// Receives the text of the response if the text is large.
     pub(crate) large_text: Option<LargeText>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct LargeText {
 }
 
 impl LargeText {
-    /// Creates an empty place for the text in the response to an `R`.
+    /// Creates an empty value to receive the text in the response to an `R`.
     pub(crate) fn for_request<R: Request<Response: TextResponse>>() -> Self {
         Self {
             method: R::METHOD,
@@ -69,7 +69,7 @@ pub(crate) struct PendingTable {
 #[derive(Default)]
 struct PendingTableState {
     requests: HashMap<i64, PendingEntry>,
-    /// The ids of requests whose responses nobody waits for any longer. Some may have received a response in the
+    /// The ids of requests whose responses nothing is waiting for any longer. Some may have received a response in the
     /// meantime.
     abandoned: VecDeque<i64>,
     next_id: i64,
@@ -90,7 +90,7 @@ impl PendingTable {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a request and returns its id. If the connection receives no more responses, calls the handler and returns
+    /// Adds a request and returns its id. If the connection no longer receives responses, calls the handler and returns
     /// the error.
     pub(crate) fn add(&self, waiting: PendingEntry) -> Result<i64, Error> {
         let error = {
@@ -110,7 +110,7 @@ impl PendingTable {
         Err(error)
     }
 
-    /// Marks a request as abandoned, because nobody waits for its response any longer. The handler is still called.
+    /// Marks a request as abandoned when nothing is waiting for its response any longer. The handler is still called.
     pub(crate) fn abandon(&self, id: i64) {
         let mut given_up = Vec::new();
         {
@@ -141,7 +141,7 @@ impl PendingTable {
         self.request_added.notified().await;
     }
 
-    /// Removes a request from the table, and returns it.
+    /// Removes a request from the table and returns it.
     pub(crate) fn take(&self, id: &jsonrpc::RequestId) -> Option<PendingEntry> {
         match id {
             jsonrpc::RequestId::Number(id) => self.lock().requests.remove(id),
@@ -159,7 +159,7 @@ impl PendingTable {
         }
     }
 
-    /// Returns the name of the field that can have a large text in the response to a request. Returns `None` if the
+    /// Returns the name of the field that can contain a large text in the response to a request. Returns `None` if the
     /// text must not be extracted.
     pub(crate) fn large_text_field(&self, id: i64) -> Option<&'static str> {
         let table = self.lock();
@@ -167,7 +167,7 @@ impl PendingTable {
         Some(waiting.large_text.as_ref()?.field)
     }
 
-    /// Returns `true` if a request is pending whose response can be handled before earlier updates.
+    /// Returns `true` if any pending request has a response that can be handled before updates that arrived earlier.
     pub(crate) fn has_overtaking_request(&self) -> bool {
         self.lock().requests.values().any(|w| !w.is_ordered)
     }

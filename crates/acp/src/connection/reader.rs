@@ -20,7 +20,7 @@ use crate::error::{CloseReason, Error};
 use crate::memory::{excess_memory, parsed_memory};
 use crate::transport::TransportReader;
 
-/// The number of messages that are handled before the reader yields to other tasks.
+/// The number of messages to handle before the reader yields to other tasks.
 const MESSAGES_PER_YIELD: usize = 256;
 
 /// Reads and handles messages until the input ends. Returns the reason.
@@ -133,7 +133,7 @@ struct ReadAhead {
 
 /// A message that was read ahead.
 enum ReadAheadItem {
-    /// A line that is not longer than the limit.
+    /// A line within the length limit.
     Line(Box<[u8]>),
     /// The outline and the size of a message that is over a limit.
     Oversized(MessageOutline, SizeExcess),
@@ -144,12 +144,12 @@ enum ReadAheadItem {
 enum SizeExcess {
     /// The length of the message's text.
     Text(usize),
-    /// The memory that the message would take if it were parsed.
+    /// The memory that the message would use if it were parsed.
     Memory(usize),
 }
 
 impl ReadAheadItem {
-    /// Returns the memory that the queued item takes, in bytes.
+    /// Returns the memory that the queued item uses, in bytes.
     fn memory(&self) -> usize {
         // Each allocation has a header of about two words.
         use MessageOutline::{Request, Response};
@@ -178,8 +178,7 @@ impl ReadAhead {
     }
 
     /// Returns `true` if reading can continue while the handler runs. Usually, little is read ahead, which provides
-    /// back-pressure. However, the handler may be waiting for a response that comes after everything that was read so
-    /// far.
+    /// back-pressure. However, the handler may be waiting for a response that comes after everything read so far.
     fn may_read_ahead(&self, conn: &Connection) -> bool {
         let limits = &conn.0.limits;
         if self.bytes < limits.read_ahead {
@@ -199,7 +198,7 @@ impl ReadAhead {
     }
 }
 
-/// Handles responses that need not wait for earlier updates, and queues everything else.
+/// Handles responses that need not wait for earlier updates, and queues all other messages.
 fn read_ahead<H: Handler>(conn: &Connection, framer: &mut Framer, held: &mut ReadAhead) {
     while let Some(frame) = framer.next() {
         match frame {
@@ -228,7 +227,7 @@ fn read_ahead<H: Handler>(conn: &Connection, framer: &mut Framer, held: &mut Rea
     }
 }
 
-/// Estimates the memory that a message takes. Returns it if it is over the limit.
+/// Estimates the memory that a message uses, and returns the estimate if it is over the limit.
 fn check_memory(conn: &Connection, line: &[u8]) -> Option<SizeExcess> {
     excess_memory(line, conn.0.limits.message_memory).map(SizeExcess::Memory)
 }
@@ -324,7 +323,7 @@ fn report_unparsed(conn: &Connection, line: &[u8], error: &ParseError) -> bool {
     is_noise
 }
 
-/// Sends an error response. The reader only waits for capacity if the peer keeps sending messages that must be rejected
+/// Sends an error response. The reader waits for capacity only if the peer keeps sending messages that must be rejected
 /// and does not read the responses.
 async fn send_error(conn: &Connection, id: &RequestId, error: &jsonrpc::Error) {
     let write = |buf: &mut Vec<u8>| jsonrpc::write_error(buf, id, error);
@@ -420,7 +419,8 @@ impl SizeExcess {
     }
 }
 
-/// Rejects a message over a limit. A request gets an error response. If the message is a response, its request fails.
+/// Rejects a message that is over a limit. If it is a request, it gets an error response. If it is a response, the
+/// request that it answers fails.
 async fn reject_oversized<H: Handler>(conn: &Connection, whose: MessageOutline, why: SizeExcess) {
     let id = match whose {
         MessageOutline::Response(id) => return fail_oversized_response(conn, &id, why),
@@ -461,7 +461,7 @@ fn fail_oversized_response(conn: &Connection, id: &RequestId, why: SizeExcess) {
     }
 }
 
-/// The maximum number of bytes of a non-JSON line that are passed to the callback.
+/// The maximum number of bytes of a non-JSON line to pass to the callback.
 const MAX_NOISE_BYTES: usize = 1024;
 
 /// Formats the start of a line for the log, without control characters.

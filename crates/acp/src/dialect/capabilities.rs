@@ -38,8 +38,8 @@ pub(crate) fn client_from_v2(capabilities: v2::ClientCapabilities) -> v1::Client
     new
 }
 
-/// Converts an agent's capabilities to version 2. Leaves out what every version 2 agent supports, and keeps unknown
-/// capabilities.
+/// Converts an agent's capabilities to version 2. Leaves out the capabilities that every version 2 agent has, and keeps
+/// unknown ones.
 pub(crate) fn agent_to_v2(v1_capabilities: &RawObject, mcp_stdio: bool) -> RawObject {
     let part = |name| to_object(v1_capabilities.get(name));
     let prompt = flags_to_objects(&part("promptCapabilities"), &[]);
@@ -141,7 +141,7 @@ fn session_capability(method: &acp_wire::Method) -> Option<&'static str> {
     method.capability?.path.strip_prefix("sessionCapabilities.")
 }
 
-/// Returns `true` if every version 2 agent with sessions supports the method behind a version 1 session capability.
+/// Returns `true` if a version 1 session capability covers a method that every version 2 agent with sessions supports.
 fn is_in_every_v2_session(name: &str) -> bool {
     v1::METHODS
         .iter()
@@ -150,8 +150,8 @@ fn is_in_every_v2_session(name: &str) -> bool {
         .any(|capability| capability.path == "session")
 }
 
-/// Converts the boolean capabilities of version 1 to the objects of version 2. Leaves out unsupported capabilities and
-/// those in `but`.
+/// Converts boolean version 1 capabilities to version 2 objects. Leaves out unsupported capabilities and those in
+/// `but`.
 fn flags_to_objects(flags: &RawObject, but: &[&str]) -> RawObject {
     let mut objects = object! {};
     for (name, flag) in flags.iter().filter(|(name, _)| !but.contains(name)) {

@@ -11,7 +11,7 @@ const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
 /// The maximum duration of a comparison. Lines that have not been compared by then count as changed.
 const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Formats a diff as `git diff` does, with absolute paths. Returns `None` if the texts are too long.
+/// Formats a diff the way `git diff` does, with absolute paths. Returns `None` if the texts are too long.
 pub(crate) fn format_git_patch(diff: &v1::Diff) -> Option<String> {
     let old = diff.old_text.as_deref();
     if old.map_or(0, str::len) + diff.new_text.len() > MAX_TEXT_BYTES {
@@ -33,7 +33,7 @@ pub(crate) fn format_git_patch(diff: &v1::Diff) -> Option<String> {
     Some(text)
 }
 
-/// Returns a path with quotes and escapes around unusual characters, as git writes it.
+/// Returns a path the way git writes it, with unusual characters quoted and escaped.
 fn quote_path(path: &str) -> String {
     let plain = |b: u8| (b' '..0x7f).contains(&b) && b != b'"' && b != b'\\';
     if path.bytes().all(plain) {

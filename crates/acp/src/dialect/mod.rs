@@ -22,7 +22,7 @@ use serde_json::value::RawValue;
 
 use crate::update::Update;
 
-/// Reads the params of `session/update`, the only notification of agents that differs between the versions.
+/// Reads the params of `session/update`, the only agent notification that differs between the versions.
 pub(crate) fn read_update(
     version: ProtocolVersion,
     params: Option<&RawValue>,

@@ -45,7 +45,7 @@ fn servers_from_v2(servers: Vec<v2::McpServer>) -> Vec<v1::McpServer> {
     servers.into_iter().filter_map(mcp_server_from_v2).collect()
 }
 
-/// Converts an MCP server to version 2. Returns `None` for servers over SSE, which version 2 does not have.
+/// Converts an MCP server to version 2. Returns `None` for SSE servers, which version 2 does not have.
 pub(crate) fn mcp_server_to_v2(server: v1::McpServer) -> Option<v2::McpServer> {
     Some(match server {
         v1::McpServer::Http(server) => {

@@ -131,7 +131,7 @@ impl Update {
     }
 }
 
-/// Converts a field that version 1 can set but not clear. Returns `None` if the field is to be cleared.
+/// Converts a field that version 1 can set but not clear. Returns `None` if the update clears the field.
 fn unless_cleared<T>(field: Option<Option<T>>) -> Option<Option<T>> {
     match field {
         None => Some(None),
@@ -250,7 +250,7 @@ fn content_from_v1(content: Vec<ToolCallContent>) -> Vec<update::ToolCallOutput>
     content.into_iter().map(Into::into).collect()
 }
 
-/// Converts a tool call's content to version 1. Returns `None` if it has a version 2 diff.
+/// Converts a tool call's content to version 1. Returns `None` if the content includes a version 2 diff.
 fn content_to_v1(content: Vec<update::ToolCallOutput>) -> Option<Vec<ToolCallContent>> {
     use update::ToolCallOutput as Content;
     let one = |content| {

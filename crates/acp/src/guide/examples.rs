@@ -1,5 +1,5 @@
-//! Complete programs, from the `examples` directory of this crate. A test runs each of them.
-//! To run one: `cargo run -p acp-sdk --example NAME`.
+//! Complete programs from the `examples` directory of this crate. Each one also runs as a test. To run an example, use
+//! `cargo run -p acp-sdk --example NAME`.
 //!
 //! # `agent.rs`
 //!

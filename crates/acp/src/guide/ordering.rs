@@ -1,4 +1,4 @@
-//! Ordering and back-pressure: the guarantees, the limits, and who waits for whom.
+//! Ordering and back-pressure: the guarantees, the limits, and which side waits for the other.
 //!
 //! Three guarantees:
 //!

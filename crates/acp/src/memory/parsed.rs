@@ -1,18 +1,18 @@
-//! Estimates from the text of a message how much memory it takes once it is parsed.
+//! Estimates how much memory a message uses once it is parsed, based on its text.
 
 use super::{MAP_BYTES, STRING_BYTES};
 
-/// The memory per byte of text, in bytes. Parts that can be malformed are copied once.
+/// The memory used per byte of text, in bytes. Parts that can be malformed are copied once.
 const MEMORY_PER_TEXT_BYTE: usize = 2;
 /// The memory of an object, in bytes. A protocol struct is smaller than a map.
 const OBJECT_BYTES: usize = MAP_BYTES;
-/// The memory of a list, in bytes, which has capacity for four items.
+/// The memory of a list with capacity for four items, in bytes.
 const LIST_BYTES: usize = 192;
-/// The memory of each further item of a list or an object, in bytes. Lists grow by doubling, and nodes are at least
+/// The memory of each additional item of a list or an object, in bytes. Lists grow by doubling, and nodes are at least
 /// half full.
 const ITEM_BYTES: usize = 192;
 
-/// Estimates the memory that a message takes, in bytes. Returns `None` if it is at most `limit`.
+/// Estimates the memory that a message uses, in bytes. Returns `None` if the estimate is at most `limit`.
 pub(crate) fn excess_memory(text: &[u8], limit: usize) -> Option<usize> {
     // No byte counts for more than this.
     if text.len() <= limit / (MEMORY_PER_TEXT_BYTE + OBJECT_BYTES)
@@ -23,8 +23,8 @@ pub(crate) fn excess_memory(text: &[u8], limit: usize) -> Option<usize> {
     Some(parsed_memory(text)).filter(|memory| *memory > limit)
 }
 
-/// Returns an upper bound of the estimate, which also counts characters inside strings. This is much faster if most of
-/// the message is one string, such as the text of a file.
+/// Returns an upper bound of the estimate, which also counts characters inside strings. This is much faster than the
+/// estimate if most of the message is one string, such as the text of a file.
 fn memory_upper_bound(text: &[u8]) -> usize {
     let mut sum = text.len().saturating_mul(MEMORY_PER_TEXT_BYTE);
     // Each count of a part fits into a byte, so that the compiler can vectorize the comparisons.
@@ -45,7 +45,7 @@ fn memory_upper_bound(text: &[u8]) -> usize {
     sum
 }
 
-/// Estimates the memory that a message takes once it is parsed, in bytes. The message does not have to be valid JSON.
+/// Estimates the memory that a message uses once it is parsed, in bytes. The message does not have to be valid JSON.
 pub(crate) fn parsed_memory(text: &[u8]) -> usize {
     let mut sum = text.len().saturating_mul(MEMORY_PER_TEXT_BYTE);
     let mut rest = text;

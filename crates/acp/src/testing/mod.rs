@@ -1,4 +1,4 @@
-//! Support for tests of agents and clients: an in-memory connection and a scripted peer.
+//! Support for testing agents and clients, with an in-memory connection and a scripted peer.
 //!
 //! Requires the cargo feature `testing`. Enable it only in `dev-dependencies`:
 //!
@@ -41,7 +41,7 @@ use crate::client::{AgentConnection, Handshake};
 use crate::error::Result;
 use crate::{Agent, Client, Connection, Options, Thread, ThreadHandle, Transport, transport};
 
-/// The default timeout for messages and states that a test waits for.
+/// The default timeout when a test waits for a message or a state.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Connects an agent and a client in memory, using protocol version 1.
@@ -150,7 +150,7 @@ impl Client for NoopClient {
     type State = ();
 }
 
-/// An agent that is defined by a single function, which works on its prompts.
+/// An agent defined by a single function that works on its prompts.
 ///
 /// ```
 /// use acp::testing::{NoopClient, PromptAgent, connect};

@@ -14,7 +14,7 @@ use crate::{Agent, Client, Connection, Options, Transport};
 /// The capacity of the pipe in each direction, in bytes. Pipes on Linux have the same capacity.
 const PIPE_CAPACITY: usize = 64 * 1024;
 
-/// A peer that a test controls message by message. It never responds by itself, and reads a message only when the test
+/// A peer that a test controls message by message. It never responds on its own, and reads a message only when the test
 /// asks for one.
 ///
 /// Methods that start with `expect_` read the next message, and panic if it is not the expected one.
@@ -24,7 +24,7 @@ const PIPE_CAPACITY: usize = 64 * 1024;
 pub struct ScriptedPeer {
     pub(super) input: Option<DuplexStream>,
     pub(super) output: Option<DuplexStream>,
-    /// Input that was read but not processed yet.
+    /// Input that has been read but not processed yet.
     pub(super) buffer: Vec<u8>,
     pub(super) patience: Duration,
     pub(super) history: LineHistory,
@@ -39,7 +39,7 @@ impl ScriptedPeer {
         Self::pair_with(PIPE_CAPACITY)
     }
 
-    /// Creates a peer like [`pair`](Self::pair), with a capacity of `bytes` bytes for each pipe.
+    /// Creates a peer like [`pair`](Self::pair), with pipes that each have a capacity of `bytes` bytes.
     #[must_use]
     pub fn pair_with(bytes: usize) -> (Transport, Self) {
         let (their_output, our_input) = tokio::io::duplex(bytes);
@@ -72,7 +72,7 @@ impl ScriptedPeer {
         (start_agent(transport, agent, options), peer)
     }
 
-    /// Connects `client` to a new peer, which acts as an agent of version 1 without capabilities.
+    /// Connects `client` to a new peer, which acts as a version 1 agent without capabilities.
     ///
     /// # Panics
     /// The client fails to connect.
@@ -81,8 +81,8 @@ impl ScriptedPeer {
         Self::connect_client_with(client, Options::default(), json!({"protocolVersion": 1}))
     }
 
-    /// Connects `client` like [`connect_client`](Self::connect_client), with options for the client, and with the
-    /// peer's response to `initialize`.
+    /// Connects `client` like [`connect_client`](Self::connect_client), with options for the client. The peer sends the
+    /// given response to `initialize`.
     ///
     /// # Panics
     /// Under the same conditions as [`connect_client`](Self::connect_client).
@@ -117,7 +117,7 @@ impl ScriptedPeer {
 
 /// Methods that close, split and join the pipes of a peer.
 impl ScriptedPeer {
-    /// Closes the pipe to the other side, which reads the end of its input.
+    /// Closes the pipe to the other side, which then reads the end of its input.
     pub fn stop_writing(&mut self) {
         self.output = None;
     }
@@ -127,14 +127,14 @@ impl ScriptedPeer {
         self.input = None;
     }
 
-    /// Returns the pipe to the other side, for example to find out how much the other side reads. Returns `None` after
+    /// Returns the pipe to the other side, for example to see how much the other side reads. Returns `None` after
     /// [`stop_writing`](Self::stop_writing).
     pub fn output(&mut self) -> Option<&mut DuplexStream> {
         self.output.as_mut()
     }
 
-    /// Returns the pipe from the other side, without input that has already been read into the peer's buffer. Returns
-    /// `None` after [`stop_reading`](Self::stop_reading).
+    /// Returns the pipe from the other side, without the input that has already been read into the peer's buffer.
+    /// Returns `None` after [`stop_reading`](Self::stop_reading).
     pub fn input(&mut self) -> Option<&mut DuplexStream> {
         self.input.as_mut()
     }

@@ -25,8 +25,8 @@ pub struct ReceivedRequest {
 
 /// Methods that receive messages.
 impl ScriptedPeer {
-    /// Returns the next line without its line ending, or `None` if the other side has closed the connection. There is
-    /// no timeout, unlike in [`next_message`](Self::next_message) and the `expect_…` methods.
+    /// Returns the next line without its line ending, or `None` if the other side has closed the connection. Unlike
+    /// [`next_message`](Self::next_message) and the `expect_…` methods, it has no timeout.
     ///
     /// # Panics
     /// The other side closes the connection within a line, or a line is longer than 64 MiB.
@@ -76,8 +76,8 @@ impl ScriptedPeer {
         }
     }
 
-    /// Passes the next message to `look` and returns the result. Panics if `look` returns `None`, which means that
-    /// another message was expected.
+    /// Passes the next message to `look` and returns the result. If `look` returns `None`, panics because a different
+    /// message was expected.
     async fn expect_match<T>(
         &mut self,
         caller: &Location<'_>,
@@ -128,7 +128,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// Expects the next message to be a request of `method`, and returns it.
+    /// Expects the next message to be a `method` request, and returns it.
     ///
     /// # Panics
     /// The next message is a different one, or no message arrives.
@@ -152,7 +152,7 @@ impl ScriptedPeer {
         .await
     }
 
-    /// Expects the next message to be a notification of `method`, and returns its params.
+    /// Expects the next message to be a `method` notification, and returns its params.
     ///
     /// # Panics
     /// The next message is a different one, or no message arrives.
@@ -261,7 +261,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// Expects nothing to arrive for a while. Waits for the whole time, unless tokio's time is paused.
+    /// Expects nothing to arrive for the given time. Waits for the whole time, unless tokio's time is paused.
     ///
     /// # Panics
     /// A message or the end of the input arrives.
@@ -285,7 +285,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// Expects the other side to close the connection without another message.
+    /// Expects the other side to close the connection without sending another message.
     ///
     /// # Panics
     /// The other side sends another message, or does not close the connection.

@@ -1,4 +1,4 @@
-//! The most recent messages of a scripted peer, which are shown when a test fails.
+//! The most recent messages of a scripted peer, which are printed when a test fails.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 /// The maximum number of stored lines.
 const MAX_KEPT_LINES: usize = 20;
 
-/// The maximum length that is stored of each line, in bytes.
+/// The maximum number of bytes stored of each line.
 const MAX_LINE_BYTES: usize = 400;
 
 /// The most recent lines that were sent and received.

@@ -1,4 +1,4 @@
-//! Applies updates of compactions to a thread.
+//! Applies compaction updates to a thread.
 
 use acp_wire::v2::{
     CompactionId, CompactionStatus, CompactionSummaryChunk, CompactionUpdate, ContentBlock,
@@ -17,7 +17,7 @@ pub struct ThreadCompaction {
     pub status: CompactionStatus,
     /// The summary, if the agent shows it.
     pub summary: Vec<ContentBlock>,
-    /// Why the compaction failed, if it did.
+    /// The reason why the compaction failed, if it did.
     pub error: Option<String>,
 }
 
@@ -54,7 +54,7 @@ impl Thread {
         }
     }
 
-    /// Returns the item number of a compaction, and adds the item if it is new. There are few compactions, so a linear
+    /// Returns the item number of a compaction. Adds the item if it is new. There are few compactions, so a linear
     /// search from the end is fast enough.
     fn find_or_add_compaction(&mut self, id: &CompactionId) -> usize {
         let is_it = |kind: &ItemKind| matches!(kind, ItemKind::Compaction(c) if c.id == *id);

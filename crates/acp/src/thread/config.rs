@@ -1,4 +1,4 @@
-//! The config options of a thread. For agents that have modes or models without an option, the thread adds options.
+//! The config options of a thread. If an agent has modes or models but no options for them, the thread adds options.
 
 use acp_wire::v1::{
     ModelId, SessionConfigId, SessionConfigKind, SessionConfigOption, SessionConfigOptionCategory,
@@ -45,7 +45,7 @@ impl Thread {
     }
 
     /// Replaces the agent's config options with those in the response to `session/set_config_option`. If the response
-    /// has no options, they stay unchanged.
+    /// contains no options, they are unchanged.
     pub fn set_config_options(&mut self, options: &[SessionConfigOption]) {
         if !options.is_empty() {
             self.revision += 1;
@@ -70,12 +70,12 @@ impl Thread {
         self.config_options.extend(options.iter().cloned());
     }
 
-    /// Returns `true` if the mode is set with `session/set_mode`, because the agent has no option for it.
+    /// Returns `true` if the mode must be set with `session/set_mode`, because the agent has no option for it.
     pub(crate) fn uses_set_mode(&self) -> bool {
         self.uses_set_mode
     }
 
-    /// Returns `true` if the model is set with `session/set_model`, because the agent has no option for it.
+    /// Returns `true` if the model must be set with `session/set_model`, because the agent has no option for it.
     pub(crate) fn uses_set_model(&self) -> bool {
         self.uses_set_model
     }

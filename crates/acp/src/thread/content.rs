@@ -1,4 +1,4 @@
-//! The content of tool calls, in one form for both protocol versions.
+//! The content of tool calls, in the same form for both protocol versions.
 
 use acp_wire::RawObject;
 use acp_wire::v1::{self, ContentBlock, TerminalId};
@@ -34,7 +34,7 @@ pub struct ThreadDiff {
 }
 
 impl ThreadDiff {
-    /// Returns the path and the texts of the file, if the diff has only one file and its texts are known.
+    /// Returns the path and the texts of the file, if the diff contains only one file and its texts are known.
     #[must_use]
     pub fn file_texts(&self) -> Option<(&str, &FileTexts)> {
         match &self.changes[..] {
@@ -50,7 +50,7 @@ impl ThreadDiff {
 pub struct FileChange {
     /// The operation on the file.
     pub operation: FileOperation,
-    /// The absolute path of the file. Empty if an unknown operation has none.
+    /// The absolute path of the file. Empty if an unknown operation has no path.
     pub path: String,
     /// The previous path, if the file was moved or copied.
     pub old_path: Option<String>,
@@ -79,7 +79,7 @@ pub enum FileOperation {
 }
 
 impl FileOperation {
-    /// Returns the operation as version 2 of the protocol writes it.
+    /// Returns the operation as it is written in version 2 of the protocol.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -93,7 +93,7 @@ impl FileOperation {
     }
 }
 
-/// The text of a file before and after a change. This type will never have more fields, so it is not `non_exhaustive`.
+/// The text of a file before and after a change. This type will never gain fields, so it is not `non_exhaustive`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileTexts {
     /// The text before the change, or `None` for a new file.

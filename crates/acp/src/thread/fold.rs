@@ -10,7 +10,7 @@ use super::{Activity, ItemKind, Thread, ThreadTerminal};
 use crate::update::Update;
 
 impl Thread {
-    /// Applies a session update, so that the thread shows the change.
+    /// Applies a session update to the thread.
     pub fn apply(&mut self, update: &Update) {
         self.receive(update);
     }
@@ -138,7 +138,7 @@ impl Thread {
         }
     }
 
-    /// Starts a replay: clears the thread, except for the session's settings and the current activity. Returns the
+    /// Starts a replay. Clears the thread, except for the session's settings and the current activity. Returns the
     /// thread from before the replay.
     pub(crate) fn begin_replay(&mut self) -> Self {
         let mut replayed = Self::with_limit(self.limit());
@@ -148,7 +148,7 @@ impl Thread {
         before
     }
 
-    /// Undoes a failed replay: restores the items of `before`, but keeps settings and activity that have changed in the
+    /// Undoes a failed replay. Restores the items of `before`, but keeps settings and activity that have changed in the
     /// meantime.
     pub(crate) fn end_replay(&mut self, before: Self) {
         let failed = std::mem::replace(self, before);
@@ -174,15 +174,15 @@ impl Thread {
         self.uses_set_model = other.uses_set_model;
     }
 
-    /// Marks the agent as idle, because the connection has closed.
+    /// Marks the agent as idle when the connection has closed.
     pub(crate) fn set_disconnected(&mut self) {
         self.revision += 1;
         self.activity = Activity::Idle;
         self.background = None;
     }
 
-    /// Marks unfinished tool calls as cancelled, as a client should when it cancels a turn. See the specification's
-    /// page "Prompt Turn", "Cancellation".
+    /// Marks unfinished tool calls as cancelled, as a client should when it cancels a turn. See "Cancellation" on the
+    /// specification's page "Prompt Turn".
     pub fn cancel_turn(&mut self) {
         self.revision += 1;
         for item in &mut self.items {
@@ -210,7 +210,7 @@ impl Thread {
         self.enforce_limit();
     }
 
-    /// Replaces a terminal's output with the output that the client reports, which is complete or only its end.
+    /// Replaces a terminal's output with the output that the client reports, which may be only the end of it.
     pub(crate) fn report_terminal_output(&mut self, id: &TerminalId, output: &str) {
         self.change_terminal(id, |terminal| {
             let more = output.strip_prefix(&*terminal.output());
@@ -251,8 +251,8 @@ impl Thread {
     }
 }
 
-/// Converts a command to version 1. A command of an unknown type becomes a plain command, because it has at least a
-/// name and a description.
+/// Converts a command to version 1. A command of an unknown type becomes a plain command, because every command has at
+/// least a name and a description.
 fn command_to_v1(command: &v2::AvailableCommand) -> Option<AvailableCommand> {
     match command {
         v2::AvailableCommand::Command(command) => {

@@ -31,7 +31,7 @@ struct ThreadParent {
     subagent_id: SessionId,
 }
 
-/// The root session that a subagent works for, and the subagent's name.
+/// The root session that a subagent works for, along with the subagent's name.
 pub(crate) struct SubagentOrigin {
     /// The id of the session that the user opened.
     pub(crate) root_session_id: SessionId,
@@ -57,12 +57,12 @@ impl ThreadHandle {
     }
 
     /// Locks the thread, passes it to `look`, and returns the result. `look` should be quick. It must not use a handle
-    /// to the same thread, because that would deadlock.
+    /// to the same thread, which would deadlock.
     pub fn read<T>(&self, look: impl FnOnce(&Thread) -> T) -> T {
         look(&self.lock())
     }
 
-    /// Locks the thread, changes it with `change`, and wakes everything that waits for a change.
+    /// Locks the thread, changes it with `change`, and wakes everything that is waiting for a change.
     pub fn change<T>(&self, change: impl FnOnce(&mut Thread) -> T) -> T {
         let changed = change(&mut self.lock());
         self.0.changed.notify_waiters();
@@ -70,8 +70,8 @@ impl ThreadHandle {
         changed
     }
 
-    /// Marks a subagent as changed, in this thread and in all threads above it. Never waits for a lock while holding
-    /// the lock of a thread below.
+    /// Marks a subagent as changed in this thread and in all its ancestors. Never waits for a lock while holding the
+    /// lock of a descendant.
     fn touch_subagent(&self, subagent: &SessionId) {
         self.lock().touch_subagent(subagent);
         self.0.changed.notify_waiters();
@@ -88,7 +88,7 @@ impl ThreadHandle {
     }
 
     /// Sets the parent of this thread to `above`, the thread of `session`, which has announced `subagent`. The parent
-    /// is notified when this thread changes. Does nothing if the thread already has a parent.
+    /// is notified whenever this thread changes. Does nothing if the thread already has a parent.
     pub(crate) fn set_parent(&self, above: &Self, session: &SessionId, subagent: &SessionId) {
         // This fails if the thread already has a parent, which then remains the parent.
         let _ = self.0.parent.set(ThreadParent {
@@ -98,8 +98,8 @@ impl ThreadHandle {
         });
     }
 
-    /// Returns the root session and the subagent's name, if this is a subagent's thread. Reads the threads above, so
-    /// the caller must not hold the lock of any thread.
+    /// Returns the root session and the subagent's name if this is a subagent's thread. This reads the parents'
+    /// threads, so the caller must not hold the lock of any thread.
     pub(crate) fn subagent_origin(&self) -> Option<SubagentOrigin> {
         let parent = self.0.parent.get()?;
         let above = parent.thread.upgrade().map(Self);

@@ -21,7 +21,7 @@ pub struct ThreadMessage {
 }
 
 impl ThreadMessage {
-    /// Returns the text of all text blocks, concatenated.
+    /// Returns the concatenated text of all text blocks.
     #[must_use]
     pub fn text(&self) -> String {
         self.content
@@ -48,8 +48,8 @@ impl ThreadSpeaker {
     }
 }
 
-/// The user's message, which the thread shows before the agent echoes it. All version 2 agents and some version 1
-/// agents echo messages.
+/// Tracks the echo of the user's message, which the thread shows before the agent echoes it. All version 2 agents and
+/// some version 1 agents echo messages.
 #[derive(Debug, Clone)]
 pub(super) struct PromptEcho {
     /// The item number of the message.
@@ -111,7 +111,7 @@ impl Thread {
         self.item_mut(item)?.kind.message_mut(speaker)
     }
 
-    /// Applies a chunk, either to the message with its id, wherever that message is, or to the last message.
+    /// Applies a chunk, either to the message with the chunk's id, wherever that message is, or to the last message.
     pub(super) fn apply_chunk(&mut self, chunk: &MessageChunk, speaker: ThreadSpeaker) {
         match &chunk.message_id {
             Some(id) if chunk.is_found_by_id => self.apply_chunk_by_id(id, &chunk.content, speaker),
@@ -119,7 +119,7 @@ impl Thread {
         }
     }
 
-    /// Applies a chunk to the last message, or adds a message if the last one has another speaker or id.
+    /// Applies a chunk to the last message. If that message has another speaker or id, adds a new message.
     fn apply_chunk_at_end(&mut self, chunk: &MessageChunk, speaker: ThreadSpeaker) {
         if speaker == ThreadSpeaker::User && self.apply_echo(chunk) {
             return;
@@ -204,8 +204,8 @@ impl Thread {
         }
     }
 
-    /// Returns the item number of a message, and adds the message if it is new. The flag is `true` if the message is
-    /// the start of the agent's echo of the prompt.
+    /// Returns the item number of a message. Adds the message if it is new. The flag is `true` if the message is the
+    /// start of the agent's echo of the prompt.
     fn find_or_add_message(&mut self, id: &MessageId, speaker: ThreadSpeaker) -> (usize, bool) {
         let mut at = self.messages.get(id).copied();
         let mut begins = false;
@@ -240,7 +240,7 @@ impl Thread {
     }
 }
 
-/// Appends a chunk to the content of a message. Consecutive text is joined. Returns the added size in bytes.
+/// Appends a chunk to the content of a message. Consecutive text chunks are joined. Returns the added size in bytes.
 pub(super) fn append_chunk(content: &mut Vec<ContentBlock>, chunk: &ContentBlock) -> usize {
     if let (Some(ContentBlock::Text(last)), ContentBlock::Text(next)) = (content.last_mut(), chunk)
         && last.annotations == next.annotations

@@ -40,7 +40,7 @@ pub use terminal::ThreadTerminal;
 pub use tool_call::ThreadToolCall;
 pub use turn::TurnResult;
 
-/// The plan entries and statuses of version 2, which threads use for both protocol versions.
+/// The plan entries and statuses from version 2, which threads use for both protocol versions.
 pub use acp_wire::v2::{PlanEntry, PlanEntryStatus, ToolCallStatus};
 
 /// Everything that the user sees of a session: its items, plans, terminals and settings.
@@ -49,7 +49,7 @@ pub struct Thread {
     items: Vec<Item>,
     tool_calls: HashMap<ToolCallId, usize>,
     messages: HashMap<MessageId, usize>,
-    /// The user's last message, until something else is received.
+    /// The expected echo of the user's last message, until something else is received.
     echo: Option<message::PromptEcho>,
     plans: Vec<ThreadPlan>,
     terminals: HashMap<TerminalId, ThreadTerminal>,
@@ -83,7 +83,7 @@ pub enum Activity {
     Running,
     /// The agent is waiting for the user.
     RequiresAction,
-    /// It is not known what the agent is doing. The agent may be busy.
+    /// The agent's activity is unknown. The agent may be busy.
     Unknown,
 }
 
@@ -131,7 +131,7 @@ impl Thread {
         Self::default()
     }
 
-    /// Returns the revision of the thread, which starts at 0 and grows with every change.
+    /// Returns the revision of the thread, which starts at 0 and increases with every change.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.revision
@@ -144,7 +144,7 @@ impl Thread {
         &self.items
     }
 
-    /// Returns the tool call with the given id, if the thread has it.
+    /// Returns the tool call with the given id, if the thread contains it.
     #[must_use]
     pub fn tool_call(&self, id: &ToolCallId) -> Option<&ThreadToolCall> {
         match &self.item(*self.tool_calls.get(id)?)?.kind {
@@ -159,15 +159,15 @@ impl Thread {
         &self.plans
     }
 
-    /// Returns the terminal with the given id, if the thread has it. A terminal remains after the agent has released
-    /// it, unless it was dropped ([`truncation`](Self::truncation)).
+    /// Returns the terminal with the given id, if the thread contains it. A terminal remains after the agent has
+    /// released it, unless it was dropped ([`truncation`](Self::truncation)).
     #[must_use]
     pub fn terminal(&self, id: &TerminalId) -> Option<&ThreadTerminal> {
         self.terminals.get(id)
     }
 
-    /// Returns the config options, in the agent's order. If the agent has modes or models without an option, the thread
-    /// adds options for them.
+    /// Returns the config options, in the agent's order. If the agent has modes or models but no options for them, the
+    /// thread adds options.
     #[must_use]
     pub fn config_options(&self) -> &[SessionConfigOption] {
         &self.config_options
@@ -185,13 +185,13 @@ impl Thread {
         self.title.as_deref()
     }
 
-    /// Returns when the session last changed, as the agent reported it (ISO 8601).
+    /// Returns the time of the session's last change, as reported by the agent (ISO 8601).
     #[must_use]
     pub fn updated_at(&self) -> Option<&str> {
         self.updated_at.as_deref()
     }
 
-    /// Returns how much of the context window is used, in tokens, and what the session has cost.
+    /// Returns how many tokens of the context window are used, and what the session has cost.
     #[must_use]
     pub fn usage(&self) -> Option<&UsageUpdate> {
         self.usage.as_ref()

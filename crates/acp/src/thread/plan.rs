@@ -1,4 +1,4 @@
-//! Applies updates of plans to a thread.
+//! Applies plan updates to a thread.
 
 use acp_wire::RawObject;
 use acp_wire::v1::PlanId;
@@ -15,7 +15,7 @@ pub const ONLY_PLAN_ID: &str = "plan";
 pub struct ThreadPlan {
     /// The id of the plan, which is [`ONLY_PLAN_ID`] if the agent has only one.
     pub id: PlanId,
-    /// The plan's steps, file or Markdown text.
+    /// The plan's content, which is a list of steps, a file or Markdown text.
     pub content: PlanContent,
     /// The thread's revision when this plan last changed.
     pub revision: u64,
@@ -23,13 +23,13 @@ pub struct ThreadPlan {
     pub(super) weight: usize,
 }
 
-/// The content of a plan: steps, a file or Markdown.
+/// The content of a plan: a list of steps, a file or Markdown.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum PlanContent {
     /// A list of steps.
     Entries(Vec<PlanEntry>),
-    /// A file that contains the plan, by its URI.
+    /// The URI of a file that contains the plan.
     File(String),
     /// The text of the plan, in Markdown.
     Markdown(String),
@@ -38,7 +38,7 @@ pub enum PlanContent {
 }
 
 impl ThreadPlan {
-    /// Returns the steps of the plan, or an empty list if its content is not steps.
+    /// Returns the steps of the plan, or an empty list if it does not consist of steps.
     #[must_use]
     pub fn entries(&self) -> &[PlanEntry] {
         match &self.content {

@@ -1,4 +1,4 @@
-//! The size of a thread, and its limit.
+//! Tracks the size of a thread and enforces its limit.
 //!
 //! An agent can send any amount of data, but a thread stores a limited amount. Beyond the limit, the thread drops
 //! parts, the earliest first, and [`Thread::truncation`] counts them.
@@ -14,20 +14,20 @@ use serde::Serialize;
 /// The default size limit of a thread, in bytes.
 pub(crate) const DEFAULT_LIMIT_BYTES: usize = 64 * 1024 * 1024;
 
-/// The amount that a thread has dropped to stay within its limit ([`Limits::thread`](crate::Limits::thread)).
+/// How much a thread has dropped to stay within its limit ([`Limits::thread`](crate::Limits::thread)).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Truncation {
-    /// The number of dropped items. The thread's first items are dropped first.
+    /// The number of dropped items. The oldest items are dropped first.
     pub items: usize,
-    /// The number of dropped terminals. The terminals that were least recently updated are dropped first. A terminal
-    /// that prints more output appears again, without its earlier output.
+    /// The number of dropped terminals. The least recently updated terminals are dropped first. If such a terminal
+    /// prints more output, it appears again, without its earlier output.
     pub terminals: u64,
-    /// The number of dropped plans. The plans that were least recently changed are dropped first.
+    /// The number of dropped plans. The least recently changed plans are dropped first.
     pub plans: u64,
-    /// The number of parts that were dropped from items and settings that remain. These are the start of a message and
-    /// the content of a tool call, which are marked as truncated, and values that were too large, such as lists of
-    /// commands or options.
+    /// The number of parts dropped from items and settings that otherwise remain. These parts are the start of a
+    /// message and the content of a tool call, which are marked as truncated, and values that were too large, such as
+    /// lists of commands or options.
     pub parts: u64,
 }
 
@@ -64,8 +64,8 @@ fn replace_term(sum: &mut usize, before: usize, after: usize) {
     *sum = sum.saturating_sub(before).saturating_add(after);
 }
 
-/// The size of an item without its content, in bytes: its slot in the list, which grows by doubling, and its entries in
-/// indexes.
+/// The size of an item without its content, in bytes. It consists of the item's slot in the list, which grows by
+/// doubling, and its entries in indexes.
 const ITEM_OVERHEAD_BYTES: usize = 2 * size_of::<Item>() + 256;
 
 /// The size of a terminal or a plan without its content, in bytes.
@@ -95,7 +95,7 @@ impl ThreadMessage {
         self.id.as_ref().map_or(0, |id| id.as_str().len()) + weight(&self.content)
     }
 
-    /// Drops the start of the message, so that about `room` bytes are left.
+    /// Drops the start of the message, leaving about `room` bytes.
     fn drop_start(&mut self, room: usize) {
         self.is_truncated = true;
         let mut left = self.weight();
@@ -148,8 +148,8 @@ impl Thread {
         self.enforce_limit();
     }
 
-    /// Returns how much was dropped because the thread would have exceeded its limit
-    /// ([`Limits::thread`](crate::Limits::thread)). Programs that show a thread should also show this.
+    /// Returns how much was dropped to keep the thread within its limit ([`Limits::thread`](crate::Limits::thread)).
+    /// Programs that show a thread should also show this.
     #[must_use]
     pub fn truncation(&self) -> Truncation {
         self.truncation
@@ -164,7 +164,7 @@ impl Thread {
         self.items.get(number.checked_sub(self.truncation.items)?)
     }
 
-    /// Returns an item for a change, and sets its revision to the thread's revision.
+    /// Returns an item so that it can be changed, and sets the item's revision to that of the thread.
     pub(super) fn item_mut(&mut self, number: usize) -> Option<&mut Item> {
         let item = self
             .items
@@ -173,7 +173,7 @@ impl Thread {
         Some(item)
     }
 
-    /// Appends a new item, and returns the item's number.
+    /// Appends a new item and returns its number.
     pub(super) fn push(&mut self, kind: ItemKind) -> usize {
         let number = self.next_item();
         let weight = kind.weight();
@@ -211,7 +211,7 @@ impl Thread {
         }
     }
 
-    /// Records the size of a plan, and returns it. `before` is the size of the plan that it replaces.
+    /// Records the size of a plan and returns that size. `before` is the size of the plan that it replaces.
     pub(super) fn update_plan_weight<T: Serialize + ?Sized>(
         &mut self,
         id: &acp_wire::v1::PlanId,
@@ -227,8 +227,8 @@ impl Thread {
         replace_term(&mut self.size.plans, plan.weight, 0);
     }
 
-    /// Returns `true` if a setting is small enough to store, that is, at most 1/16 of the limit. Otherwise, counts it
-    /// as dropped.
+    /// Returns `true` if a setting is small enough to store, which means at most 1/16 of the limit. Otherwise, counts
+    /// the setting as dropped.
     pub(super) fn fits_within<T: Serialize + ?Sized>(&mut self, value: &T) -> bool {
         let fits = weight(value) <= self.size.limit / 16;
         if !fits {
@@ -237,7 +237,7 @@ impl Thread {
         fits
     }
 
-    /// Drops the earliest parts if the thread exceeds its limit. Drops somewhat more than necessary, so that the next
+    /// Drops the oldest parts if the thread exceeds its limit. Drops somewhat more than necessary, so that the next
     /// change does not have to drop anything.
     pub(super) fn enforce_limit(&mut self) {
         let ThreadSize {
@@ -295,7 +295,7 @@ impl Thread {
             .shrink_to(self.terminals.len().saturating_mul(2));
     }
 
-    /// Drops items from the start. The last item is truncated or dropped only if it is too large by itself.
+    /// Drops items from the start. The last item is truncated or dropped only if it alone is too large.
     fn drop_items(&mut self, room: usize) {
         let mut gone = 0;
         for item in self.items.iter().take(self.items.len().saturating_sub(1)) {
@@ -364,7 +364,7 @@ impl ThreadTerminal {
     }
 }
 
-/// The sizes of the parts of a tool call that can be large, in bytes.
+/// The sizes, in bytes, of those parts of a tool call that can be large.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ToolCallSize {
     pub(super) content: usize,

@@ -1,4 +1,4 @@
-//! Applies updates of subagents, and messages between sessions, to a thread.
+//! Applies subagent updates and messages between sessions to a thread.
 
 use acp_wire::v1::{
     ContentBlock, MessageId, SessionId, SessionMessageChunk, SubagentSessionCapabilities,
@@ -9,7 +9,7 @@ use acp_wire::v2::StateUpdate;
 use super::{ItemKind, Thread, ThreadHandle};
 use crate::memory::weight;
 
-/// The ratio between the size limit of a parent's thread and the limit of a subagent's thread.
+/// The ratio of the size limit of a parent's thread to that of a subagent's thread.
 const SUBAGENT_LIMIT_DIVISOR: usize = 64;
 
 /// A subagent in a thread, with its own thread.
@@ -145,7 +145,7 @@ impl Thread {
         }
     }
 
-    /// Marks a subagent's item as changed, because its thread has changed.
+    /// Marks a subagent's item as changed when the subagent's thread has changed.
     pub(crate) fn touch_subagent(&mut self, id: &SessionId) {
         if let Some(at) = self.find_subagent(id) {
             self.revision += 1;
@@ -193,7 +193,7 @@ impl Thread {
         }
     }
 
-    /// Returns the item number of a message between sessions, and adds the item if it is new.
+    /// Returns the item number of a message between sessions. Adds the item if it is new.
     fn find_or_add_session_message(&mut self, id: &MessageId) -> usize {
         let known = self.messages.get(id).copied();
         let is_one = |item: &super::Item| matches!(item.kind, ItemKind::SessionMessage(_));

@@ -1,4 +1,4 @@
-//! Terminals in a thread, and their output.
+//! The terminals in a thread, with their output.
 
 use std::collections::VecDeque;
 
@@ -36,12 +36,12 @@ pub struct ThreadTerminal {
     pub(super) last_revision: u64,
     /// The estimated size of the terminal in memory, in bytes.
     pub(super) weight: usize,
-    /// The memory that the terminal's exit status, dimensions and capabilities take, in bytes.
+    /// The memory that the terminal's exit status, dimensions and capabilities use, in bytes.
     pub(super) state_weight: usize,
 }
 
 impl ThreadTerminal {
-    /// Returns the stored output, at most the last MiB.
+    /// Returns the stored output, which is at most the last MiB.
     #[must_use]
     pub fn output(&self) -> String {
         self.chunks.iter().map(String::as_str).collect()
@@ -58,7 +58,7 @@ impl ThreadTerminal {
         self.total_bytes
     }
 
-    /// Returns the value of [`total_bytes`](Self::total_bytes) when the output was last cleared. The shown output
+    /// Returns the value of [`total_bytes`](Self::total_bytes) at which the output was last cleared. The visible output
     /// starts there. A version 2 agent clears the output by replacing it.
     #[must_use]
     pub fn cleared_at(&self) -> u64 {
@@ -113,7 +113,7 @@ impl ThreadTerminal {
         }
     }
 
-    /// Clears the output, because new output replaces it.
+    /// Clears the output before new output replaces it.
     pub(super) fn clear(&mut self) {
         self.pieces.clear();
         self.chunks.clear();
@@ -122,7 +122,7 @@ impl ThreadTerminal {
         self.cleared_at = self.total_bytes;
     }
 
-    /// Appends output that is encoded as base64 and can end in the middle of a character.
+    /// Appends base64-encoded output, which can end in the middle of a character.
     pub(super) fn print_base64(&mut self, data: &str) {
         let Ok(bytes) = STANDARD.decode(data.trim()) else {
             tracing::warn!("ignoring terminal output that is not valid base64");

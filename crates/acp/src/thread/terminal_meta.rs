@@ -1,4 +1,4 @@
-//! Display terminals that an agent reports in `_meta` of its tool calls.
+//! Reads display terminals that an agent reports in the `_meta` of its tool calls.
 //!
 //! This is not part of the specification of version 1, but the most widely used agents do it, and clients show the
 //! terminals. The fields are a `terminal_info`, any number of `terminal_output` or `terminal_output_delta`, and a

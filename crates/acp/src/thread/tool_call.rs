@@ -1,4 +1,4 @@
-//! Applies updates of tool calls to a thread.
+//! Applies tool call updates to a thread.
 
 use acp_wire::v1::{ToolCallId, ToolCallLocation, ToolKind};
 use acp_wire::v2::{self, ToolCallCapabilities, ToolCallStatus};
@@ -22,7 +22,7 @@ pub struct ThreadToolCall {
     pub title: String,
     /// The kind of tool, such as one that reads or edits.
     pub kind: ToolKind,
-    /// The status that the agent reported last.
+    /// The status that the agent has reported most recently.
     pub status: ToolCallStatus,
     /// Whether the call was unfinished when its turn was cancelled.
     pub is_cancelled: bool,
@@ -43,7 +43,7 @@ pub struct ThreadToolCall {
 }
 
 impl ThreadToolCall {
-    /// Creates a tool call that has only an id.
+    /// Creates a tool call with only an id.
     pub fn new(id: impl Into<ToolCallId>) -> Self {
         Self {
             id: id.into(),
@@ -147,7 +147,7 @@ impl ThreadToolCall {
 
 impl Thread {
     /// Applies an update of a new or known tool call. A new call with the id of an unfinished call changes that call,
-    /// because the agent may have reported it earlier, in an update or a permission request, or may reuse ids. If the
+    /// because the agent may already have reported it in an update or a permission request, or may reuse ids. If the
     /// earlier call has finished, a new call is added.
     pub(super) fn update_tool_call(&mut self, update: &ToolCallPatch) {
         let id = &update.tool_call_id;
@@ -157,8 +157,8 @@ impl Thread {
         self.change_tool_call(id, |call| call.apply(update));
     }
 
-    /// Applies `change` to a tool call. Adds the call first if it is new, because some agents send only updates, or a
-    /// permission request first.
+    /// Applies `change` to a tool call. Adds the call first if it is new, because some agents send only updates, or
+    /// send a permission request first.
     pub(super) fn change_tool_call(
         &mut self,
         id: &ToolCallId,
@@ -178,7 +178,7 @@ impl Thread {
         }
     }
 
-    /// Applies the tool call in a permission request, and returns the complete call.
+    /// Applies the tool call from a permission request, and returns the complete call.
     pub fn apply_permission_request(&mut self, update: &ToolCallPatch) -> ThreadToolCall {
         let id = &update.tool_call_id;
         self.revision += 1;

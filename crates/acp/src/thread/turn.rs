@@ -1,4 +1,4 @@
-//! The turn of a thread, from the prompt to the end of the work.
+//! Tracks the turn of a thread, from the prompt to the end of the work.
 //!
 //! In version 1, the response to `session/prompt` ends the turn. In version 2, the response only confirms that the
 //! message was accepted, and `state_update` reports the end of the work:
@@ -31,7 +31,7 @@ pub(super) struct TurnProgress {
 }
 
 impl TurnProgress {
-    /// Applies a state that the agent reported. Returns the result if the state ends the turn.
+    /// Applies a state that the agent has reported. Returns the turn's result if the state ends the turn.
     fn apply_state(&mut self, state: &StateUpdate) -> Option<TurnResult> {
         let StateUpdate::Idle(idle) = state else {
             // In an unknown state, the agent may be busy.
@@ -65,7 +65,7 @@ fn turn_result(idle: &v2::IdleStateUpdate) -> TurnResult {
 }
 
 impl Thread {
-    /// Returns `true` if a turn of this client is running.
+    /// Returns `true` if a turn started by this client is running.
     pub(crate) fn is_turn_running(&self) -> bool {
         self.turn.is_some()
     }
@@ -79,8 +79,8 @@ impl Thread {
         self.enforce_limit();
     }
 
-    /// Records that a version 2 agent has accepted the prompt, and the id of its message. Returns the turn's result if
-    /// the turn has already ended.
+    /// Records that a version 2 agent has accepted the prompt, along with the id of its message. Returns the turn's
+    /// result if the turn has already ended.
     pub(crate) fn accept_prompt(&mut self, message: &MessageId) -> Option<TurnResult> {
         self.confirm_prompt_echo(message);
         let turn = self.turn.as_mut()?;

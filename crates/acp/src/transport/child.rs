@@ -1,4 +1,4 @@
-//! A transport to a child process, which exits when its connection ends.
+//! A transport to a child process that exits when its connection ends.
 
 use std::io;
 use std::pin::Pin;
@@ -14,13 +14,13 @@ use tokio_util::sync::CancellationToken;
 use super::Transport;
 use crate::connection::timeout;
 
-/// The time that a process has to exit after its stdin was closed. An agent that uses [`serve`](crate::agent::serve)
-/// continues for up to two seconds (its [`Limits::linger`](crate::Limits::linger)), and writes its remaining output for
-/// up to two more. With a shorter limit, agents that behave correctly would be killed.
+/// How long a process may take to exit after its stdin was closed. An agent that uses [`serve`](crate::agent::serve)
+/// continues for up to two seconds (its [`Limits::linger`](crate::Limits::linger)), and then writes its remaining
+/// output for up to two more. With a shorter limit, agents that behave correctly would be killed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a closing connection waits for its process to exit, including the time to kill it. The extra second is for
-/// systems under load.
+/// How long a closing connection waits for its process to exit, including the time to kill it. The extra second allows
+/// for systems under load.
 const CLOSE_TIMEOUT: Duration = EXIT_TIMEOUT.saturating_add(Duration::from_secs(1));
 
 /// How long to wait for the exit status of a process that has closed its pipes.
@@ -31,7 +31,7 @@ type Stdin = super::pipe::GrowingPipe<ChildStdin>;
 #[cfg(not(unix))]
 type Stdin = ChildStdin;
 
-/// Starts a process that exits with the transport.
+/// Starts a process that exits when its transport is closed.
 pub(super) fn spawn(command: &mut Command) -> io::Result<Transport> {
     // Without a runtime, tokio panics.
     tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
@@ -69,7 +69,7 @@ pub(super) fn spawn(command: &mut Command) -> io::Result<Transport> {
 /// A child process. Dropping the last clone kills the process, and tokio reaps it.
 #[derive(Clone)]
 struct ChildProcess {
-    /// The exit status, or `None` if the system does not report one.
+    /// The exit status, or `None` if the operating system does not report one.
     exit: Shared<BoxFuture<'static, Option<ExitStatus>>>,
     kill_token: CancellationToken,
 }
@@ -102,7 +102,7 @@ impl ChildProcess {
         }
     }
 
-    /// Returns an error if the process has failed. Call this only after one of its pipes was closed.
+    /// Returns an error if the process has failed. Call this only after one of the process's pipes was closed.
     async fn wait_for_failure(self) -> Option<io::Error> {
         let status = timeout(STATUS_TIMEOUT, self.exit).await??;
         let message = format!("the process exited ({status})");
@@ -110,7 +110,7 @@ impl ChildProcess {
     }
 }
 
-/// Whether a process's failure has been reported at the end of one of its pipes.
+/// Whether the failure of a process has been reported at the end of one of its pipes.
 #[derive(Default)]
 enum FailureReport {
     /// The pipe is still open.
@@ -141,7 +141,7 @@ impl FailureReport {
     }
 }
 
-/// The stdout of a process. At its end, it reports whether the process failed.
+/// The stdout of a process. At the end of the output, it reports whether the process failed.
 struct ProcessOutput {
     stdout: ChildStdout,
     process: ChildProcess,
@@ -176,10 +176,10 @@ struct ProcessInput {
     end: FailureReport,
 }
 
-/// The stage that the end of a process has reached.
+/// The stage that a process has reached on its way to exiting.
 enum ProcessStage {
     Running(Stdin),
-    /// The process's stdin was closed, and the process has not exited yet.
+    /// The process's stdin was closed, but the process has not exited yet.
     Exiting(BoxFuture<'static, ()>),
     Exited,
 }

@@ -1,4 +1,4 @@
-//! Transports: pairs of byte streams that carry messages.
+//! Transports, which are pairs of byte streams that carry messages.
 //!
 //! A connection does not care where its bytes come from. This module has transports for stdin and stdout ([`stdio()`]),
 //! for two sides in one process ([`memory`]), and for a child process that exits when its connection ends
@@ -33,9 +33,9 @@ pub(crate) type TransportWriter = Pin<Box<dyn AsyncWrite + Send>>;
 pub struct Transport {
     pub(crate) reader: TransportReader,
     pub(crate) writer: TransportWriter,
-    /// The maximum time to close the writer when the connection ends, after all messages were written. If this is not
-    /// zero, closing the writer ends a process. In that case, the writer is closed even if a write failed, and the
-    /// output of the process is read and dropped in the meantime.
+    /// The maximum time that closing the writer may take at the end of the connection, once all messages are written.
+    /// If this is not zero, closing the writer ends a process. In that case, the writer is closed even if a write
+    /// failed, and the output of the process is read and dropped in the meantime.
     pub(crate) close_timeout: Duration,
 }
 
@@ -57,8 +57,8 @@ impl Transport {
         }
     }
 
-    /// Creates a transport like [`new`](Self::new), but from streams that implement the traits of the crate `futures`,
-    /// which executors other than tokio use.
+    /// Creates a transport like [`new`](Self::new), but from streams that implement the traits of the crate `futures`.
+    /// Executors other than tokio use these traits.
     pub fn from_futures(
         reader: impl futures_io::AsyncRead + Send + 'static,
         writer: impl futures_io::AsyncWrite + Send + 'static,
@@ -66,7 +66,7 @@ impl Transport {
         Self::new(reader.compat(), writer.compat_write())
     }
 
-    /// Starts a child process as a transport over its stdin and stdout. The process ends with the connection.
+    /// Starts a child process and creates a transport over its stdin and stdout. The process ends with the connection.
     ///
     /// When the connection ends, the process's stdin is closed. The process then has five seconds to exit, in which an
     /// agent can save its state. After that, it is killed. The connection's [`Driver`](crate::Driver) waits for the
@@ -119,7 +119,7 @@ impl Transport {
     }
 
     /// Creates a transport from the stdin and stdout of a child process. Returns `None` if either is not piped. Unlike
-    /// with [`spawn`](Self::spawn), the caller has to end the process.
+    /// with [`spawn`](Self::spawn), the caller must end the process.
     #[cfg(feature = "process")]
     pub fn child(child: &mut tokio::process::Child) -> Option<Self> {
         Some(Self::pipes(child.stdout.take()?, child.stdin.take()?))
@@ -134,7 +134,7 @@ impl Transport {
         Self::new(stdout, stdin)
     }
 
-    /// Splits the transport into its two streams, for programs that only pass bytes on.
+    /// Splits the transport into its two streams, for programs that only pass bytes through.
     ///
     /// Shutting down the writing half ends a process started by [`spawn`](Self::spawn) and waits for it to exit. In the
     /// meantime, read or drop the reading half: a process whose stdout is full cannot exit.

@@ -1,4 +1,4 @@
-//! Pipes that are enlarged for large writes, on Linux.
+//! Enlarges pipes for large writes, on Linux.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -8,13 +8,13 @@ use std::task::{Context, Poll};
 use tokio::io::AsyncWrite;
 
 /// The capacity of an enlarged pipe, in bytes. The default is 64 KiB. The maximum is larger, but all pipes of a user
-/// together can have only 64 MiB (`/proc/sys/fs/pipe-user-pages-soft`).
+/// are limited to a total of 64 MiB (`/proc/sys/fs/pipe-user-pages-soft`).
 const ENLARGED_CAPACITY: usize = 256 * 1024;
 
 /// The minimum size, in bytes, of a write that enlarges the pipe.
 const ENLARGING_WRITE_BYTES: usize = 128 * 1024;
 
-/// A writer that enlarges its pipe before the first large write. It also works with writers that are not pipes.
+/// A writer that enlarges its pipe before the first large write. It also supports writers that are not pipes.
 #[derive(Debug)]
 pub(super) struct GrowingPipe<W> {
     inner: W,
@@ -31,8 +31,7 @@ impl<W> GrowingPipe<W> {
 }
 
 impl<W: AsFd> GrowingPipe<W> {
-    /// Enlarges the pipe, so that it is less often full or empty. Each time this happens, one process has to wait for
-    /// the other.
+    /// Enlarges the pipe, so that it is less often full or empty, which makes one process wait for the other.
     fn grow(&mut self) {
         self.has_tried_to_grow = true;
         // If this is not allowed, or `inner` is not a pipe, the size stays the same.

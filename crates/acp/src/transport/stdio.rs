@@ -50,7 +50,7 @@ mod unix {
         fd.try_clone_to_owned()
     }
 
-    /// The type of a file descriptor. Most editors use pipes, and those that are based on libuv use sockets.
+    /// The type of a file descriptor. Most editors use pipes, and those based on libuv use sockets.
     enum DescriptorKind {
         Pipe,
         Socket,

@@ -1,4 +1,4 @@
-//! The sessions for which an agent may send requests to a client: those that the client opens.
+//! Tests that an agent may send requests only for sessions that the client is opening or has opened.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,7 +20,7 @@ impl ReadAheadClient {
     }
 }
 
-/// The state of a session, which reports when it is created and closed.
+/// The state of a session, which records when it is created and dropped.
 struct ReadAheadSession(ReadAheadClient, SessionId);
 
 impl ClientState<ReadAheadClient> for ReadAheadSession {

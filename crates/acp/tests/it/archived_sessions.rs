@@ -1,4 +1,4 @@
-//! `session/archive` and `session/unarchive` in both versions.
+//! Tests of `session/archive` and `session/unarchive` in both versions.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::common::{TestPeer, idle_agent};
 
-/// An agent that stores for each of its sessions whether it is archived.
+/// An agent that keeps track of which of its sessions are archived.
 #[derive(Default, Clone)]
 struct ArchivingAgent(Arc<Mutex<BTreeMap<SessionId, bool>>>);
 

@@ -1,4 +1,4 @@
-//! `auth/status` and `auth/status_update` in both versions.
+//! Tests of `auth/status` and `auth/status_update` in both versions.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -66,7 +66,7 @@ impl Authentication for AuthStatusAgent {
     }
 }
 
-/// A client that passes on changes of the authentication status.
+/// A client that forwards changes of the authentication status to the test.
 struct AuthStatusClient(mpsc::UnboundedSender<AuthStatusUpdateNotification>);
 
 impl Client for AuthStatusClient {

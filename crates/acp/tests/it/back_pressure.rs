@@ -1,4 +1,4 @@
-//! Back-pressure: queues are bounded, and only senders to a slow peer have to wait.
+//! Tests of back-pressure. Queues are bounded, and only senders to a slow peer have to wait.
 
 use crate::common;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Random messages over a bridge. The other side must be able to read them in its own version, both with our types and
-//! with the official ones.
+//! Sends random messages over a bridge. The other side must be able to read them in its own version, both with our
+//! types and with the official ones.
 
 use crate::bridge_peers::start_bridge;
 use acp::wire::{v1, v2};
@@ -8,7 +8,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Sends updates and permission requests of one version over a bridge, and returns them as the other side receives
+/// Sends updates and permission requests over a bridge to the given version. Returns them as the other side receives
 /// them.
 fn translate_lines(to: u8, said: Vec<Value>) -> Vec<Value> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -60,7 +60,7 @@ fn translate_lines(to: u8, said: Vec<Value>) -> Vec<Value> {
     })
 }
 
-/// Returns random updates (`T`) and occasional requests (`P`) of an agent.
+/// Generates random updates (`T`) and occasional requests (`P`) from an agent.
 fn generate_messages<T, P>(bytes: &[u8]) -> Vec<Value>
 where
     T: for<'a> Arbitrary<'a> + serde::Serialize,
@@ -82,7 +82,7 @@ where
     all
 }
 
-/// Replaces ids with a few different ones, so that several updates refer to the same thing, and makes paths absolute.
+/// Replaces ids with only a few different ones, so that updates refer to the same objects. Also makes paths absolute.
 fn replace_ids_with_few(value: &mut Value) {
     match value {
         Value::Object(object) => {

@@ -1,4 +1,4 @@
-//! A bridge between a version 2 agent and a version 1 client, message by message.
+//! Tests of a bridge between a version 2 agent and a version 1 client, message by message.
 
 use crate::bridge_peers::{BridgedPeers, start_bridge};
 use serde_json::{Value, json};
@@ -627,7 +627,7 @@ async fn a_diff_becomes_text_with_locations() {
     );
 }
 
-/// Returns an update of the tool call with the given `_meta`.
+/// Returns a tool call update with the given `_meta`.
 fn shown_terminal(meta: Value) -> Value {
     tool_call(json!({"_meta": meta}))
 }

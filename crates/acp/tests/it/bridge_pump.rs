@@ -1,4 +1,4 @@
-//! How a bridge ends, its limits, lines that are not messages, and two bridges in a row.
+//! Tests of bridge shutdown, limits, non-message lines, and two chained bridges.
 
 use crate::bridge_peers;
 use std::sync::{Arc, Mutex};
@@ -310,8 +310,8 @@ async fn pending_requests_are_limited() {
     }
 }
 
-/// Returns a client and an agent of version 1. If `bridges` is `true`, there are two bridges between them. Otherwise,
-/// one bridge passes their messages on unchanged.
+/// Returns a client and an agent that both speak version 1. If `bridges` is `true`, there are two bridges between them.
+/// Otherwise, a single bridge passes their messages on unchanged.
 fn version_1_peers(bridges: bool) -> (bridge_peers::BridgePeer, bridge_peers::BridgePeer) {
     let (client_side, client) = bridge_peer(PeerRole::Client(1), PIPE_CAPACITY);
     let (agent_side, agent) = bridge_peer(PeerRole::Agent(1), PIPE_CAPACITY);

@@ -1,4 +1,4 @@
-//! A bridge between a version 1 agent and a version 2 client, message by message.
+//! Tests of a bridge between a version 1 agent and a version 2 client, message by message.
 
 use crate::bridge_peers::{BridgedPeers, start_bridge};
 use serde_json::{Value, json};

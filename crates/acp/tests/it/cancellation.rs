@@ -1,4 +1,4 @@
-//! Cancellation of turns and requests, and its race conditions.
+//! Tests of how turns and requests are cancelled, including race conditions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,9 +16,9 @@ use crate::common::{
     message_notification, prompt_request, thread_lines, wait_until_idle, with_timeout,
 };
 
-/// An agent whose turns end as the prompt says, or never.
+/// An agent whose prompts determine whether and how each turn ends.
 struct EndingsAgent {
-    /// The number of the agent's futures that were dropped.
+    /// The number of the agent's futures that have been dropped.
     gone: Arc<AtomicUsize>,
     gate: Arc<Semaphore>,
 }
@@ -130,7 +130,7 @@ impl Agent for EndingsAgent {
     }
 }
 
-/// Runs a turn, and checks that it has no updates of an earlier turn.
+/// Runs a turn, and checks that it contains no updates from an earlier turn.
 async fn assert_next_turn_is_clean(peer: &mut TestPeer, session: &str) {
     peer.expect_silence().await;
     peer.send_prompt("next", session, "end").await;

@@ -1,4 +1,4 @@
-//! Child processes as transports. A process ends with its connection, no matter how the connection ends.
+//! Tests of child processes as transports. A process ends with its connection, no matter how the connection ends.
 #![cfg(unix)]
 
 use std::io::{BufRead, BufReader, PipeReader, Read};
@@ -49,7 +49,8 @@ impl SpawnedProcess {
         is_process_gone(self.pid)
     }
 
-    /// Expects the process to exit as soon as the runtime continues. Returns everything that it has written to stderr.
+    /// Waits for the process to exit once the runtime continues. Returns everything that the process has written to
+    /// stderr.
     async fn wait_for_exit(self) -> String {
         let Self { pid, mut stderr } = self;
         let (sender, receiver) = oneshot::channel();
@@ -69,7 +70,7 @@ impl SpawnedProcess {
     }
 }
 
-/// Drives a connection to its end, and checks that the process has exited by then. Returns the close reason and
+/// Drives a connection until it ends, and checks that the process has exited by then. Returns the close reason and
 /// everything that the process wrote to stderr.
 async fn run_driver(driver: Driver, seen: SpawnedProcess) -> (CloseReason, String) {
     let reason = with_timeout("the connection ends", driver).await;

@@ -1,4 +1,4 @@
-//! A client that exits while its agent sends messages.
+//! Tests of a client that exits while its agent is sending messages.
 
 use crate::common::with_timeout;
 use acp::agent::{Prompt, Turn, serve};

@@ -1,4 +1,4 @@
-//! The client's state for a session: when it is created, which calls get it, and when it is dropped.
+//! Tests of the client's state for a session: when it is created, which calls receive it, and when it is dropped.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::common::{PIPE_CAPACITY, TestPeer, thread_lines, wait_until_idle, with_timeout};
 
-/// A client that numbers the states of its sessions, and records what happens to them.
+/// A client that numbers the states of its sessions and records their events.
 #[derive(Clone, Default)]
 struct StateClient {
     events: Arc<Mutex<Vec<String>>>,
@@ -111,7 +111,7 @@ async fn start_client() -> (StateClient, AgentConnection, TestPeer) {
     (editor, conn, peer)
 }
 
-/// Expects a request of the given method, and responds to it.
+/// Expects a `method` request, and responds to it.
 async fn answer_request(peer: &mut TestPeer, method: &str, result: serde_json::Value) {
     let (id, _) = peer.expect_request(method).await;
     peer.answer(&id, result).await;
@@ -271,7 +271,7 @@ async fn a_turn_that_ends_during_a_failed_load_stays_ended() {
     assert_eq!(editor.events(), ["1 is one", "1 ended: max_tokens"]);
 }
 
-/// A client that owns the connection that owns the client.
+/// A client that owns the connection by which it is owned.
 #[derive(Clone, Default)]
 struct CircularClient {
     agent: Arc<Mutex<Option<AgentConnection>>>,

@@ -1,4 +1,4 @@
-//! The end of a connection: all waiting calls get an error, and no tasks or objects are left behind.
+//! Tests of the end of a connection. All waiting calls get an error, and no tasks or objects are left behind.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -16,7 +16,8 @@ use crate::common::{
     message_notification, thread_lines, wait_until_idle, with_timeout,
 };
 
-/// An agent that does what the prompt says. The references to `kept` show whether the agent still exists.
+/// An agent that follows the instructions in the prompt. The reference count of `kept` shows whether the agent still
+/// exists.
 struct ClosingAgent {
     gate: Arc<Semaphore>,
     kept: Arc<()>,
@@ -72,7 +73,7 @@ fn lingering_limits() -> Limits {
     limits_with(|l| l.linger = Duration::from_secs(2))
 }
 
-/// Returns the number of running tasks, without the test's own.
+/// Returns the number of running tasks, not counting the test itself.
 fn task_count() -> usize {
     tokio::runtime::Handle::current()
         .metrics()
@@ -194,7 +195,7 @@ async fn pending_requests_fail_when_the_agent_exits() {
     assert_eq!(task_count(), 0);
 }
 
-/// A client that shows whether it still exists.
+/// A client whose reference count shows whether it still exists.
 struct ClosingClient(#[allow(dead_code, reason = "it is held")] Arc<()>);
 
 impl Client for ClosingClient {
@@ -354,7 +355,7 @@ async fn a_write_error_ends_the_connection_with_the_reason() {
     with_timeout("it ends", serving).await.unwrap().unwrap();
 }
 
-/// A reader that fails.
+/// A reader whose reads fail.
 struct FailingReader;
 
 impl tokio::io::AsyncRead for FailingReader {

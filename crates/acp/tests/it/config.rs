@@ -1,4 +1,4 @@
-//! Modes and config options, which are kept in sync, and requests that are rejected before anything is sent.
+//! Tests that modes and config options are kept in sync, and that invalid requests are never sent.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -19,7 +19,7 @@ use crate::common::{
     with_timeout,
 };
 
-/// An agent with a mode, a model and a switch. The model "small" does not have the mode "plan".
+/// An agent with a mode, a model and a boolean option. The model "small" does not have the mode "plan".
 struct ConfigAgent(Mutex<Vec<SessionConfigOption>>);
 
 fn select_option(id: &str, current: &str, values: &[&str]) -> SessionConfigOption {
@@ -117,7 +117,7 @@ fn option_values(options: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Connects a client to the agent above, and opens a session. Also returns the response that opened it.
+/// Connects a client to the agent above and opens a session. Also returns the response that opened the session.
 async fn open_session(capabilities: Value) -> (TestPeer, String, Value) {
     let (_, mut peer) = TestPeer::connect_to_agent(config_agent());
     peer.initialize(capabilities).await;
@@ -311,7 +311,7 @@ fn model_option(current: &str) -> Value {
     json!({"id": "model", "name": "Model", "category": "model", "type": "select", "currentValue": current, "options": options})
 }
 
-/// Returns a client's session with an agent that has the given modes and options.
+/// Returns a client's session whose agent has the given modes and options.
 async fn open_session_with(
     modes: Option<Value>,
     options: Option<Value>,
@@ -346,7 +346,7 @@ fn option_lines(session: &acp::client::ClientSession) -> Vec<String> {
     })
 }
 
-/// Sets a mode or an option, expects the request `method` with `params`, and responds to it.
+/// Sets a mode or an option, expects a `method` request with `params`, and responds to it.
 async fn set_and_answer(
     peer: &mut TestPeer,
     work: impl Future<Output = Result<()>> + Send + 'static,
@@ -661,7 +661,7 @@ async fn a_client_calls_supported_methods() {
     with_timeout("the turn ends", turn).await.unwrap().unwrap();
 }
 
-/// An agent that sends its client every kind of request, and reports the results.
+/// An agent that sends its client every kind of request and reports the results.
 struct AskingAgent;
 
 impl Agent for AskingAgent {

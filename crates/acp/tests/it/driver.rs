@@ -1,4 +1,4 @@
-//! The driver: what happens when it is dropped or a part of the connection fails, and where work runs.
+//! Tests of the driver: what happens when it is dropped or part of the connection fails, and where work runs.
 
 use std::io;
 use std::pin::Pin;
@@ -90,7 +90,7 @@ async fn a_connection_ends_when_its_writer_panics() {
     assert_writer_stopped(&error);
 }
 
-/// A stream that cannot be written to, and records whether it was closed.
+/// A stream whose writes fail, and which records whether it was closed.
 struct FailingStream(Arc<AtomicBool>);
 
 impl AsyncWrite for FailingStream {

@@ -1,4 +1,4 @@
-//! Agents and clients as trait objects.
+//! Tests of agents and clients as trait objects.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use acp::{Agent, Client, Options, Result, transport};
 
 use crate::common::{thread_lines, with_timeout};
 
-/// An agent that sends a word and the number of times it has sent it.
+/// An agent that sends a word, followed by the number of times that it has sent the word.
 struct WordCountAgent(&'static str, AtomicUsize);
 
 impl Agent for WordCountAgent {

@@ -1,4 +1,4 @@
-//! Extension methods with raw params, in both directions.
+//! Tests of extension methods with raw params, in both directions.
 
 use std::sync::{Arc, Mutex};
 
@@ -91,7 +91,7 @@ impl Client for ExtensionEchoAgent {
     }
 }
 
-/// Params with unusual spaces, a duplicate key and a long number.
+/// Params with unusual whitespace, a duplicate key and a long number.
 const RAW_PARAMS: &str = r#"{ "b": 1.50, "a": [ 12345678901234567890123, "é\u00e9" ], "a": null }"#;
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! Large files in `fs/read_text_file`, which are transferred piece by piece.
+//! Tests of large files in `fs/read_text_file`, which are transferred piece by piece.
 
 use std::sync::Mutex;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::common::{TestPeer as Scripted, limits_with};
 use testing::ScriptedPeer;
 
-/// Returns a varied text with many characters that JSON escapes, at least `bytes` bytes long.
+/// Returns varied text of at least `bytes` bytes, with many characters that JSON escapes.
 fn long_text(bytes: usize) -> String {
     let line = "\tlet name = \"é😀\\u{1}\"; // \u{0} \u{8} \u{c} \u{7f} \u{2028} 漢\r\n";
     line.repeat(bytes / line.len() + 1)
@@ -19,7 +19,7 @@ fn long_text(bytes: usize) -> String {
 
 const LARGE_TEXT_BYTES: usize = 3 * 1024 * 1024;
 
-/// An agent that reads a file in its turn, and stores the result.
+/// An agent that reads a file during its turn and stores the result.
 #[derive(Default)]
 struct FileReadingAgent(Mutex<Option<Result<String>>>);
 
@@ -104,7 +104,7 @@ async fn large_responses_are_separate_messages() {
     );
 }
 
-/// Starts a turn in which the agent requests a file. Returns the id of the prompt and of the agent's request.
+/// Starts a turn in which the agent requests a file. Returns the ids of the prompt and of the agent's request.
 async fn start_read(
     agent: &'static FileReadingAgent,
     limits: Limits,

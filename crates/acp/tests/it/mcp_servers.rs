@@ -1,4 +1,4 @@
-//! The client's own MCP servers, which are passed to the agent with every session.
+//! Tests of the client's own MCP servers, which are passed to the agent with every session.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -147,7 +147,7 @@ async fn a_client_without_mcp_servers_adds_none() {
 
 #[tokio::test(start_paused = true)]
 async fn mcp_servers_is_called_for_each_session() {
-    /// A client whose MCP server has a different name each time.
+    /// A client whose MCP server has a different name each time it is requested.
     struct RenamingServerClient(Arc<AtomicUsize>);
     impl Client for RenamingServerClient {
         type State = ();

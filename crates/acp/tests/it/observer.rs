@@ -1,4 +1,4 @@
-//! An observer of a connection, whose threads show the same as those of the client.
+//! Tests of an observer, whose threads must match those of the client.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::common::{PromptAgent, with_timeout};
 
-/// The side that sent a line, and the line.
+/// A sent line. The flag is `true` if the client sent the line, and `false` if the agent did.
 type SentLine = (bool, Vec<u8>);
 
 fn observe_line(observer: &mut Observer, is_client: bool, line: &[u8]) -> Option<ObservedChange> {
@@ -24,7 +24,7 @@ fn observe_line(observer: &mut Observer, is_client: bool, line: &[u8]) -> Option
     }
 }
 
-/// Returns everything that a user sees of a thread, as text.
+/// Returns everything that a user sees in a thread, as text.
 fn describe_thread(thread: &Thread) -> String {
     let items: Vec<&ItemKind> = thread.items().iter().map(|item| &item.kind).collect();
     let items: Vec<String> = items
@@ -138,7 +138,7 @@ async fn an_observer_shows_what_the_client_shows_in_both_versions() {
     }
 }
 
-/// A connection whose messages are written by the test.
+/// An observed connection whose messages are written by the test.
 struct ObservedConnection {
     observer: Observer,
     id: i64,

@@ -1,4 +1,4 @@
-//! Messages are handled in order, no matter which side is slow.
+//! Tests that messages are handled in order, no matter which side is slow.
 
 use crate::common;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -20,7 +20,7 @@ fn log_lines(log: &OrderLog) -> Vec<String> {
     log.lock().unwrap().clone()
 }
 
-/// A client that records updates, and finishes handling one only when the test allows it.
+/// A client that records updates, and finishes handling each one only when the test allows it.
 #[derive(Clone)]
 struct GatedClient {
     log: OrderLog,
@@ -168,7 +168,7 @@ async fn late_updates_do_not_belong_to_the_next_turn() {
     assert_eq!(thread_lines(session.thread()), expected);
 }
 
-/// A slot from which a client's handler gets its session, once there is one.
+/// A slot through which a client's handler gets its session, once there is one.
 type SessionSlot = Arc<OnceLock<ClientSession>>;
 
 /// Opens a session with modes, so that an update handler can set one.

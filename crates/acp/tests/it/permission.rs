@@ -1,4 +1,4 @@
-//! The request that `Turn::ask` sends, and its interpretation of the response.
+//! Tests of the request that `Turn::ask` sends and of how it interprets the response.
 
 use acp::agent::{PermissionAnswer, Turn};
 use acp::v1::StopReason;

@@ -1,4 +1,4 @@
-//! Prompts that are sent without waiting for each other.
+//! Tests of prompts that are sent without waiting for one another.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex};

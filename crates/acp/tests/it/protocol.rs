@@ -1,4 +1,4 @@
-//! Both sides handle every message of both versions, as `docs/protocol.md` says.
+//! Tests that both sides handle every message of both versions, as documented in `docs/protocol.md`.
 //!
 //! The messages are the test data of the types (`acp-wire/tests/data`), so that these tests notice a row of a method
 //! table that neither side handles.
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::common::{PIPE_CAPACITY, TestPeer, connect_pipes, wait_until_idle, with_timeout};
 
-/// Returns the messages of a version: the method and the params of each.
+/// Returns the method and the params of each message in a version.
 fn read_messages(version: u16) -> Vec<(String, Value)> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../acp-wire/tests/data");
     let mut found = Vec::new();
@@ -44,7 +44,7 @@ fn method_names(methods: &[Method], sender: Sender, kind: MethodKind) -> BTreeSe
     of_it.map(|m| m.name).collect()
 }
 
-/// An agent and a client that implement everything, and do nothing.
+/// An agent and a client that implement every method but do nothing.
 struct FullPeer;
 
 impl Agent for FullPeer {
@@ -263,7 +263,7 @@ impl Elicitation<()> for FullPeer {
     }
 }
 
-/// Checks that the peer handles a method, that is, does not respond that the method is unknown.
+/// Checks that the peer handles a method, which means that it does not respond with an unknown-method error.
 async fn assert_handled(peer: &mut TestPeer, id: i64, method: &str, params: &Value) {
     peer.send_request(id, method, params.clone()).await;
     loop {

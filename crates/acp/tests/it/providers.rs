@@ -1,4 +1,4 @@
-//! `providers/list`, `providers/set` and `providers/disable` in both versions.
+//! Tests of `providers/list`, `providers/set` and `providers/disable` in both versions.
 
 use std::sync::Mutex;
 

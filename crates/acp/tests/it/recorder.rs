@@ -1,4 +1,4 @@
-//! Recorders: in both versions, updates are recorded before they are sent, and in the same order.
+//! Tests of recorders. In both versions, updates are recorded before they are sent, and in the same order.
 
 use std::sync::{Arc, Mutex};
 
@@ -159,7 +159,7 @@ impl RecorderFixture {
         }
     }
 
-    /// Returns all updates until the turn ends, and the message that ends it. Other state updates of version 2 are left
+    /// Returns all updates until the turn ends, and the message that ends it. Other version 2 state updates are left
     /// out.
     async fn read_until_turn_end(&mut self) -> (Vec<Value>, Value) {
         let mut updates = Vec::new();

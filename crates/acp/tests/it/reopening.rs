@@ -1,4 +1,4 @@
-//! Sessions that are opened again while a turn is running, in version 2.
+//! Tests of sessions that are reopened while a turn is running, in version 2.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ fn thread_text(thread: &Thread) -> String {
     }
 }
 
-/// Resumes a session during a turn. Returns the activity that the client sees then, how the turn ends, and the text in
+/// Resumes a session during a turn. Returns the activity that the client then sees, how the turn ends, and the text in
 /// the thread.
 async fn resume_during_turn(resumes: bool) -> (Activity, StopReason, String) {
     let stop = Arc::new(Notify::new());

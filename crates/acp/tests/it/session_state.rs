@@ -1,4 +1,4 @@
-//! The agent's state for a session, which is passed to every call about the session and dropped with it.
+//! Tests of the agent's state for a session, which is passed to every call about the session and dropped with it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,9 +18,9 @@ use acp::{Error, Result};
 struct CountingState {
     title: Mutex<String>,
     prompts: AtomicUsize,
-    /// The number of existing states.
+    /// The number of states that currently exist.
     all: Arc<AtomicUsize>,
-    /// A reference to the session, which does not keep the session open.
+    /// A reference to the session, which must not keep the session open.
     _session: Session,
 }
 
@@ -45,7 +45,7 @@ impl Drop for CountingState {
 #[derive(Default)]
 struct NotebookAgent {
     notebooks: Arc<AtomicUsize>,
-    /// The number of states when each session was closed.
+    /// The number of states that existed when each session was closed.
     at_close: Arc<Mutex<Vec<(String, usize)>>>,
 }
 

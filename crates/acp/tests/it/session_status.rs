@@ -1,4 +1,4 @@
-//! `session/status` in both versions.
+//! Tests of `session/status` in both versions.
 
 use acp::agent::{Agent, OpenedSession, Prompt, Session, SessionSetup, SessionStatusHandler, Turn};
 use acp::testing::{NoopClient, connect_with};

@@ -1,4 +1,4 @@
-//! `_session/steering` in both versions.
+//! Tests of `_session/steering` in both versions.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +11,7 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::common::{TestPeer, idle_agent, wait_for_thread, with_timeout};
 
-/// An agent that repeats each message in a turn, until one says `stop`.
+/// An agent that repeats each message during a turn, until a message says `stop`.
 struct SteeredAgent {
     mouth: mpsc::UnboundedSender<String>,
     ear: Mutex<Option<mpsc::UnboundedReceiver<String>>>,

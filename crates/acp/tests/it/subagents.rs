@@ -1,4 +1,5 @@
-//! Subagents: sessions that an agent starts for part of its work, and whose questions are asked in the root session.
+//! Tests of subagents. An agent starts these sessions for part of its work, and their questions are asked in the root
+//! session.
 
 use std::sync::{Arc, Mutex};
 
@@ -138,7 +139,7 @@ fn message_update(id: &str, text: &str) -> Value {
            "content": {"type": "text", "text": text}})
 }
 
-/// Returns a permission request for a session, in the form of the given version.
+/// Returns a permission request for a session, in the form that the given version uses.
 fn permission_request(session: &str, call: &str, version: ProtocolVersion) -> Value {
     let options = json!([{"optionId": "y", "name": "Yes", "kind": "allow_once"}]);
     let call = json!({"toolCallId": call, "title": format!("Do {call}")});
@@ -151,7 +152,7 @@ fn permission_request(session: &str, call: &str, version: ProtocolVersion) -> Va
     }
 }
 
-/// Returns the items of a subagent's thread as text, one line for each.
+/// Returns the items of a subagent's thread as text, one line each.
 fn subagent_lines(thread: &ThreadHandle, id: &str) -> Vec<String> {
     let thread = thread.read(|thread| thread.subagent(&id.into()).unwrap().thread.clone());
     thread_lines(&thread)
@@ -274,7 +275,7 @@ async fn a_cancelled_turn_resolves_its_subagents_questions() {
     }
 }
 
-/// A subagent can continue while its parent waits for the user, and after a turn was cancelled.
+/// A subagent can continue after its parent's turn was cancelled, and its requests still get responses.
 #[tokio::test(start_paused = true)]
 async fn a_subagent_that_continues_after_a_cancelled_turn_gets_responses() {
     let client = SubagentClient::default();
@@ -335,7 +336,7 @@ async fn only_announced_subagents_are_accepted_and_their_number_is_limited() {
     assert_eq!(below.last().unwrap(), "agent: still here");
 }
 
-/// A session that the user opens asks its own questions, even if the agent announced it as a subagent before.
+/// A session that the user opens asks its own questions, even if the agent has previously announced it as a subagent.
 #[tokio::test(start_paused = true)]
 async fn a_session_that_the_user_opens_is_no_longer_a_subagent() {
     let version = ProtocolVersion::V1;

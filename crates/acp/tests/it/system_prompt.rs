@@ -1,4 +1,4 @@
-//! `systemPrompt` in session setup, in both versions.
+//! Tests of `systemPrompt` in session setup, in both versions.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::common::{TestPeer, idle_agent};
 
-/// An agent that records the instructions that it gets.
+/// An agent that records the instructions that it receives.
 #[derive(Default, Clone)]
 struct SystemPromptAgent {
     instructions: Arc<Mutex<Vec<String>>>,

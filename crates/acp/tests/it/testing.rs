@@ -1,4 +1,4 @@
-//! The scripted peer and the in-memory connection, as the users of the `testing` module see them.
+//! Tests of the scripted peer and the in-memory connection, from the point of view of users of the `testing` module.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;

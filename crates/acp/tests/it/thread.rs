@@ -1,4 +1,4 @@
-//! Properties that a thread has after any sequence of updates.
+//! Tests of properties that a thread has after any sequence of updates.
 
 use acp::Thread;
 use acp::thread::ItemKind;
@@ -46,7 +46,7 @@ fn arbitrary_speaker() -> impl Strategy<Value = ModelSpeaker> {
     ]
 }
 
-/// An operation on a tool call.
+/// A step in a thread's history, such as a change to a tool call or the start of a turn.
 #[derive(Debug, Clone)]
 enum ThreadStep {
     Announce(u8),

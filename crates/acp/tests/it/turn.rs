@@ -1,4 +1,4 @@
-//! Turns between an agent and a client that both use this library, in memory.
+//! Tests of turns between an agent and a client that both use this library, in memory.
 
 use crate::common;
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use acp::v1::{
 };
 use acp::{Agent, Options, Result};
 
-/// An agent that repeats the prompt, and requests permission first if the prompt says so.
+/// An agent that repeats the prompt, and first requests permission if the prompt says so.
 struct EchoAgent;
 
 impl Agent for EchoAgent {

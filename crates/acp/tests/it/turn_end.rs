@@ -1,4 +1,4 @@
-//! How a client is notified when turns and sessions end, even if nothing waits for them.
+//! Tests of how a client is notified when turns and sessions end, even if nothing is waiting for them.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,7 +8,7 @@ use acp::testing::connect_with;
 use acp::v1::{SessionId, StopReason};
 use acp::{Agent, Connection, Error, Options, Result, ThreadHandle};
 
-/// An agent that ends its turn as the prompt says.
+/// An agent whose prompts determine how each turn ends.
 struct TurnEndAgent;
 
 impl Agent for TurnEndAgent {
@@ -44,7 +44,7 @@ impl CloseSession for TurnEndAgent {
     }
 }
 
-/// A client that records its notifications.
+/// A client that records the notifications it receives.
 #[derive(Clone, Default)]
 struct TurnEndClient {
     said: Arc<Mutex<Vec<String>>>,

@@ -1,5 +1,5 @@
-//! Additions to the stable schema of version 1 (forks, models, several plans), and undocumented behavior of agents in
-//! use.
+//! Tests of additions to the stable version 1 schema, such as forks, models and several plans. Also tests undocumented
+//! behavior of agents in use.
 
 use acp::agent::{ForkSession, OpenedSession, Prompt, Session, SessionSetup, Turn};
 use acp::client::{Client, Elicitation};

@@ -1,4 +1,4 @@
-//! An agent of this library with a scripted version 2 client.
+//! Tests of an agent built with this library, against a scripted version 2 client.
 
 use std::sync::{Arc, Mutex};
 
@@ -23,7 +23,7 @@ use crate::common::{
     PIPE_CAPACITY, PromptAgent, TestPeer, connect_pipes, idle_agent, wait_until_idle,
 };
 
-/// Connects a client, which requests the given version, to an agent.
+/// Connects a client to an agent. The client requests the given version.
 async fn initialize_agent(
     agent: impl Agent,
     version: u16,
@@ -405,7 +405,7 @@ async fn updates_are_sent_in_the_form_of_version_2() {
     expect_update(&mut peer, idle_update("end_turn")).await;
 }
 
-/// The same kinds of updates, with version 1 clients.
+/// Version 1 clients receive the same kinds of updates in version 1 form.
 #[tokio::test(start_paused = true)]
 async fn updates_are_sent_in_the_form_of_version_1() {
     let agent = || {

@@ -1,4 +1,4 @@
-//! A client of this library with a scripted version 2 agent.
+//! Tests of a client built with this library, against a scripted version 2 agent.
 
 use crate::common;
 use std::sync::{Arc, Mutex};
@@ -77,7 +77,7 @@ async fn wait_for_turn(turn: TurnHandle) -> Result<StopReason> {
     with_timeout("the turn ends", turn).await.unwrap()
 }
 
-/// Starts a turn: sends a prompt, the agent's response to it, and its first updates.
+/// Starts a turn by sending a prompt, the agent's response to it, and its first updates.
 async fn begin_turn(session: &ClientSession, peer: &mut TestPeer) -> TurnHandle {
     let (id, turn) = peer.start_prompt(session, "hello").await;
     peer.answer(&id, json!({"messageId": "u1"})).await;
@@ -896,7 +896,7 @@ async fn single_tool_calls_and_terminals_can_be_cancelled() {
     assert!(matches!(error, Error::Rpc(e) if e.code == -32602));
 }
 
-/// Work that the agent starts by itself can be cancelled like a turn, and can ask the user.
+/// Work that the agent starts on its own can be cancelled like a turn, and can ask the user for permission.
 #[tokio::test(start_paused = true)]
 async fn work_started_by_the_agent_can_ask_and_be_cancelled() {
     let asked: Arc<Mutex<Vec<PermissionRequest>>> = Arc::default();

@@ -1,4 +1,4 @@
-//! The state updates that a version 2 client gets while the agent waits for the user, and afterwards.
+//! Tests of the state updates that a version 2 client gets while the agent is waiting for the user, and afterward.
 
 use acp::agent::Turn;
 use acp::v1::{

@@ -1,4 +1,4 @@
-//! The client: some of its readers are fast, some are slow, and some do not read at all.
+//! The client of the soak test. Some of its readers are fast, some are slow, and some do not read at all.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,11 +13,11 @@ use tokio::task::JoinSet;
 use super::memory::{PROGRAM_BYTES, check_peak, peak_memory};
 use super::{SESSION_COUNT, UPDATES_PER_SESSION, agent, rerun_as, soak_limits};
 
-/// A client whose handler depends on the number of the session.
+/// A client whose handler behaves differently depending on the session's number.
 #[derive(Default)]
 struct SoakClient {
     seen: Arc<AtomicUsize>,
-    /// The number of updates so far in the session whose handler stalls.
+    /// The number of updates received so far in the session whose handler stalls.
     of_one: AtomicUsize,
 }
 
@@ -44,7 +44,7 @@ impl Client for SoakClient {
     }
 }
 
-/// Reads a thread at each change, occasionally, or never.
+/// Reads a thread at each change, with pauses, or never, depending on the session's `number`.
 async fn watch_thread(number: usize, thread: ThreadHandle) {
     let mut revision = 0;
     loop {

@@ -1,4 +1,4 @@
-//! The peak memory of a process.
+//! Measures the peak memory of a process.
 
 /// Returns the peak memory of a process in bytes, or `None` if the system does not report it.
 pub(crate) fn peak_memory(process: &str) -> Option<usize> {
@@ -10,10 +10,11 @@ pub(crate) fn peak_memory(process: &str) -> Option<usize> {
     Some(kib * 1024)
 }
 
-/// The memory of a program that has done nothing yet: its code, its runtime, and the allocator's reserves.
+/// The memory of a program that has done nothing yet. It consists of the code, the runtime, and the allocator's
+/// reserves.
 pub(crate) const PROGRAM_BYTES: usize = 24 * 1024 * 1024;
 
-/// Prints the peak, and checks that it is within the bound.
+/// Prints the peak memory, and checks that it is within the bound.
 pub(crate) fn check_peak(what: &str, peak: usize, bound: usize) {
     const MIB: usize = 1024 * 1024;
     println!(

@@ -1,4 +1,4 @@
-//! Peers that stall their pipe, or send forever.
+//! Tests of peers that stall their pipe or keep sending forever.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,10 +14,10 @@ use super::{agent, rerun_as, soak_limits};
 
 pub(crate) const CLIENT_ROLE: &str = "--as-the-client";
 
-/// The number of bytes that are sent to a process that must not read all of them.
+/// The number of bytes to send to a process that must not read all of them.
 const FLOOD_BYTES: usize = 64 * 1024 * 1024;
 
-/// Writes until the other side no longer reads. Returns how much of the last line was written.
+/// Writes until the other side stops reading. Returns how much of the last line was written.
 async fn write_flood(output: &mut (impl AsyncWrite + Unpin), line: &str) -> usize {
     let mut sent = 0;
     loop {
@@ -38,7 +38,7 @@ async fn read_message(input: &mut BufReader<impl AsyncRead + Unpin>) -> Value {
     serde_json::from_str(&line).unwrap()
 }
 
-/// Runs an agent with many turns, whose client keeps sending requests and reads nothing.
+/// Runs an agent with many turns. Its client keeps sending requests but reads nothing.
 pub(crate) async fn check_agent_of_stalled_client() {
     let mut child = rerun_as(agent::AGENT_ROLE).spawn().unwrap();
     let process = child.id().unwrap().to_string();
@@ -102,7 +102,7 @@ pub(crate) async fn check_agent_of_stalled_client() {
     assert!(child.wait().await.unwrap().success());
 }
 
-/// Runs a client whose handler blocks while the agent keeps sending, and which waits for a response that never comes.
+/// Runs a client that waits for a response that never comes. Its handler blocks while the agent keeps sending.
 pub(crate) async fn check_client_of_endless_agent() {
     let mut child = rerun_as(CLIENT_ROLE).spawn().unwrap();
     let process = child.id().unwrap().to_string();
@@ -148,7 +148,7 @@ pub(crate) async fn check_client_of_endless_agent() {
     assert!(child.wait().await.unwrap().success());
 }
 
-/// A client that handles no update for three seconds, and then all of them.
+/// A client that handles no updates for three seconds, and then handles all of them.
 struct StallingClient {
     seen: Arc<AtomicUsize>,
     end: Arc<tokio::sync::Notify>,

@@ -10,7 +10,7 @@ use crate::context::commands::reserved::{COMPACT_COMMAND, HELP_COMMAND};
 use crate::context::files;
 use crate::text::first_line;
 
-/// The path of the directory with command files.
+/// The path of the directory that contains command files, relative to a session directory.
 const COMMANDS_DIRECTORY: &str = ".acp/commands";
 
 /// The maximum number of commands in a session.
@@ -41,7 +41,7 @@ pub(crate) struct CustomCommand {
 #[derive(Debug, Default)]
 pub(crate) struct CustomCommands {
     pub(super) commands: Vec<CustomCommand>,
-    /// Errors in command files, to show to the user.
+    /// Errors in command files, to be shown to the user.
     pub(super) problems: Vec<String>,
 }
 

@@ -1,6 +1,6 @@
 //! Slash commands for models that follow instructions. See "Slash Commands" in the specification. Most commands expand
-//! to a prompt: the client shows what the user typed, and the model also gets the expansion. The agent itself handles
-//! `/help` and `/compact`.
+//! to a prompt: the client shows what the user typed, and the model also receives the expansion. The agent itself
+//! handles `/help` and `/compact`.
 
 pub(crate) mod custom;
 mod reserved;
@@ -103,7 +103,7 @@ pub(crate) struct SlashCommands {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum PromptInput {
     Help,
-    /// `/compact`, with a description of what the summary should keep.
+    /// `/compact`, with a description of what to keep in the summary.
     Compact(String),
     /// A command that expands to this prompt for the model.
     Prompt(String),
@@ -153,7 +153,7 @@ impl SlashCommands {
         own.chain(custom).collect()
     }
 
-    /// Formats the list of the commands as Markdown.
+    /// Formats the list of commands as Markdown.
     pub(crate) fn help(&self) -> String {
         let mut text = String::from("Type what you want done, or one of these commands:\n\n");
         for command in self.announced.clone().unwrap_or_else(|| self.available()) {

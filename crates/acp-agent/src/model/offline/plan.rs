@@ -191,7 +191,7 @@ impl TurnProgress<'_> {
         }
     }
 
-    /// Returns `steps`. If the plan has changed, they start with a call that reports it.
+    /// Returns `steps`, preceded by a call that reports the plan if it has changed.
     fn with_plan(&self, plan: &[(&str, &str, &str)], steps: Vec<Step>) -> Vec<Step> {
         let mut all = Vec::new();
         if !self.is_current_plan(plan) {
@@ -201,7 +201,7 @@ impl TurnProgress<'_> {
         all
     }
 
-    /// Returns the final text. If the plan has changed, a call that reports it follows.
+    /// Returns the final text, followed by a call that reports the plan if it has changed.
     fn finish_with(&self, plan: &[(&str, &str, &str)], answer_text: &str) -> Vec<Step> {
         let mut steps = Vec::new();
         if !self.has_answered {

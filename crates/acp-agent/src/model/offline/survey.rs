@@ -1,4 +1,4 @@
-//! Surveys a workspace without a language model.
+//! Surveys a workspace without using a language model.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::model::message::{ToolRequest, ToolResult, ToolStatus};
 use crate::text::first_line;
 use crate::tools::read::without_line_numbers;
 
-/// The maximum number of words of a goal to search for.
+/// The maximum number of words from a goal to search for.
 const MAX_WORDS: usize = 4;
 
 /// Returns the words of a goal that are worth searching for: long words and identifiers.
@@ -50,7 +50,7 @@ pub(super) fn find_manifest(names: &[String]) -> Option<&str> {
     .find(|manifest| names.iter().any(|name| name == manifest))
 }
 
-/// Formats the results of listing and reading as a Markdown list.
+/// Formats the results of the list and read calls as a Markdown list.
 pub(super) fn survey(
     listing: &ToolResult,
     names: &[String],

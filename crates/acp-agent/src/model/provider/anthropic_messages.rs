@@ -130,7 +130,7 @@ fn assistant_blocks(said: &AssistantTurn<'_>) -> Value {
         .collect()
 }
 
-/// The generation of a Claude model, taken from its name: `claude-FAMILY-MAJOR-MINOR`, optionally followed by a date.
+/// The generation of a Claude model, parsed from its name: `claude-FAMILY-MAJOR-MINOR`, optionally followed by a date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct ClaudeGeneration(u32, u32);
 
@@ -192,7 +192,7 @@ fn set_thinking(
     body["thinking"] = json!({"type": "enabled", "budget_tokens": budget});
 }
 
-/// A decoder for a response of this API.
+/// A decoder for responses from this API.
 pub(super) struct AnthropicDecoder {
     calls: CallAssembler,
     /// The block that is being received. Blocks never overlap.

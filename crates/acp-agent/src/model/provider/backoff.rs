@@ -1,4 +1,4 @@
-//! Decides whether to retry a failed request to a model, and how long to wait before that.
+//! Decides whether to retry a failed request to a model, and how long to wait first.
 
 use std::time::Duration;
 
@@ -26,12 +26,12 @@ impl Default for RetryPolicy {
     }
 }
 
-/// The attempts of one round, and the policy for further ones.
+/// The attempts made in one round, and the policy for further attempts.
 pub(super) struct Backoff {
     retries: RetryPolicy,
     /// The number of attempts so far.
     tries: u32,
-    /// A function that returns a random number that is at least 0 and less than 1.
+    /// A function that returns a random number from 0 up to, but not including, 1.
     random: fn() -> f64,
 }
 
@@ -42,7 +42,7 @@ pub(super) enum RetryDecision {
     After(Duration),
     /// Give up, because the provider asks for this wait, which is too long.
     TooLong(Duration),
-    /// Give up, because all attempts were made.
+    /// Give up, because all attempts have been made.
     GiveUp,
 }
 

@@ -13,7 +13,7 @@ use crate::model::thought::ThoughtLevel;
 pub(super) struct CatalogueEntry {
     /// The provider's name for the model, without a date.
     name: &'static str,
-    /// The maximum number of tokens in a conversation and its response together.
+    /// The maximum combined number of tokens in a conversation and its response.
     pub(super) window: u64,
     pub(super) takes_images: bool,
     pub(super) price: Option<Price>,

@@ -15,11 +15,11 @@ use crate::keys::Account;
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::thought::ThoughtLevel;
 
-/// The default limit on a response, in bytes of text, thoughts and arguments. It is far above the longest response of
+/// The default limit on a response, in bytes of text, thoughts and arguments. It far exceeds the longest response of
 /// any model.
 const DEFAULT_MAX_RESPONSE_BYTES: usize = 8 * 1024 * 1024;
 
-/// The default limit on how long a model may send nothing. A large local model may take minutes to read a long prompt
+/// The default limit on how long a model may stay silent. A large local model may take minutes to read a long prompt
 /// before its first word, and some providers send nothing while a model thinks.
 const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 
@@ -38,7 +38,7 @@ const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 pub struct ProviderModel {
     /// The provider, or the provider whose wire format the server at `base_url` uses.
     pub provider: Provider,
-    /// The wire format, if it is not the provider's default or that of compatible servers.
+    /// The wire format, if it differs from the default of the provider or of compatible servers.
     pub(crate) format: Option<WireFormat>,
     /// The provider's name for the model.
     pub name: String,
@@ -54,13 +54,13 @@ pub struct ProviderModel {
     pub(crate) key_file_error: Option<String>,
     /// The thought level for sessions that do not set one.
     pub thought: Option<ThoughtLevel>,
-    /// The maximum number of tokens in a conversation and its response together, if it differs from the catalogue.
+    /// The maximum combined number of tokens in a conversation and its response, if it differs from the catalogue.
     pub context_window: Option<u64>,
     /// The maximum length of a response, in tokens.
     pub max_output: Option<u32>,
     /// Whether the model accepts images, if that differs from the catalogue.
     pub images: Option<bool>,
-    /// How long the model may send nothing, before and during a response.
+    /// How long the model may stay silent, before and during a response.
     pub idle_timeout: Duration,
     /// The maximum size of a response, in bytes.
     pub max_response_bytes: usize,

@@ -15,10 +15,10 @@ use super::prompt::{PromptPart, TargetModel, convert_image, convert_prompt};
 use super::wire_format::WireFormat;
 use crate::model::message::{ModelMessage, OpaqueParts, ToolRequest};
 
-/// The result of a tool call that has none.
+/// The text that is sent as the result of a tool call that has no result.
 const NO_RESULT_TEXT: &str = "No result.";
 
-/// The maximum length of a call's id that all providers accept, in bytes.
+/// The maximum length of a call id that all providers accept, in bytes.
 const MAX_ID_BYTES: usize = 40;
 
 /// A turn of the conversation in a request to a provider.
@@ -37,10 +37,10 @@ pub(super) enum ProviderTurn<'a> {
 pub(super) struct AssistantTurn<'a> {
     /// The model's text, if it is not blank.
     pub(super) text: Option<&'a str>,
-    /// The thoughts, if this round belongs to the current turn and was made by the same model.
+    /// The thoughts, if this round belongs to the current turn and was produced by the same model.
     pub(super) thought: Option<&'a str>,
     pub(super) calls: Vec<PriorCall<'a>>,
-    /// The opaque parts, if they were made by the same model.
+    /// The opaque parts, if they were produced by the same model.
     pub(super) opaque_parts: &'a [Value],
     /// Whether the round belongs to the current turn.
     pub(super) is_current_turn: bool,
@@ -219,7 +219,7 @@ fn take_results<'a>(
     turns
 }
 
-/// Returns an id for a call that is unique in the conversation and that the wire format accepts.
+/// Returns a call id that is unique in the conversation and accepted by the wire format.
 fn unique_call_id(format: WireFormat, id: &str, taken: &mut HashSet<String>) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     // Gemini's calls have no ids. The ids that were generated for them (`call#read#0`) are not sent to it.
@@ -302,7 +302,7 @@ mod tests {
         ModelMessage::User(vec![ContentBlock::text(text)])
     }
 
-    /// Lists the turns: the ids of the calls, and the results with their ids.
+    /// Formats an outline of the turns: the ids of the calls, and the results with their ids.
     fn outline_turns(turns: &[ProviderTurn<'_>]) -> Vec<String> {
         let line = |turn: &ProviderTurn<'_>| {
             let parts: Vec<String> = match turn {

@@ -138,19 +138,19 @@ pub(super) fn finish_stream(end: StreamEnd) -> Vec<DecodedPart> {
     all
 }
 
-/// Returns a step with this text, unless it is empty.
+/// Returns a step with this text, or `None` if the text is empty.
 pub(super) fn text_part(text: Option<String>) -> Option<DecodedPart> {
     let text = text.filter(|text| !text.is_empty());
     text.map(Step::Text).map(DecodedPart::Step)
 }
 
-/// Returns a step with this thought, unless it is empty.
+/// Returns a step with this thought, or `None` if the thought is empty.
 pub(super) fn thought_part(text: Option<String>) -> Option<DecodedPart> {
     let text = text.filter(|text| !text.is_empty());
     text.map(Step::Thought).map(DecodedPart::Step)
 }
 
-/// Returns a number of tokens from the usage report, given its JSON pointer.
+/// Returns the token count at this JSON pointer in the usage report.
 pub(super) fn token_count(usage: &Value, pointer: &str) -> Option<u64> {
     usage.pointer(pointer).and_then(Value::as_u64)
 }

@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::text::truncate_to_head;
 
-/// The maximum length of a provider's message that is shown, in bytes.
+/// The maximum length of a provider's message when it is shown to the user, in bytes.
 pub(super) const MAX_MESSAGE_BYTES: usize = 400;
 
-/// A provider's report of an error. All providers use JSON, but in different shapes.
+/// A provider's error report. All providers use JSON, but in different shapes.
 #[derive(Debug, Default)]
 pub(super) struct ErrorReport {
     pub(super) message: Option<String>,

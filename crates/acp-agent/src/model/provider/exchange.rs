@@ -22,7 +22,7 @@ pub(super) struct HttpRequest {
     pub(super) headers: HeaderMap,
     /// The body of the request, as JSON.
     pub(super) body: Vec<u8>,
-    /// How long the provider may send nothing before the request fails.
+    /// How long the provider may stay silent before the request fails.
     pub(super) idle_timeout: Duration,
     /// The maximum size of an event, in bytes.
     pub(super) max_bytes: usize,
@@ -96,8 +96,8 @@ impl Exchange {
         }
     }
 
-    /// Reads any bytes after the last event, of which there should be none. The connection can be reused for the next
-    /// request only after the response has been read to its end.
+    /// Reads the response to its end. No bytes should follow the last event, but the connection can be reused for the
+    /// next request only after the end has been read.
     pub(super) async fn drain(mut self) {
         let reading = async {
             let mut left = MAX_DRAIN_BYTES;

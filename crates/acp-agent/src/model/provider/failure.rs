@@ -32,12 +32,12 @@ pub(super) enum RetryAdvice {
     After(Option<Duration>),
 }
 
-/// The model that failed, with the properties that messages need.
+/// The model that failed, with the properties that error messages need.
 pub(super) struct FailedModel<'a> {
     pub(super) model: &'a ProviderModel,
     /// The URL of the model's API.
     pub(super) address: &'a str,
-    /// Whether the URL is on this machine.
+    /// Whether the URL refers to this machine.
     pub(super) is_local: bool,
 }
 
@@ -88,7 +88,7 @@ impl FailedModel<'_> {
         }
     }
 
-    /// Converts an error in decoding a response.
+    /// Creates the failure for an error in decoding a response.
     pub(super) fn decode_failure(&self, fault: &DecodeError) -> ModelFailure {
         match fault {
             DecodeError::Reported(body) => self.event_failure(body),
@@ -110,7 +110,7 @@ impl FailedModel<'_> {
         )
     }
 
-    /// Converts an error in communicating with the provider.
+    /// Creates the failure for an error in communicating with the provider.
     pub(super) fn connection_failure(&self, exchange_error: &ExchangeError) -> ModelFailure {
         let seconds = self.model.idle_timeout.as_secs_f64();
         match exchange_error {
@@ -137,7 +137,7 @@ impl FailedModel<'_> {
         }
     }
 
-    /// Converts an HTTP error: the server cannot be reached, or the connection was lost.
+    /// Creates the failure for an HTTP error: the server cannot be reached, or the connection was lost.
     fn web_failure(&self, error: &reqwest::Error) -> ModelFailure {
         let unreachable = |again, what: &str, todo: &str| {
             self.failure(ModelErrorKind::Unreachable, again, what, todo)
@@ -194,7 +194,7 @@ impl FailedModel<'_> {
         )
     }
 
-    /// Converts a response with an error status.
+    /// Creates the failure for a response with an error status.
     fn status_failure(&self, status: StatusCode, headers: &HeaderMap, body: &str) -> ModelFailure {
         let report = ErrorReport::parse(body);
         let code = status.as_u16();
@@ -280,7 +280,7 @@ impl FailedModel<'_> {
         )
     }
 
-    /// Converts an error that was sent instead of an event.
+    /// Creates the failure for an error that was sent instead of an event.
     fn event_failure(&self, body: &Value) -> ModelFailure {
         let report = ErrorReport::from_json(body);
         let message = report.message.as_deref().map(quote_message);

@@ -1,4 +1,4 @@
-//! Selects the request writer and the response decoder of a wire format.
+//! Selects the request writer and the response decoder for a wire format.
 
 use serde_json::Value;
 

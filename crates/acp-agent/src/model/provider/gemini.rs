@@ -163,10 +163,10 @@ fn provider_id(id: &str) -> Option<&str> {
     Some(id).filter(|id| !id.starts_with("call#"))
 }
 
-/// A decoder for a response of this API.
+/// A decoder for responses from this API.
 pub(super) struct GeminiDecoder {
     calls: CallAssembler,
-    /// The parts with signatures of calls, as they must be sent back.
+    /// The parts that contain signatures of calls, as they must be sent back.
     signed_parts: Vec<Value>,
     /// The last signature of a part other than a call.
     signature: Option<String>,

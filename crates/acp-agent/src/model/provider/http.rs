@@ -1,4 +1,4 @@
-//! Creates the HTTP clients for models. They are created with the first request, because reading the system's
+//! Creates the HTTP clients for models. They are created for the first request, because reading the system's
 //! certificates takes longer than starting the rest of the agent.
 
 use std::collections::HashMap;
@@ -18,14 +18,15 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// The HTTP clients of an agent. All of its models share them and their connections.
 #[derive(Default)]
 pub(super) struct HttpClients {
-    /// A client for each combination of two properties: whether the URL is on this machine, and whether it uses TLS.
+    /// A client for each combination of two properties: whether the URL refers to this machine, and whether it uses
+    /// TLS.
     clients: [OnceCell<Client>; 4],
-    /// The parameters that each model has rejected, by the model and its URL.
+    /// The parameters that each model has rejected, keyed by the model and its URL.
     unsupported: Mutex<HashMap<String, UnsupportedParameters>>,
 }
 
 impl HttpClients {
-    /// Returns the client for a URL. Fails with the reason if it cannot be created.
+    /// Returns the client for a URL. If it cannot be created, returns the reason as an error.
     pub(super) async fn client(&self, address: &Url) -> Result<&Client, String> {
         let (here, tls) = (is_loopback(address), address.scheme() == "https");
         let [a, b, c, d] = &self.clients;

@@ -1,4 +1,4 @@
-//! The language models of providers and of compatible servers.
+//! Language models that are served by providers and by compatible servers.
 //!
 //! There is one file for each wire format. The other files decide what each failure means, which requests are retried,
 //! what a round costs, and how a session continues with another model.

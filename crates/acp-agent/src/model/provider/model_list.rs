@@ -1,5 +1,5 @@
-//! Lists the models of a server, with a `GET` request for `models` under its URL. The APIs of OpenAI, Anthropic and
-//! Gemini all have the list there.
+//! Lists a server's models with a `GET` request for `models` under its base URL. The APIs of OpenAI, Anthropic and
+//! Gemini all serve the list there.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const LIST_TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum size of the response, in bytes. The largest known list, OpenRouter's, is almost 1 MiB long.
 const MAX_RESPONSE_BYTES: usize = 4 * 1024 * 1024;
 
-/// The maximum number of a server's models that are offered. It is difficult to find a model in a longer list.
+/// The maximum number of models to offer from one server. It is difficult to find a model in a longer list.
 const MAX_MODELS: usize = 500;
 
 /// The maximum length of a model's name, in bytes.
@@ -48,8 +48,8 @@ struct ModelListEntry {
 }
 
 impl ModelFactory {
-    /// Lists the models of the server that serves `at`. They inherit those settings of `at` that apply to the server,
-    /// but not those that apply to its model.
+    /// Lists the models of the server that serves `at`. They inherit the settings of `at` that apply to the server, but
+    /// not those that apply to its model.
     ///
     /// # Errors
     /// The list is not available. The error is the reason.

@@ -12,7 +12,7 @@ use crate::model::interface::{Model, RoundRequest};
 use crate::model::step::Steps;
 use crate::model::thought::ThoughtLevel;
 
-/// A factory for models. All of its models share their connections, and a session can use a different one in each
+/// A factory for models. All of its models share their connections, and a session can use a different model in each
 /// round.
 #[derive(Clone, Default)]
 pub struct ModelFactory {

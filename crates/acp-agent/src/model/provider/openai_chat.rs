@@ -122,7 +122,7 @@ fn assistant_message(said: &AssistantTurn<'_>) -> Value {
     message
 }
 
-/// A decoder for a response of this API.
+/// A decoder for responses from this API.
 pub(super) struct ChatDecoder {
     calls: CallAssembler,
     has_thought: bool,

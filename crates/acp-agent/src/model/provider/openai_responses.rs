@@ -131,7 +131,7 @@ fn add_assistant_turn(input: &mut Vec<Value>, said: &AssistantTurn<'_>) {
     }
 }
 
-/// A decoder for a response of this API.
+/// A decoder for responses from this API.
 pub(super) struct ResponsesDecoder {
     calls: CallAssembler,
     /// The index of each output item that is a call, and the index of the call.
@@ -223,7 +223,7 @@ impl ResponsesDecoder {
             .and_then(|all| self.calls.append_arguments(call, all))
     }
 
-    /// Stores a reasoning item that must be sent back. An item without content is useless and discarded.
+    /// Stores a reasoning item that must be sent back. Discards an item without content.
     fn finish_item(&mut self, item: ResponsesItem) -> Option<DecodedPart> {
         let content = item
             .content
@@ -283,7 +283,7 @@ fn token_usage(usage: &Value) -> Option<TokenUsage> {
     })
 }
 
-/// Returns the stop reason of a response that is incomplete for this reason.
+/// Maps the reason why a response is incomplete to a stop reason.
 fn incomplete_stop_reason(reason: Option<&str>) -> StopReason {
     match reason {
         Some("content_filter") => StopReason::Refusal,

@@ -22,12 +22,12 @@ pub(super) enum PromptPart<'a> {
     Text(Cow<'a, str>),
     Image {
         mime_type: &'a str,
-        /// The image in base64.
+        /// The image, encoded in base64.
         data: &'a str,
     },
 }
 
-/// Converts a prompt of the user for a model.
+/// Converts the user's prompt for a model.
 pub(super) fn convert_prompt<'a>(
     target: TargetModel<'_>,
     content: &'a [ContentBlock],

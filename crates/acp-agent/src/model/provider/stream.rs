@@ -18,10 +18,10 @@ use crate::model::interface::RoundRequest;
 use crate::model::message::{ModelMessage, OpaqueParts};
 use crate::model::step::{Step, Steps};
 
-/// The minimum number of bytes that an event counts toward the limit on a response.
+/// The minimum number of bytes that each event adds to the size of the response when it is checked against the limit.
 const MIN_EVENT_BYTES: usize = 32;
 
-/// A round of a model that is in progress.
+/// A model round that is in progress.
 pub(super) struct ModelRound<'a> {
     served: &'a ServedModel,
     request: RoundRequest<'a>,

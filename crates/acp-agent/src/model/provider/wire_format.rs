@@ -35,7 +35,7 @@ impl WireFormat {
         Self::Gemini,
     ];
 
-    /// Returns the name of the wire format, as in settings.
+    /// Returns the name of the wire format, as used in settings.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

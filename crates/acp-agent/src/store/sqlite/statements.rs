@@ -144,9 +144,9 @@ pub(super) fn append(
     Ok(version)
 }
 
-/// Returns the statement that selects a session's entries from a given number on. The filter is part of the statement,
-/// so that other entries are not read. Entries of unknown kinds are always selected, because they must be reported
-/// rather than skipped.
+/// Returns the statement that selects a session's entries, starting at a given number. The filter is part of the
+/// statement, so that other entries are not read. Entries of unknown kinds are always selected, because they must be
+/// reported rather than skipped.
 fn select_statement(which: EntryFilter) -> &'static str {
     match which {
         EntryFilter::All => {

@@ -1,4 +1,4 @@
-//! A client that offers everything or nothing, and records what it sees.
+//! A test client that offers all capabilities or none, and records what it sees.
 
 #![allow(dead_code, unreachable_pub)]
 
@@ -222,7 +222,7 @@ impl Client for TestClient {
     }
 }
 
-/// Connects to an agent with a client that offers nothing and shows nothing.
+/// Connects to an agent with a client that offers no capabilities and shows nothing.
 pub async fn connect(agent: CodingAgent) -> AgentConnection {
     struct MinimalClient;
     impl Client for MinimalClient {
@@ -284,7 +284,7 @@ impl AgentFixture {
         Self::start_with_client_name(None, options, agent, offers).await
     }
 
-    /// Creates a fixture like [`new`](Self::new), but with a client that sends this in `initialize` before its
+    /// Creates a fixture like [`new`](Self::new), but with a client that adds this JSON text to `initialize` before its
     /// capabilities.
     pub async fn start_with_client_name(
         name: Option<&'static str>,
@@ -444,7 +444,7 @@ impl AgentFixture {
             .collect()
     }
 
-    /// Returns the different statuses that a tool call had in the last turn, in order.
+    /// Returns the distinct statuses that a tool call had in the last turn, in order.
     pub fn statuses(&self, id: &ToolCallId) -> Vec<String> {
         let mut statuses = self.all_statuses(id);
         statuses.dedup();

@@ -1,5 +1,6 @@
-//! Serves the MCP server over HTTP on loopback: Streamable HTTP, and server-sent events. Implements only the necessary
-//! part of HTTP. The server can be stopped and started again, forget its sessions, and require a key.
+//! Serves the MCP server over HTTP on the loopback interface, using Streamable HTTP or server-sent events. Implements
+//! only the necessary parts of HTTP. The server can be stopped and started again, forget its sessions, and require a
+//! key.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -19,7 +20,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::server::McpTestTools;
 
-/// An HTTP server, as tests control it.
+/// An HTTP server that tests can control.
 pub(crate) struct McpHttpServer {
     address: SocketAddr,
     pub(crate) all: Arc<McpHttpState>,

@@ -1,4 +1,4 @@
-//! Tests servers that are lost during a session, and that come back.
+//! Tests servers that are lost during a session and later come back.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ use crate::common::{
     ALLOW, ALLOW_ALWAYS, AgentFixture, NO_CAPABILITIES, call_text, parse_pid, wait_for_thread,
 };
 
-/// Opens a session with the server `ours`. Its model makes these calls, each in a turn of its own, and then says
-/// `done`.
+/// Opens a session with the server `ours`. Its model makes these calls, each in a turn of its own, and then responds
+/// with `done`.
 async fn start_session(calls: &[Value], server: McpServer) -> (AgentFixture, SeenRounds) {
     let turns: Vec<Value> = calls
         .iter()

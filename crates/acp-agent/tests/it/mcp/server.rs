@@ -15,7 +15,7 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde_json::json;
 
-/// The environment variable that selects which kind of server a process is.
+/// The environment variable that selects the kind of server that a process runs.
 const SERVER_KIND_VARIABLE: &str = "MCP_TEST_SERVER";
 
 /// Returns the configuration that starts this server as a process.

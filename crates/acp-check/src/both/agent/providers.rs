@@ -27,7 +27,7 @@ checks! { V1 V2 Agent "providers";
 const SET_METHOD: &str = "providers/set";
 const DISABLE_METHOD: &str = "providers/disable";
 
-/// A name that is not the name of any provider or protocol.
+/// A name that no provider or protocol has.
 const UNKNOWN_PROVIDER: &str = "_acp-check/none";
 
 /// A base URL at which nothing listens. No check makes a request to a model.
@@ -45,7 +45,7 @@ async fn list_providers(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckS
     }
 }
 
-/// Returns the agent's providers. Skips unless clients can configure them.
+/// Returns the agent's providers. Skips the check unless clients can configure them.
 async fn require_providers(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     harness.initialize().await?;
     harness.require_capability(&agent_capability(harness, "providers"))?;
@@ -89,7 +89,7 @@ async fn current_provider(
     }
 }
 
-/// Restores the settings with which a provider was originally listed. Errors in the response are ignored.
+/// Restores a provider to the settings in its list entry. Ignores error responses.
 async fn restore_provider(harness: &mut AgentHarness, provider: &Value) -> Result<(), CheckStop> {
     let mut params = provider["current"].clone();
     if params.is_object() {

@@ -1,4 +1,4 @@
-//! Checks of archiving and unarchiving sessions in an agent. Unstable.
+//! Checks of how an agent archives and unarchives sessions. Unstable.
 
 use serde_json::{Value, json};
 

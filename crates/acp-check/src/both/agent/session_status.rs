@@ -1,4 +1,4 @@
-//! Checks of session status in an agent: whether the agent has a session in memory. Unstable.
+//! Checks of the session status that an agent reports: whether it has the session in memory. Unstable.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Steps that checks of both protocol versions share.
+//! Steps shared by the checks of both protocol versions.
 
 use serde_json::{Value, json};
 

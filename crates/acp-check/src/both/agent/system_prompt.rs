@@ -81,8 +81,8 @@ async fn create_existing_session(harness: &mut AgentHarness) -> Result<String, C
     Ok(session)
 }
 
-/// Returns params that open a session with this system prompt. `old` is the existing session to open. It is ignored for
-/// `session/new`.
+/// Returns params for opening a session with this system prompt. `old` is the existing session to open. It is ignored
+/// for `session/new`.
 fn opening_params(harness: &AgentHarness, method: &str, old: &str, prompt: Value) -> Value {
     let mut params = harness.session_params();
     if method != "session/new" {

@@ -1,4 +1,4 @@
-//! Requirements for clients that are the same in both versions, with one file for each part of the schema.
+//! Checks of the requirements for clients that both protocol versions share, with one file for each part of the schema.
 
 mod auth_status;
 mod providers;

@@ -1,4 +1,4 @@
-//! Steps that checks of both protocol versions share.
+//! Steps shared by the checks of both protocol versions.
 
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
@@ -77,7 +77,7 @@ pub(super) async fn serve_one_turn(harness: &mut ClientHarness) -> Result<(), Ch
     Ok(())
 }
 
-/// Reads a prompt from a message of the client.
+/// Reads a prompt from a client message.
 fn received_prompt(message: &ReceivedMessage) -> ReceivedPrompt {
     let params = message.params();
     ReceivedPrompt {

@@ -1,4 +1,4 @@
-//! Requirements of the remote transport for clients, with one file for each part of the draft.
+//! Checks of the requirements for clients of the remote transport, with one file for each part of the draft.
 
 mod requests;
 mod streams;
@@ -6,7 +6,7 @@ mod websocket;
 
 use crate::check::Check;
 
-/// Returns all checks.
+/// Returns all checks for clients of the remote transport.
 pub(crate) fn checks() -> Vec<Check> {
     [requests::CHECKS, streams::CHECKS, websocket::CHECKS].concat()
 }

@@ -1,4 +1,4 @@
-//! Requirements of the remote transport for servers, with one file for each part of the draft.
+//! Checks of the requirements for servers of the remote transport, with one file for each part of the draft.
 
 mod connections;
 mod requests;
@@ -7,7 +7,7 @@ mod websocket;
 
 use crate::check::Check;
 
-/// Returns all checks.
+/// Returns all checks for servers of the remote transport.
 pub(crate) fn checks() -> Vec<Check> {
     [
         requests::CHECKS,

@@ -31,7 +31,7 @@ fn entry_texts(plan: &Value) -> Vec<String> {
 }
 
 /// Requires that no update omits entries. An entry that is missing from one update but present in the next was omitted.
-/// An entry that does not come back was removed, which is allowed.
+/// An entry that does not reappear was removed, which is allowed.
 async fn includes_all_entries(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let plans = collect_plans(harness).await?;
     for three in plans.windows(3) {

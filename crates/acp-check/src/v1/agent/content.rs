@@ -25,7 +25,7 @@ checks! { V1 Agent "content";
     14 Must "`messageId` is unique within a session." => has_unique_message_ids;
 }
 
-/// An image of one pixel.
+/// A one-pixel image.
 const PIXEL_PNG_BASE64: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP4z8DwHwAFAAH/VscvDQAAAABJRU5ErkJggg==";
 
 /// An audio clip of four samples.
@@ -130,7 +130,8 @@ async fn handles_unknown_type(harness: &mut AgentHarness) -> Result<(), CheckSto
     require_response(harness, block, "an unknown content type").await
 }
 
-/// Requires that a prompt with `block` gets a result or an error, and that the session remains usable.
+/// Requires that the agent responds to a prompt with `block` with a result or an error, and that the session remains
+/// usable.
 async fn require_response(
     harness: &mut AgentHarness,
     block: Value,
@@ -173,7 +174,7 @@ fn content_blocks(update: &Value) -> Vec<&Value> {
     }
 }
 
-/// Makes the agent send content other than text, if it does so at all: sends it an image, and makes it use a tool.
+/// Makes the agent send content other than text, if it ever does, by sending it an image and making it use a tool.
 async fn request_non_text_content(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.new_session().await?;
     if harness.capability("/agentCapabilities/promptCapabilities/image") == &json!(true) {

@@ -22,7 +22,8 @@ checks! { V1 Agent "file-system";
 const READ_METHOD: &str = "fs/read_text_file";
 const WRITE_METHOD: &str = "fs/write_text_file";
 
-/// Makes the agent read and edit a file with a client that has the capability `fs`. Fails if the agent calls `method`.
+/// Makes the agent read and edit a file for a client with this value of the capability `fs`. Fails if the agent calls
+/// `method`.
 async fn run_without_capability(
     harness: &mut AgentHarness,
     fs: Value,

@@ -76,8 +76,8 @@ async fn requires_no_capabilities(harness: &mut AgentHarness) -> Result<(), Chec
     }
 }
 
-/// Makes the agent read, edit and run a command with a client that has these capabilities. Fails if the agent calls a
-/// file or terminal method that does not start with `offered`.
+/// Makes the agent read a file, edit it and run a command for a client that has these capabilities. Fails if the agent
+/// calls a file or terminal method that does not start with `offered`.
 async fn require_only_offered_methods(
     harness: &mut AgentHarness,
     capabilities: Value,

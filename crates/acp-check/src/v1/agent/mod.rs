@@ -1,4 +1,4 @@
-//! Requirements of version 1 for agents, with one file for each page of the specification.
+//! Checks of the version 1 requirements for agents, with one file for each page of the specification.
 
 mod agent_plan;
 mod authentication;

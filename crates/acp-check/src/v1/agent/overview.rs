@@ -1,4 +1,4 @@
-//! Checks of how an agent follows JSON-RPC 2.0, and of requirements for the params of all methods.
+//! Checks of how an agent follows JSON-RPC 2.0, and of requirements that apply to the params of all methods.
 
 use serde_json::{Value, json};
 
@@ -147,7 +147,7 @@ async fn separates_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-/// Requires that none of the messages is a response. `to` describes the message that must not get one.
+/// Requires that none of the messages is a response. `to` describes the message that must not receive a response.
 fn require_no_response(received: &[ReceivedMessage], to: &str) -> Result<(), CheckStop> {
     let response = received
         .iter()

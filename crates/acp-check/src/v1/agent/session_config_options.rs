@@ -122,7 +122,7 @@ fn setting_params(session: &str, id: &Value, value: &Value) -> Value {
 
 const SET_METHOD: &str = "session/set_config_option";
 
-/// Returns the current options, by setting an option to the value that it already has.
+/// Sets an option to its current value, and returns the current options from the response.
 async fn read_current_options(
     harness: &mut AgentHarness,
     session: &str,

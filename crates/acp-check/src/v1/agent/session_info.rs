@@ -27,7 +27,7 @@ fn last_title(harness: &AgentHarness, session: &str) -> Option<Value> {
     titles.next_back().cloned()
 }
 
-/// Makes the agent name a session. Returns the session's id and its title.
+/// Makes the agent set the title of a session. Returns the session's id and its title.
 async fn create_titled_session(harness: &mut AgentHarness) -> Result<(String, Value), CheckStop> {
     let session = harness.new_session().await?;
     harness

@@ -37,7 +37,7 @@ fn available_ids(modes: &Value) -> Vec<&str> {
 }
 
 /// Sets a mode other than the current one, and returns its id. Tries one mode after another, because some may be
-/// unavailable. For example, an agent may reject a mode that never asks if it runs as root.
+/// unavailable. For example, an agent that runs as root may reject a mode that never asks.
 pub(super) async fn set_other_mode(
     harness: &mut AgentHarness,
     session: &str,

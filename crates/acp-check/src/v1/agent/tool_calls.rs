@@ -40,7 +40,7 @@ pub(super) async fn run_tool_tasks(
     Ok(harness.messages.clone())
 }
 
-/// Returns the updates about tool calls, in order, each with `true` if it starts a new call.
+/// Returns the updates about tool calls, in order, each with a flag that is `true` if it starts a new call.
 fn call_updates(messages: &[ReceivedMessage]) -> impl Iterator<Item = (bool, &Value)> {
     let updates = messages
         .iter()

@@ -1,4 +1,5 @@
-//! Checks of how an agent reads and writes lines of JSON on stdin and stdout, and of the end of the connection.
+//! Checks of how an agent reads and writes lines of JSON on stdin and stdout, and how it handles the end of the
+//! connection.
 
 use serde_json::{Value, json};
 

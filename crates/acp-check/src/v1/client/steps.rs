@@ -1,4 +1,4 @@
-//! Steps that many checks for clients share.
+//! Steps shared by many checks for clients.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -31,7 +31,8 @@ pub(super) fn add_context<T>(what: &str, done: Result<T, CheckStop>) -> Result<T
     }
 }
 
-/// Requires that the client still responds to requests. In the reason for a failure, `what` says what happened before.
+/// Requires that the client still responds to requests. `what` describes the preceding event in the reason for a
+/// failure.
 pub(super) async fn require_responsive(
     harness: &mut ClientHarness,
     what: &str,

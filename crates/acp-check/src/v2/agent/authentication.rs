@@ -1,4 +1,4 @@
-//! Checks of logging in to an agent and logging out.
+//! Checks of how an agent handles login and logout.
 
 use serde_json::{Value, json};
 

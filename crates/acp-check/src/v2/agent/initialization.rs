@@ -19,7 +19,7 @@ checks! { V2 Agent "initialization";
     8 Must "In version 2, no `tool_call`, `plan` or `current_mode_update` is sent." => sends_no_version_1_updates;
 }
 
-/// The error code of an agent that supports only versions newer than the requested one.
+/// The error code with which an agent responds if it supports only versions newer than the requested one.
 const UNSUPPORTED_VERSION_CODE: i64 = -32022;
 
 async fn reports_name(harness: &mut AgentHarness) -> Result<(), CheckStop> {

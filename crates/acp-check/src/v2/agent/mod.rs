@@ -1,4 +1,5 @@
-//! Requirements of version 2 for agents, with one file for each page of the specification, or several for a long page.
+//! Checks of the version 2 requirements for agents, with one file for each page of the specification, or several for a
+//! long page.
 
 mod agent_plan;
 mod authentication;

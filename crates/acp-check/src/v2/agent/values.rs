@@ -1,4 +1,4 @@
-//! Functions that test values, shared by checks on several pages.
+//! Functions for testing values, shared by the checks of several pages.
 
 use serde_json::Value;
 

@@ -19,7 +19,7 @@ checks! { V2 Client "prompt-lifecycle";
 }
 
 /// Sends a message that asks the user to cancel the turn, and waits until the client cancels it. Skips the check if the
-/// client does not.
+/// client does not cancel it in time.
 async fn request_cancel(
     harness: &mut ClientHarness,
     prompted: &ReceivedPrompt,

@@ -1,4 +1,4 @@
-//! Requirements of version 2 for clients, with one file for each page of the specification.
+//! Checks of the version 2 requirements for clients, with one file for each page of the specification.
 
 mod agent_plan;
 mod authentication;

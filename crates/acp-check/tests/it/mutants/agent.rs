@@ -54,7 +54,7 @@ pub(crate) fn start_v2(transport: Transport) {
     serve(transport, Options::new().draft_version_2());
 }
 
-/// Serves a connection. A layer in front of the agent provides what the library does not support.
+/// Serves a connection. A layer in front of the agent provides the features that the library does not support.
 fn serve(transport: Transport, options: Options) {
     let right = CorrectAgent::default();
     let change = unstable::into_mutation(Arc::clone(&right.system_prompts));
@@ -78,7 +78,7 @@ impl SharedAgent {
 /// The id of the auth method. The user is logged in at first.
 pub(crate) const LOGIN_METHOD_ID: &str = "check";
 
-/// The number of sessions on a page of the list.
+/// The number of sessions per page of the list.
 const PAGE_SIZE: usize = 2;
 
 /// The messages of a session, each with its sender and its text.

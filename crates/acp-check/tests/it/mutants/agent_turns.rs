@@ -1,4 +1,4 @@
-//! The turns of the correct agent, each for a one-word prompt.
+//! Runs the turns of the correct agent, each of which handles a one-word prompt.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

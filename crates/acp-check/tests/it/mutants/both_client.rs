@@ -1,4 +1,4 @@
-//! Client mutants for parts that are the same in both versions.
+//! Client mutants for the parts of the protocol that both versions share.
 
 use serde_json::{Value, json};
 

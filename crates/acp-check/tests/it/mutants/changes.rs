@@ -32,7 +32,8 @@ pub(crate) fn reject_if(
     respond_instead(method, when, json!({"error": error}))
 }
 
-/// Responds as if calls to `method` had been executed, if `when` is true for the params, without executing them.
+/// Responds to calls to `method` as if they had been executed, without executing them, if `when` is true for the
+/// params.
 pub(crate) fn succeed_without_effect_if(
     method: &'static str,
     when: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
@@ -253,7 +254,7 @@ pub(crate) fn fall_silent_after(
     }
 }
 
-/// Rejects a method after the peer has received a call to another method.
+/// Rejects calls to a method after the peer has received a call to another method.
 pub(crate) fn reject_after(
     first: &'static str,
     method: &'static str,

@@ -16,7 +16,7 @@ pub(crate) struct Mutant {
     pub(crate) why: &'static str,
     /// A description of what is wrong with the mutant.
     pub(crate) what: &'static str,
-    /// For the check of a shape, the id of another check in which a message of that shape is sent.
+    /// For a schema check, the id of another check in which a message of the shape is sent.
     pub(crate) seen_in: Option<&'static str>,
     /// The change to the correct peer. It is created anew for each connection.
     pub(crate) change: Box<dyn Fn() -> Mutation + Send + Sync>,
@@ -37,8 +37,8 @@ pub(crate) struct PassingMessage<'a> {
     pub(crate) method: &'a str,
     /// Whether the message is a response.
     pub(crate) answers: bool,
-    /// The message, which a mutation can modify or remove. What remains is passed on. `None` for a line that is not
-    /// JSON, which is passed on unchanged.
+    /// The message, which a mutation can modify or remove. The result is passed on. `None` for a line that is not JSON,
+    /// which is passed on unchanged.
     pub(crate) message: &'a mut Option<Value>,
     /// The line as received, with its line end.
     pub(crate) line: &'a [u8],
@@ -102,7 +102,7 @@ impl Mutant {
     }
 }
 
-/// Changes the result of every response of the peer to `method`.
+/// Changes the result of each of the peer's responses to `method`.
 pub(crate) fn change_result(
     method: &'static str,
     change: impl Fn(&mut Value) + Clone + Send + Sync + 'static,

@@ -1,5 +1,4 @@
-//! Tests the suite itself. The correct peers pass every check, and for each check there is at least one mutant that it
-//! catches.
+//! Tests the suite itself. The correct peers pass every check, and each check catches at least one mutant.
 
 mod agent;
 mod agent_turns;
@@ -288,8 +287,7 @@ async fn client_checks_of_version_2_kill_their_mutants() {
     .await;
 }
 
-/// Checks that a peer does not fail any check because it speaks another version. Checks that cannot run must be
-/// skipped.
+/// Checks that a peer fails no check merely because it speaks another version. Checks that cannot run must be skipped.
 async fn assert_all_skipped(right: CorrectPeer, checks: Vec<Check>) {
     let outcomes =
         acp_check::run_checks(Arc::new(right), &checks, options_with_timeout(TIMEOUT)).await;

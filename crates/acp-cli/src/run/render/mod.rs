@@ -1,4 +1,4 @@
-//! The output of `acp run`: the session's thread, as it grows.
+//! The output of `acp run`: shows the session's thread as it grows.
 
 mod placeholder;
 mod question;

@@ -1,5 +1,5 @@
-//! A permission request as text: all its details, and the possible answers. Nothing is truncated, and invisible
-//! characters are escaped.
+//! Renders a permission request as text, with all its details and the possible answers. Truncates nothing, and escapes
+//! invisible characters.
 //!
 //! Text of the agent with several lines has a bar before each line, so that it cannot pass for text of this program.
 
@@ -137,7 +137,7 @@ fn render_quoted(said: &str, text: &mut String) {
     }
 }
 
-/// Renders file changes. For each file, renders the kind of change and a unified diff; then the agent's patch,
+/// Renders file changes. For each file, renders the kind of change and a unified diff, followed by the agent's patch,
 /// unchanged.
 fn render_diff(diff: &ThreadDiff, text: &mut String) {
     for change in &diff.changes {

@@ -17,7 +17,7 @@ use super::placeholder::placeholder;
 use super::tool_call::{ShownToolCall, may_be_unfinished};
 use crate::screen::ScreenOutput;
 
-/// Renders a thread as text, and keeps track of how much of it has been shown.
+/// Renders a thread as text, keeping track of how much has been shown.
 #[derive(Default)]
 pub(super) struct TextRenderer {
     revision: u64,
@@ -30,7 +30,7 @@ pub(super) struct TextRenderer {
     subagents: HashMap<SessionId, ShownSubagent>,
 }
 
-/// How much of a subagent has been shown.
+/// The parts of a subagent that have been shown.
 #[derive(Default)]
 struct ShownSubagent {
     name: String,
@@ -91,7 +91,7 @@ impl TextRenderer {
         self.revision = thread.revision();
     }
 
-    /// Renders everything that has changed, in the order of the last change. This is the order of arrival, unless
+    /// Renders everything that has changed, in the order in which it last changed. This is the order of arrival, unless
     /// changes arrive faster than they are shown.
     pub(super) fn render_thread(&mut self, thread: &Thread, out: &mut ScreenOutput) {
         let first = thread.truncation().items;
@@ -246,8 +246,7 @@ impl TextRenderer {
         self.subagents.insert(subagent.session_id.clone(), shown);
     }
 
-    /// Returns the items that have changed, those whose terminals may have more output, and those that were held back
-    /// so far.
+    /// Returns the items that have changed, that may have more terminal output, or that have been held back so far.
     fn changed_items<'t>(&self, thread: &'t Thread) -> Vec<(usize, &'t Item)> {
         let revision = self.revision;
         let due = |shown: &ShownToolCall| shown.has_terminal() || shown.is_new();
@@ -363,7 +362,7 @@ impl TextRenderer {
         }
     }
 
-    /// Renders a plan without steps.
+    /// Renders a plan that is Markdown text or a file rather than a list of steps.
     fn render_plan_without_steps(&mut self, plan: &ThreadPlan, out: &mut ScreenOutput) {
         let text = match &plan.content {
             PlanContent::Markdown(text) => terminal_text::clean_text(text),

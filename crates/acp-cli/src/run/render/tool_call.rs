@@ -13,29 +13,29 @@ use similar::TextDiff;
 use super::placeholder::placeholder;
 use crate::screen::ScreenOutput;
 
-/// The maximum number of lines to show of a tool's text. The output of commands is shown in full while they run.
+/// The maximum number of lines of a tool's text to show. Command output is shown in full while the command runs.
 const MAX_OUTPUT_LINES: usize = 12;
 
-/// How long to compute a diff before using a coarser one.
+/// How long computing a diff may take before a coarser one is used.
 pub(super) const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// How many bytes the end of one text must share with the beginning of another for the second to count as its
 /// continuation.
 const MIN_OVERLAP_BYTES: usize = 80;
 
-/// Returns `true` if the model may still be writing the tool call, so that its title may change. It is not printed yet,
-/// since printed text cannot be changed. Content, locations or raw input show that the tool call is complete
-/// (specification: Tool calls, "Status").
+/// Returns `true` if the model may still be writing the tool call. Such a call is not printed yet, since its title may
+/// change and printed text cannot. Content, locations or raw input show that the tool call is complete (specification:
+/// Tool calls, "Status").
 pub(super) fn may_be_unfinished(call: &ThreadToolCall) -> bool {
     let says_more =
         !call.content.is_empty() || !call.locations.is_empty() || call.raw_input.is_some();
     call.status == ToolCallStatus::Pending && !says_more && !call.is_cancelled
 }
 
-/// How much of a tool call has been shown.
+/// The state of a tool call that has been shown so far.
 #[derive(Default)]
 pub(super) struct ShownToolCall {
-    /// Whether any of it has been shown.
+    /// Whether any part of the tool call has been shown.
     has_begun: bool,
     title: String,
     content: Vec<ThreadToolCallContent>,
@@ -57,13 +57,13 @@ impl ShownToolCall {
         !self.terminals.is_empty()
     }
 
-    /// Returns `true` if nothing of the tool call has been shown yet.
+    /// Returns `true` if no part of the tool call has been shown yet.
     pub(super) fn is_new(&self) -> bool {
         !self.has_begun
     }
 
-    /// Shows everything new, and returns `true` if there was anything. `again` means that something else has been shown
-    /// since the last call.
+    /// Shows everything new, and returns `true` if there was anything new. `again` indicates that something else has
+    /// been shown since the last call.
     pub(super) fn update(
         &mut self,
         call: &ThreadToolCall,
@@ -299,7 +299,7 @@ impl ToolCallPart<'_, '_> {
     }
 }
 
-/// Removes the code fence if all of the text is a single code block, as the output of many tools is.
+/// Removes the code fence if the whole text is a single code block, as with the output of many tools.
 fn strip_fence(text: &str) -> &str {
     let trimmed = text.trim_end();
     let inside = || {
@@ -312,8 +312,8 @@ fn strip_fence(text: &str) -> &str {
     inside().unwrap_or(text)
 }
 
-/// Returns the part of `new` that continues `old`, or `None` if `new` is not a continuation. An agent may report
-/// growing text in full each time, or only its end.
+/// Returns the part of `new` that continues `old`, or `None` if `new` is not a continuation. An agent may send growing
+/// text in full each time, or only the new end of it.
 fn appended_text<'t>(old: &str, new: &'t str) -> Option<&'t str> {
     if old.trim().is_empty() {
         return None;
@@ -358,7 +358,7 @@ fn title(call: &ThreadToolCall) -> String {
     }
 }
 
-/// Shows file changes: the agent's patch, or else a unified diff, or else the file names.
+/// Shows file changes: the agent's patch and unified diffs, or the file names if there is neither.
 fn render_diff(diff: &ThreadDiff, out: &mut ScreenOutput) {
     if let Some(patch) = &diff.patch {
         render_patch(&patch.text, out);

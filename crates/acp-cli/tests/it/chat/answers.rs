@@ -1,11 +1,11 @@
-//! The agent's messages and thoughts.
+//! Tests of how the agent's messages and thoughts are shown.
 
 use serde_json::json;
 use vt100::Color;
 
 use super::*;
 
-/// A message with many kinds of Markdown, in the two parts in which it is sent.
+/// The first part of a message that uses many kinds of Markdown and is sent in two parts.
 const MARKDOWN_START: &str = "## Why the parser was slow\n\nIt read **every line twice**: once to *count*, once to split. \
     The numbers are in [the profile](https://example.org/profile).\n\n- `read_line` allocates for each line\n- the table \
     grows one by one\n  1. first to 16\n";
@@ -38,7 +38,7 @@ fn markdown_is_drawn_while_it_streams() {
     }
 }
 
-/// Splits a text into small chunks, as models send it.
+/// Splits a text into small chunks, the way models send text.
 fn split_into_pieces(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive(' ')
 }
@@ -155,5 +155,5 @@ fn image_is_a_label_on_terminals_without_images() {
     screen.wait_for("[image: PNG 1×1, 70 bytes]");
 }
 
-/// An image of one pixel.
+/// A one-pixel image.
 pub(crate) const PIXEL_PNG_BASE64: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";

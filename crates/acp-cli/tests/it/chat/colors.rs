@@ -1,11 +1,11 @@
-//! Color support: 24-bit, 16 or no colors, for dark and light terminals.
+//! Tests of color support (24-bit, 16 colors or none) on dark and light terminals.
 
 use serde_json::json;
 use vt100::Color;
 
 use super::*;
 
-/// Starts a chat with this environment, and shows everything that is colored.
+/// Starts a chat in this environment, and shows everything that has colors.
 fn start_with_colors(project: &TestProject, environment: &str, args: &str) -> ChatScreen {
     write_hello_file(project);
     write_agents_config(project, &[("player", "--player --options")]);

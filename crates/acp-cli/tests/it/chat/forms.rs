@@ -1,4 +1,4 @@
-//! Elicitation: forms and URLs.
+//! Tests of elicitation with forms and URLs.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ fn start_with_form(project: &TestProject, columns: u16, rows: u16) -> ChatScreen
     screen
 }
 
-/// Returns the response to the elicitation, which the agent repeats as its message.
+/// Returns the user's response to the elicitation, which the agent sends back as its message.
 #[track_caller]
 fn read_response(screen: &mut ChatScreen, project: &TestProject, action: &str) -> Value {
     screen.wait_for(&format!("{{\"action\":\"{action}\""));
@@ -99,7 +99,8 @@ fn long_url() -> String {
     )
 }
 
-/// Starts a chat in which the agent asks the user to open a URL. `xdg-open` is replaced by a program that records it.
+/// Starts a chat in which the agent asks the user to open a URL. `xdg-open` is replaced by a link to `sh`, which opens
+/// no browser.
 fn start_with_url(project: &TestProject, url: &str, columns: u16, rows: u16) -> ChatScreen {
     let programs = project.file(".bin");
     std::fs::create_dir(&programs).unwrap();

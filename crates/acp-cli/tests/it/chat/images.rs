@@ -1,4 +1,4 @@
-//! Images in `acp chat`: what is drawn, what is sent to the terminal, and what remains afterwards.
+//! Tests of images in `acp chat`: which ones are drawn, what is sent to the terminal, and what remains afterwards.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use crate::common::screen::ChatScreen;
 use crate::common::{ACP, TestProject};
 
-/// An agent that accepts images. On the prompt `say NAME`, it sends the contents of the file NAME.
+/// An agent that accepts images. When prompted with `say NAME`, it sends the contents of the file NAME.
 const IMAGE_AGENT_SCRIPT: &str = r#"
 while read -r line; do
     id=${line#*\"id\":}; id=${id%%[,\}]*}
@@ -24,7 +24,7 @@ while read -r line; do
 done
 "#;
 
-/// Removes the variables that reveal the terminal in which the tests are run.
+/// A command prefix that removes the environment variables that identify the terminal in which the tests run.
 const UNREADABLE_IMAGE: &str =
     "env -u TMUX -u STY -u KITTY_WINDOW_ID -u KONSOLE_VERSION -u LC_TERMINAL -u TERM_PROGRAM";
 
@@ -54,7 +54,7 @@ fn text_block(text: &str) -> String {
     format!(r#"{{"type":"text","text":"{text}"}}"#)
 }
 
-/// Starts a chat with the agent and this setting for images.
+/// Starts a chat with the agent and the given image setting.
 fn start_chat(project: &TestProject, images: &str) -> ChatScreen {
     start_chat_after(project, images, |_| {})
 }
@@ -90,14 +90,14 @@ fn start_chat_after(
     screen
 }
 
-/// Returns everything that was sent to the terminal so far.
+/// Returns everything that has been sent to the terminal so far.
 fn sent_images(project: &TestProject) -> String {
     let sent = std::fs::read(project.file("sent")).unwrap();
     String::from_utf8_lossy(&sent).into_owned()
 }
 
-/// Waits until the output to the terminal contains `text`, and returns it. The copy of the output lags behind the
-/// screen.
+/// Waits until the output sent to the terminal contains `text`, and returns all of that output. The copy of the output
+/// lags behind the screen.
 #[track_caller]
 fn wait_for_sent_images(project: &TestProject, text: &str) -> String {
     let begun = std::time::Instant::now();
@@ -111,7 +111,7 @@ fn wait_for_sent_images(project: &TestProject, text: &str) -> String {
     }
 }
 
-/// Returns the row of a text on the screen.
+/// Returns the row in which a text appears on the screen.
 #[track_caller]
 fn find_row(screen: &ChatScreen, text: &str) -> u16 {
     let shown = screen.text();
@@ -120,14 +120,14 @@ fn find_row(screen: &ChatScreen, text: &str) -> u16 {
     row.try_into().unwrap()
 }
 
-/// Returns the colors of the upper and the lower half of a cell.
+/// Returns the colors of the upper and lower halves of a cell.
 #[track_caller]
 fn cell_colors(screen: &ChatScreen, row: u16, column: u16) -> (vt100::Color, vt100::Color) {
     let cell = screen.screen().cell(row, column).unwrap();
     (cell.fgcolor(), cell.bgcolor())
 }
 
-/// Waits until the screen has this number of rows with this many block characters each.
+/// Waits until the screen has this number of rows with this many block characters in each.
 #[track_caller]
 fn wait_for_blocks(screen: &mut ChatScreen, rows: usize, columns: usize) {
     let whole = "▀".repeat(columns);

@@ -1,4 +1,4 @@
-//! Agents that require a login.
+//! Tests of agents that require a login.
 
 use super::*;
 

@@ -1,4 +1,5 @@
-//! `acp chat` on a terminal: what the user types, and what appears on the screen. One file per topic.
+//! Tests of `acp chat` on a terminal: each types as a user would and checks what appears on the screen. One file per
+//! topic.
 //!
 //! `UPDATE_GOLDEN=1` takes the golden screens as they are, and leaves a page of each with its colors in the directory
 //! for what tests write, to be looked at before it is accepted.
@@ -34,10 +35,11 @@ const UP: &str = "\u{1b}[A";
 const DOWN: &str = "\u{1b}[B";
 const BACKSPACE: &str = "\u{7f}";
 
-/// The terminal sizes of the golden screens.
+/// The terminal sizes for which there are golden screens.
 const SIZES: [(u16, u16); 2] = [(80, 24), (120, 40)];
 
-/// Not a test, but the agent of the tests. They start this program again, with the flags in its environment.
+/// Not a test, but the agent that the tests use. They start this program again with the agent's flags in its
+/// environment.
 #[test]
 #[ignore = "it is the agent of the other tests"]
 fn run_as_agent() {

@@ -1,8 +1,9 @@
-//! Agents that are tried for the first time and do not work. The chat shows what is wrong and what to do about it.
+//! Tests of agents that do not work when first tried. The chat shows what is wrong and what to do about it.
 
 use super::*;
 
-/// Starts a chat with an agent that is a shell script. `$line` is the message, `$id` is its id, and `answer` responds.
+/// Starts a chat with a shell script as the agent. In it, `$line` is the message, `$id` is its id, and `answer`
+/// responds.
 fn start_with_script(project: &TestProject, columns: u16, rows: u16, script: &str) -> ChatScreen {
     let helpers = r#"
         answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }

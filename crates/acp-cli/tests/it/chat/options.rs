@@ -1,4 +1,4 @@
-//! Modes and config options, changed with keys and from lists.
+//! Tests of modes and config options, changed with keys and from lists.
 
 use super::*;
 

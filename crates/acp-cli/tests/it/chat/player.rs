@@ -1,4 +1,4 @@
-//! An agent that plays the steps of a test, and records what the client sends.
+//! An agent that plays the steps of a test and records what the client sends.
 //!
 //! `play FILE` has it play the steps in that file, one after the other; anything else it is told goes into
 //! [`RECORD_FILE`], as the content blocks it came in.
@@ -12,7 +12,7 @@ use acp::{Agent, Error, Options, Result};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The file in which the agent records what the client sends, in its working directory.
+/// The file in the agent's working directory in which it records what the client sends.
 pub(crate) const RECORD_FILE: &str = "heard";
 
 /// A step of the agent's script.
@@ -21,7 +21,7 @@ pub(crate) const RECORD_FILE: &str = "heard";
 enum PlayerStep {
     /// Sends an update.
     Update(Box<SessionUpdate>),
-    /// Sends an update of another session.
+    /// Sends an update for another session.
     In(Box<SessionNotification>),
     /// Waits until a file with this name exists.
     Wait(String),

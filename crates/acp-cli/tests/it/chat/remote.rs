@@ -1,9 +1,9 @@
-//! Chats with an agent that `acp serve` serves.
+//! Tests of chats with an agent served by `acp serve`.
 
 use super::*;
 use crate::serve::Server;
 
-/// Asks for an edit, allows it, and checks that the file has changed.
+/// Asks the agent for an edit, allows it, and checks that the file has changed.
 fn edit_notes(project: &TestProject, screen: &mut ChatScreen) {
     for line in ["/edit notes.txt", "second", "==="] {
         screen.send_keys(line);

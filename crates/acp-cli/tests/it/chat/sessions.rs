@@ -1,4 +1,4 @@
-//! Existing sessions: finding, loading, forking, deleting and exporting them.
+//! Tests of finding, loading, forking, deleting and exporting existing sessions.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Helpers that start chats, play steps and inspect the screen.
+//! Helper functions that start chats, play steps and inspect the screen.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use super::*;
 /// The maximum time to wait for an expected event.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Starts a chat with the bundled agent without a model. It executes typed commands.
+/// Starts a chat with the bundled agent, which has no model here and executes typed commands.
 pub(crate) fn start_chat(project: &TestProject, columns: u16, rows: u16) -> ChatScreen {
     let mut screen = start_chat_with_args(project, columns, rows, "");
     screen.wait_for("Ask");
@@ -41,7 +41,7 @@ pub(crate) fn start_with_player(
     screen
 }
 
-/// Configures agents by name. Each is this program with the given flags.
+/// Configures agents by name. Each agent is this program, run with the given flags.
 pub(crate) fn write_agents_config(project: &TestProject, agents: &[(&str, &str)]) {
     let mut config = String::new();
     for (name, flags) in agents {
@@ -98,7 +98,7 @@ pub(crate) fn tool_call_step(fields: Value) -> Value {
     json!({ "update": update })
 }
 
-/// Returns a step in which the agent waits until the project has a file with this name.
+/// Returns a step in which the agent waits until a file with this name exists in the project.
 pub(crate) fn wait_step(file: &str) -> Value {
     json!({ "wait": file })
 }
@@ -119,7 +119,7 @@ pub(crate) fn wait_for_record(project: &TestProject, what: &Value) {
     }
 }
 
-/// Waits until keys count as an answer, which is when nothing has been typed for 300 ms.
+/// Waits until keys count as an answer, that is, until nothing has been typed for 300 ms.
 pub(crate) fn wait_until_question_accepts_keys() {
     std::thread::sleep(Duration::from_millis(400));
 }
@@ -144,7 +144,7 @@ pub(crate) fn assert_golden(screen: &mut ChatScreen, project: &TestProject, name
     });
 }
 
-/// Replaces the path of the project, which differs on each run, even where a window hides part of it.
+/// Replaces the path of the project, which differs on each run, even if a window covers part of it.
 fn hide_path(root: &str, text: &str) -> String {
     let lines = text.lines().map(|line| {
         if let Some((before, after)) = line.split_once(root) {
@@ -185,7 +185,7 @@ fn hide_times(text: &str) -> String {
     format!("{before}0{after}")
 }
 
-/// Runs a turn to its end.
+/// Runs a turn to completion.
 pub(crate) fn run_read_turn(screen: &mut ChatScreen) {
     screen.send_line("/read src/main.rs");
     screen.wait_for("✓ ▤ Read src/main.rs");

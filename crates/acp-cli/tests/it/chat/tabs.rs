@@ -1,4 +1,4 @@
-//! Several sessions at once, with one agent or several.
+//! Tests of several sessions at once, with one agent or several.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The terminal: its size, keys and mouse, and how it is restored.
+//! Tests of the terminal: its size, keys and mouse, and how it is restored.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tool calls as cards, and the information around the conversation.
+//! Tests of tool calls shown as cards, and of the information shown around the conversation.
 
 use serde_json::json;
 use vt100::Color;
@@ -163,7 +163,7 @@ fn diffs_are_side_by_side_if_wide_enough_or_configured() {
     screen.wait_for_matching_text("the old beside the new", beside);
 }
 
-/// Returns a step that sends an update of the subagent's session.
+/// Returns a step that sends an update for the subagent's session.
 fn subagent_step(update: serde_json::Value) -> serde_json::Value {
     json!({"in": {"sessionId": "scout", "update": update}})
 }

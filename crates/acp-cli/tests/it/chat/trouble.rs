@@ -1,4 +1,4 @@
-//! A chat whose agent crashes, or that cannot start.
+//! Tests of chats whose agent crashes or cannot start.
 
 use super::*;
 

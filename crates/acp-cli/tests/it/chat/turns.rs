@@ -1,4 +1,4 @@
-//! Turns: prompts, permission requests, cancellation and queued prompts.
+//! Tests of turns: prompts, permission requests, cancellation and queued prompts.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Input: completion, pasting, attachments and the prompt history.
+//! Tests of input: completion, pasting, attachments and the prompt history.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn multiline_paste_is_one_unit() {
     screen.wait_for("pasted 200 lines");
 }
 
-/// Returns the bytes of an image.
+/// Returns the contents of an image file.
 fn pixel_png() -> Vec<u8> {
     use base64::Engine as _;
     base64::engine::general_purpose::STANDARD
@@ -43,7 +43,7 @@ fn write_image(project: &TestProject) -> String {
     project.file("shot.png").display().to_string()
 }
 
-/// Pastes text as a terminal does.
+/// Pastes text the way a terminal does.
 fn paste(screen: &mut ChatScreen, text: &str) {
     screen.send_keys(&format!("\u{1b}[200~{text}\u{1b}[201~"));
 }

@@ -1,4 +1,4 @@
-//! An agent with logins, stored sessions and elicitation. The test program itself runs it, as [`AGENT_TEST_NAME`].
+//! An agent with logins, stored sessions and elicitation. The test program runs it in the test [`AGENT_TEST_NAME`].
 //!
 //! What it knows is in files of its working directory: `signed-in` is there when someone is logged in, and
 //! holds what they answered; `heard` has how a question of its was answered.
@@ -107,9 +107,9 @@ struct ScriptedAgent {
     opens: Vec<String>,
     /// The number of sessions to list.
     sessions: Option<usize>,
-    /// Whether the list of sessions never ends.
+    /// Whether the session list never ends.
     endless: bool,
-    /// Whether the agent claims to open existing sessions although it has none.
+    /// Whether the agent claims that it can open existing sessions although it has none.
     forgets: bool,
 }
 

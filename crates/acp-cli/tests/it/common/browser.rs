@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// The variable that makes a test fail instead of being skipped if there is no Chromium.
+/// The variable that makes a test fail rather than be skipped if Chromium is not installed.
 const REQUIRE_BROWSER_VARIABLE: &str = "ACP_REQUIRE_CHROMIUM";
 
 /// The possible names of the Chromium program.
@@ -30,13 +30,13 @@ pub(crate) struct Browser {
     output: BufReader<ChildStdout>,
     session: Option<String>,
     last: u64,
-    /// Events from the browser that are not responses.
+    /// Messages from the browser that are events, not responses.
     events: VecDeque<Value>,
     _profile: tempfile::TempDir,
 }
 
 impl Browser {
-    /// Starts a browser with an empty page. Prints a note and returns `None` if there is no Chromium.
+    /// Starts a browser with an empty page. Prints a note and returns `None` if Chromium is not installed.
     pub(crate) fn start() -> Option<Self> {
         let runs = |name: &&&str| {
             let version = Command::new(name).arg("--version").output();
@@ -117,7 +117,7 @@ impl Browser {
         }
     }
 
-    /// Returns the value of an expression. Waits for it if it is a promise.
+    /// Returns the value of an expression. If the value is a promise, waits for it.
     pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
         let params = json!({"expression": expression, "awaitPromise": true, "returnByValue": true});
         let mut result = self.call("Runtime.evaluate", params);
@@ -145,7 +145,7 @@ impl Browser {
         self.wait_for("document.documentElement?.dataset.ready > 0");
     }
 
-    /// Waits until this condition is true. Polls, since the page changes on its own.
+    /// Waits until this condition is true. Uses polling, since the page changes on its own.
     pub(crate) fn wait_for(&mut self, condition: &str) {
         let start = Instant::now();
         while self.evaluate(condition) != json!(true) {
@@ -155,7 +155,7 @@ impl Browser {
         }
     }
 
-    /// Returns console messages, policy violations, exceptions and dialogs, and requests for anything but the page.
+    /// Returns console messages, policy violations, exceptions, dialogs, and requests for anything other than the page.
     pub(crate) fn console_errors(&mut self) -> Vec<Value> {
         let events = std::mem::take(&mut self.events);
         let of = |event: &Value| match event["method"].as_str() {

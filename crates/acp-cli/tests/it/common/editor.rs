@@ -16,7 +16,7 @@ pub(crate) struct ScriptedEditor {
     requests: i64,
     /// The state of the current session, as shown by the agent.
     pub(crate) shown: ShownSession,
-    /// The number of updates about the agent's work so far.
+    /// The number of updates received so far about the agent's work.
     pub(crate) updates: usize,
 }
 
@@ -152,7 +152,7 @@ impl ScriptedEditor {
         Err("the agent has ended".to_owned())
     }
 
-    /// Reads until there are this many updates in total. Returns `false` if the turn or the agent ends before that.
+    /// Reads until this many updates have been received in total. Returns `false` if the turn or the agent ends first.
     pub(crate) fn read_updates(&mut self, updates: usize) -> bool {
         while self.updates < updates {
             match self.next() {
@@ -188,7 +188,7 @@ impl Drop for ScriptedEditor {
     }
 }
 
-/// The content of a session as an editor shows it, assembled independently of the library.
+/// The content of a session as an editor shows it. Assembled without using the library.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct ShownSession {
     /// The messages by id, each with its sender and text.
@@ -261,8 +261,8 @@ impl ShownSession {
     }
 
     /// Asserts that the session includes everything that was shown `before` the agent was killed. It may include more,
-    /// since the agent may have stored updates that it could not send any more. `plans` are the plans that the turn
-    /// shows, in order.
+    /// since the agent may have stored updates that it could no longer send. `plans` are the plans that the turn shows,
+    /// in order.
     #[track_caller]
     pub(crate) fn assert_includes(&self, before: &Self, plans: &[Vec<(String, String)>]) {
         for (id, (speaker, text)) in &before.texts {

@@ -5,11 +5,11 @@
 use std::fs::{File, OpenOptions};
 use std::path::Path;
 
-/// The variable with the flags of the agent that this program should run.
+/// The variable that contains the flags of the agent to run.
 const FLAGS_VARIABLE: &str = "ACP_TEST_AGENT";
 
 /// Returns a shell script that runs the agent in the ignored test with this name. The agent gets `flags` and the
-/// arguments of the script.
+/// script's arguments.
 pub(crate) fn agent_script(test: &str, flags: &str) -> String {
     let this = std::env::current_exe().unwrap();
     format!(
@@ -18,7 +18,7 @@ pub(crate) fn agent_script(test: &str, flags: &str) -> String {
     )
 }
 
-/// Writes such a script and returns the command line that runs it.
+/// Writes such an agent script and returns the command line that runs it.
 pub(crate) fn write_agent_script(file: &Path, test: &str) -> String {
     std::fs::write(file, agent_script(test, "")).unwrap();
     format!("sh {}", file.display())

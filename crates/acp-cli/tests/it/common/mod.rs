@@ -1,4 +1,4 @@
-//! Runs the binary as a user or a script would.
+//! Runs the binary the way a user or a script would.
 
 pub(crate) mod agent;
 #[cfg(unix)]
@@ -19,14 +19,14 @@ use std::process::{Command, Output, Stdio};
 /// The binary under test.
 pub(crate) const ACP: &str = env!("CARGO_BIN_EXE_acp");
 
-/// The variable with the path of the binary, if it is not the one that was built with the tests.
+/// The variable that contains the path of the binary, if it is not the one that was built with the tests.
 pub(crate) const BINARY_VARIABLE: &str = "ACP_UNDER_TEST";
 
 /// Rules that allow all commands.
 const ALLOW_COMMANDS_RULES: &str = "[[rule]]\ndecision = \"allow\"\nkind = \"execute\"\n";
 
-/// A directory with a small project, and a separate one for the user's files, so that the tests do not touch the files
-/// of the user who runs them.
+/// A directory with a small project, and a separate directory for the user's files, so that tests do not touch the
+/// files of whoever runs them.
 pub(crate) struct TestProject {
     directory: tempfile::TempDir,
     home: tempfile::TempDir,
@@ -82,7 +82,7 @@ impl TestProject {
         self.write_config("permissions.toml", ALLOW_COMMANDS_RULES);
     }
 
-    /// Returns the beginning of an agent's command line that allows all commands for the agent but not for `acp run`.
+    /// Returns the beginning of an agent command line that allows all commands for the agent but not for `acp run`.
     pub(crate) fn environment_allowing_commands(&self) -> [String; 2] {
         let config = self.home.path().join("agent");
         std::fs::create_dir_all(config.join("acp")).unwrap();
@@ -133,7 +133,7 @@ impl TestProject {
         command
     }
 
-    /// Runs a command line in a shell that has the binary in its `PATH`.
+    /// Runs a command line in a shell that has the binary on its `PATH`.
     pub(crate) fn run_shell(&self, line: &str) -> CommandResult {
         CommandResult::from_output(self.shell_command(line).output().unwrap())
     }
@@ -198,7 +198,7 @@ impl CommandResult {
         self
     }
 
-    /// Asserts that these texts appear on stdout, in this order.
+    /// Asserts that these texts appear on stdout in this order.
     #[track_caller]
     pub(crate) fn expect_stdout(self, parts: &[&str]) -> Self {
         let mut rest = self.stdout.as_str();

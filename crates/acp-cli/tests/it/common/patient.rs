@@ -1,4 +1,4 @@
-//! Reading with a timeout: if expected output does not arrive, a test fails instead of waiting forever.
+//! Reads with a timeout, so that a test fails instead of waiting forever for output that does not arrive.
 
 use std::io::{Error, ErrorKind, Read, Result};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};

@@ -1,5 +1,5 @@
-//! Attempts of [`agent`](super::agent) to access forbidden files. It reads the paths from a file in its working
-//! directory, a JSON array of strings, and writes the results to another.
+//! Makes [`agent`](super::agent) try to access forbidden files. The agent reads their paths from a file in its working
+//! directory, a JSON array of strings, and writes the results to another file.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The binary on a terminal, and the screen as the user would see it.
+//! Runs the binary on a terminal, and provides the screen as the user would see it.
 
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
@@ -11,11 +11,11 @@ use super::patient::TimedReader;
 /// The maximum time to wait for something to appear on the screen.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The style of a page that shows the screen. It fixes the position of each cell, whatever the font.
+/// The style of a page that shows the screen. Fixes the position of each cell regardless of the font.
 const PAGE_STYLE: &str = "body{margin:0;background:#16181d}pre{margin:8px;font:15px/18px 'DejaVu Sans Mono',monospace}\
     b{display:inline-block;width:9px;height:18px;font-weight:normal;white-space:pre;vertical-align:top}.w{width:18px}";
 
-/// The colors for the terminal's 16-color palette.
+/// The colors of the terminal's 16-color palette.
 const COLOR_PALETTE: [&str; 16] = [
     "#2e3440", "#e06c75", "#98c379", "#e5c07b", "#61afef", "#c678dd", "#56b6c2", "#d4d4d8",
     "#7f848e", "#ff7a85", "#b5e890", "#ffd479", "#8ac6ff", "#e39bff", "#7fe0ea", "#ffffff",
@@ -33,7 +33,7 @@ fn to_nonzero(cells: u16) -> NonZeroU16 {
     NonZeroU16::new(cells).expect("a terminal has cells")
 }
 
-/// The title that the program has given to the terminal's window.
+/// The title that the program has set for the terminal's window.
 #[derive(Default)]
 struct WindowTitle(String);
 
@@ -43,13 +43,13 @@ impl vt100::Callbacks for WindowTitle {
     }
 }
 
-/// A program on a terminal that `script` provides (from util-linux, and on every Debian).
+/// A program on a terminal provided by `script` (part of util-linux, and installed on every Debian system).
 pub(crate) struct ChatScreen {
     child: Child,
     keys: ChildStdin,
     printed: TimedReader,
     picture: vt100::Parser<WindowTitle>,
-    /// The path of the terminal, for changing its size.
+    /// The path of the terminal device, for changing its size.
     tty: std::path::PathBuf,
 }
 
@@ -109,7 +109,7 @@ impl ChatScreen {
         self.picture.screen()
     }
 
-    /// Returns the title that the program has given to the terminal's window.
+    /// Returns the title that the program has set for the terminal's window.
     pub(crate) fn title(&self) -> &str {
         &self.picture.callbacks().0
     }
@@ -231,7 +231,7 @@ impl ChatScreen {
             .set_size(to_nonzero(rows), to_nonzero(columns));
     }
 
-    /// Waits for the exit, and returns the exit code and the final text on the screen.
+    /// Waits for the program to exit, and returns the exit code and the final text on the screen.
     pub(crate) fn wait_for_exit(mut self) -> (Option<i32>, String) {
         let mut rest = Vec::new();
         self.printed.read_to_end(&mut rest).unwrap();

@@ -1,4 +1,4 @@
-//! The binary on a terminal that `script` provides (from util-linux, and on every Debian).
+//! Runs the binary on a terminal provided by `script` (part of util-linux, and installed on every Debian system).
 
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, Stdio};
@@ -63,7 +63,7 @@ impl CommandTerminal {
         self.keys.flush().unwrap();
     }
 
-    /// Waits for the exit, and returns the exit code and the collected output.
+    /// Waits for the program to exit, and returns the exit code and the collected output.
     pub(crate) fn wait_for_exit(mut self) -> (Option<i32>, String) {
         let mut rest = Vec::new();
         self.screen.read_to_end(&mut rest).unwrap();

@@ -1,4 +1,4 @@
-//! The hostile agent. It plays a list of steps in its turn, and records every response that it gets.
+//! The hostile agent. During its turn, it plays a list of steps and records every response that it gets.
 //!
 //! It speaks raw JSON-RPC, so that a test can send what no library would.
 
@@ -35,7 +35,7 @@ pub(crate) fn notification_step(method: &str, params: Value) -> Value {
     json!({ "send": { "method": method, "params": params } })
 }
 
-/// Returns a step that sends an update of the session.
+/// Returns a step that sends an update for the session.
 pub(crate) fn update_step(update: Value) -> Value {
     notification_step(
         "session/update",
@@ -107,7 +107,7 @@ pub(crate) fn run_command(
     project.agent_command(&all)
 }
 
-/// Returns the arguments that let the agent record responses, if `args` start it in a sandbox.
+/// Returns the arguments that allow the agent to record responses if `args` start it in a sandbox.
 fn writable_args(project: &TestProject, args: &str) -> Vec<String> {
     let implied = ["--allow none", "--allow reads"];
     let is_confined = match args.contains("--sandbox") {
@@ -170,7 +170,8 @@ pub(crate) fn read_responses(project: &TestProject) -> Vec<Value> {
         .collect()
 }
 
-/// Returns the path of the recorded responses. It is outside the project, in a directory that is writable in a sandbox.
+/// Returns the path of the file with the recorded responses. It is outside the project, in a directory that is writable
+/// in a sandbox.
 fn responses_file(project: &TestProject) -> PathBuf {
     project.path_outside("answers").join("answers")
 }

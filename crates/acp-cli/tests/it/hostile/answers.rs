@@ -1,4 +1,4 @@
-//! Attempts to use the user's answer for more than it allowed.
+//! Attacks that try to use the user's answer for more than it allowed.
 
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
-//! Attempts to make the bundled agent do what the client's policy forbids, by itself or through the client.
+//! Attacks in which the bundled agent does what the client's policy forbids, by itself or through the client.
 
 use super::*;
 
-/// Prompts that make the agent do something that a policy may forbid.
+/// Prompts that make the agent do things that a policy may forbid.
 const FORBIDDEN_PROMPTS: [&str; 3] = ["/write made\nx", "/run touch made", "/read notes.txt"];
 
 /// Returns `true` if the agent has executed the prompt.
@@ -15,7 +15,7 @@ fn was_executed(project: &TestProject, deed: &str, shown: &str) -> bool {
     }
 }
 
-/// Stores a remembered answer that does not apply to the other actions.
+/// Stores a remembered answer that does not apply to the tested actions.
 fn write_remembered_answers(project: &TestProject) {
     let mut terminal = CommandTerminal::start(project, &format!("{ACP} run '/run touch other'"));
     terminal.answer("answer [1-4]: ", "2\n");
@@ -65,7 +65,7 @@ enum ActionOutcome {
     Refused,
     /// The user is asked once, and the action is executed if the user allows it.
     Asked,
-    /// The action is executed without a question.
+    /// The action is executed without asking the user.
     Done,
 }
 

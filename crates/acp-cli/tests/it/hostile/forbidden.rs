@@ -1,4 +1,4 @@
-//! An agent that writes without asking. `--allow none` and `--allow reads` prevent it.
+//! An agent that writes without asking. `--allow none` and `--allow reads` must prevent this.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -14,7 +14,7 @@ fn tests_pass_as_an_ordinary_user() {
     );
 }
 
-/// Returns `true` if there are sandboxes on this system. Without them, `acp` starts the agent anyway and prints a note,
+/// Returns `true` if sandboxes are available on this system. If not, `acp` prints a note and starts the agent anyway,
 /// so there is nothing to test.
 fn is_sandbox_available() -> bool {
     let sandbox = acp_host::Sandbox::new([]);
@@ -24,11 +24,11 @@ fn is_sandbox_available() -> bool {
     sandbox.is_ok()
 }
 
-/// A user's project, home directory, and other places that an agent could change.
+/// A user's project, home directory, and other places that an agent might change.
 struct HostileFixture {
     project: TestProject,
     home: tempfile::TempDir,
-    /// Directories inside those that every user may write to.
+    /// Temporary directories inside directories that every user may write to.
     elsewhere: Vec<tempfile::TempDir>,
 }
 

@@ -16,7 +16,8 @@ use crate::common::screen::ChatScreen;
 use crate::common::terminal::CommandTerminal;
 use crate::common::{ACP, BINARY_VARIABLE, CommandResult, TestProject, itself};
 
-/// Not a test, but the agent of the tests. They start this program again, with the agent's steps in its environment.
+/// Not a test, but the agent that the tests use. They start this program again with the agent's steps in its
+/// environment.
 #[test]
 #[ignore = "it is the agent of the other tests"]
 fn run_as_agent() {

@@ -1,4 +1,4 @@
-//! An agent that looks for secrets: keys, and files that other processes have open.
+//! Attacks by an agent that looks for secrets, such as keys and files that other processes have open.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +13,7 @@ fn tests_pass_as_an_ordinary_user() {
     );
 }
 
-/// A shell command that sets `client` to the id of the process that has started the agent.
+/// A shell command that sets `client` to the id of the process that started the agent.
 const FIND_CLIENT_PID: &str = r"client=$(sed 's/.*) [A-Z] \([0-9]*\) .*/\1/' /proc/$PPID/stat)";
 
 #[test]

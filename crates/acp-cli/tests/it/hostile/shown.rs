@@ -1,4 +1,4 @@
-//! Attempts to hide parts of a question. Users must see everything that they are asked to allow.
+//! Attacks that try to hide parts of a question. Users must see everything that they are asked to allow.
 
 use serde_json::{Value, json};
 
@@ -47,15 +47,15 @@ const INVISIBLE_CHARS: [char; 38] = [
     '\u{e0100}',
 ];
 
-/// A command with a hidden line, in an escape sequence that terminals do not display.
+/// A command with a hidden line, inside an escape sequence that terminals do not display.
 const HIDING_COMMAND: &str = "echo hello #\u{1b}]\ntouch stolen\n#\u{7}";
 
-/// Returns a text that contains all of them.
+/// Returns a text that contains all invisible characters.
 fn invisible_text() -> String {
     INVISIBLE_CHARS.iter().map(|c| format!("{c}.")).collect()
 }
 
-/// Returns the full text of a question of `acp run`, and rejects it.
+/// Returns the full text of a permission question in `acp run`, and rejects the request.
 #[track_caller]
 fn run_question(step: Value) -> String {
     let project = TestProject::new();
@@ -69,7 +69,7 @@ fn run_question(step: Value) -> String {
     seen
 }
 
-/// Returns the full text of a question of `acp chat`, without the frame around it.
+/// Returns the full text of a permission question in `acp chat`, without the frame around it.
 #[track_caller]
 fn chat_question(step: Value) -> String {
     let project = TestProject::new();
@@ -280,7 +280,7 @@ fn long_question_cannot_be_allowed_before_it_is_scrolled() {
     screen.wait_until_gone("asks for permission");
 }
 
-/// Waits until keys count as an answer, which is when nothing has been typed for 300 ms.
+/// Waits until keys count as an answer, that is, until nothing has been typed for 300 ms.
 fn wait_until_question_accepts_keys() {
     std::thread::sleep(std::time::Duration::from_millis(400));
 }

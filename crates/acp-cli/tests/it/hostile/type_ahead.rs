@@ -1,4 +1,4 @@
-//! Input from before a question was shown does not answer it.
+//! Tests that input typed before a question is shown does not answer it.
 
 use serde_json::{Value, json};
 
@@ -51,7 +51,7 @@ fn partial_line_typed_before_the_question_does_not_answer_it() {
     assert_eq!(last_choice(&project), "reject_once");
 }
 
-/// Returns steps that ask something harmless, and then replace the question with another.
+/// Returns steps that ask a harmless question and then replace it with another question.
 fn replaced_question_steps() -> [Value; 4] {
     let asks_first = json!({"sessionId": agent::SESSION_ID, "toolCall": tool_call_fields("ls"), "options": [
         {"optionId": "allow_once", "name": "Allow", "kind": "allow_once"},

@@ -1,5 +1,5 @@
-//! The entry for the official agent registry, in `release/registry`. It must meet the requirements of the specification
-//! ("ACP Agent Registry") and start this program.
+//! Tests of the entry for the official agent registry in `release/registry`. The entry must meet the requirements of
+//! the specification ("ACP Agent Registry") and start this program.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

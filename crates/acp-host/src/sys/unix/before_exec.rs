@@ -9,9 +9,9 @@ use super::own_process::close_inherited_in_children;
 /// The highest signal number on any system.
 const MAX_SIGNAL: i32 = 64;
 
-/// Prepares the child of `command` before it runs its program: starts a session and thus a process group, registers it
-/// with the keeper, if there is one, resets the signal handlers, and closes all file descriptors except the standard
-/// streams.
+/// Prepares the child of `command` before it runs its program. The child starts a session and thus a process group,
+/// registers with the keeper, if there is one, resets the signal handlers, and closes all file descriptors except the
+/// standard streams.
 ///
 /// A new process group alone is not enough. A program that wants to ask for a password fails if it has no controlling
 /// terminal, but with one, the terminal would stop it forever.
@@ -41,7 +41,7 @@ pub(super) fn before_exec(command: &mut Command, line: Option<KeeperMessage>) {
     }
 }
 
-/// Sets the action for a signal in this process. The signal may not exist on this system.
+/// Sets the action for a signal in this process. Does nothing if the signal does not exist on this system.
 #[allow(unsafe_code)]
 fn set_signal(signal: i32, to: libc::sighandler_t) {
     // SAFETY: the call is async-signal-safe, and it installs no code, because this is called with the two fixed values

@@ -13,14 +13,14 @@ use landlock::{
 
 use crate::sandbox::SandboxError;
 
-/// The Landlock version that is required, in Linux since 6.2. Earlier versions do not prevent files outside from being
-/// truncated.
+/// The required Landlock version, available since Linux 6.2. Earlier versions do not protect files outside the sandbox
+/// from being truncated.
 const REQUIRED_ABI: ABI = ABI::V3;
 
-/// The Landlock version that can deny TCP, in Linux since 6.7.
+/// The Landlock version that can deny TCP, available since Linux 6.7.
 const REQUIRED_ABI_FOR_TCP: ABI = ABI::V4;
 
-/// Devices that everyone may write to. Terminals are included for programs that run other programs in a terminal of
+/// Devices that everyone may write to. They include terminals, for programs that run other programs in a terminal of
 /// their own.
 const ALLOWED_DEVICES: [&str; 8] = [
     "/dev/null",
@@ -87,7 +87,7 @@ fn thread_ended_error() -> io::Error {
     io::Error::other("the sandbox thread has exited")
 }
 
-/// Confines this thread as far as the kernel supports it. Returns an error if that is not enough.
+/// Confines this thread as far as the kernel supports it. Returns an error if the kernel's support is insufficient.
 fn confine_thread(writable: &[PathBuf], tcp: Option<&[u16]>) -> Result<(), SandboxError> {
     let failed = |error: RulesetError| SandboxError::System {
         source: io::Error::other(error),
@@ -125,7 +125,7 @@ fn confine_thread(writable: &[PathBuf], tcp: Option<&[u16]>) -> Result<(), Sandb
     check_restriction(&rules.restrict_self().map_err(failed)?, tcp.is_some())
 }
 
-/// Returns a rule that allows `access` to a path, limited to the rights that apply to its file type.
+/// Returns a rule that allows `access` to a path, limited to the rights that apply to files of its type.
 fn path_rule(path: &Path, access: BitFlags<AccessFs>) -> io::Result<PathBeneath<PathFd>> {
     let opened = PathFd::new(path).map_err(|error| match error {
         PathFdError::OpenCall { source, .. } => source,

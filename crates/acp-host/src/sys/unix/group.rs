@@ -18,15 +18,15 @@ use super::processes::{GroupIdentity, RemainingProcesses, find_remaining};
 use crate::process::ProcessExit;
 use crate::sandbox::Sandbox;
 
-/// How long to wait for processes that were sent SIGKILL. Only a process that hangs inside the kernel takes that long,
-/// for example on a dead network file system. Such a process is then left behind.
+/// How long to wait for processes that have been sent SIGKILL. Only a process that hangs inside the kernel takes this
+/// long to exit, for example on a dead network file system. Such a process is left behind.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The longest pause between two checks for remaining processes.
 const MAX_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A process that leads a process group, the group itself, and processes that have left the group, which are recognized
-/// by the group's mark.
+/// The process that leads a process group, the group itself, and processes that have left the group, which are
+/// recognized by the group's mark.
 ///
 /// The leader is not reaped before the group has ended. While it exists, even as a zombie, its id cannot be reused, so
 /// a signal to the group never reaches another process. That is why this uses the standard library's `Child`, which
@@ -36,13 +36,13 @@ pub(crate) struct ProcessGroup {
     id: Pid,
     mark: GroupMark,
     leader: Mutex<GroupLeader>,
-    /// The sandbox of the group. It must exist as long as any of the group's processes runs.
+    /// The sandbox of the group. It must exist as long as any process in the group is running.
     sandbox: Option<Sandbox>,
 }
 
 #[derive(Debug)]
 struct GroupLeader {
-    /// The child process. `None` after it was reaped.
+    /// The child process, or `None` once it has been reaped.
     child: Option<Child>,
     exit: Option<ProcessExit>,
 }
@@ -97,7 +97,7 @@ impl ProcessGroup {
         Ok((group, (stdin, stdout)))
     }
 
-    /// Returns the process id of the leader.
+    /// Returns the process id of the group leader.
     pub(crate) fn id(&self) -> u32 {
         self.id.as_raw_pid().unsigned_abs()
     }
@@ -142,7 +142,8 @@ impl ProcessGroup {
         }
     }
 
-    /// Kills the group at once, but not processes that left it. [`kill_and_wait`](Self::kill_and_wait) kills those too.
+    /// Kills the group immediately, but not the processes that have left it. [`kill_and_wait`](Self::kill_and_wait)
+    /// also kills those.
     pub(crate) fn kill(&self) {
         self.signal(Signal::KILL);
     }
@@ -155,26 +156,26 @@ impl ProcessGroup {
         }
     }
 
-    /// Asks the processes of the group, and those that left it, to exit.
+    /// Asks the processes in the group, and those that have left it, to exit.
     pub(crate) async fn terminate(&self) {
         self.signal(Signal::TERM);
         self.find_remaining(Some(Signal::TERM)).await;
     }
 
-    /// Waits until no process of the group, and none that left it, is running, but at most for `patience`. Returns
-    /// `true` if none is running.
+    /// Waits until no process in the group, and none that has left it, is running, or until `patience` has elapsed.
+    /// Returns `true` if none is running.
     pub(crate) async fn wait_all(&self, patience: Duration) -> bool {
         self.wait_until_empty(None, patience).await
     }
 
-    /// Kills the group and processes that left it, and waits until none is running, but at most for `patience`. Returns
-    /// `true` if none is running.
+    /// Kills the group and the processes that have left it, and waits until none is running or `patience` has elapsed.
+    /// Returns `true` if none is running.
     pub(crate) async fn kill_and_wait(&self, patience: Duration) -> bool {
         self.kill();
         self.wait_until_empty(Some(Signal::KILL), patience).await
     }
 
-    /// Looks for remaining processes. Sends `signal` to those that left the group.
+    /// Looks for remaining processes. Sends `signal` to those that have left the group.
     async fn find_remaining(&self, signal: Option<Signal>) -> RemainingProcesses {
         let known = self.identity();
         let looked = tokio::task::spawn_blocking(move || find_remaining(known, signal));
@@ -198,7 +199,7 @@ impl ProcessGroup {
         }
     }
 
-    /// Returns the identity of the group, with its id only while the leader has not been reaped.
+    /// Returns the identity of the group. It includes the group's id only until the leader is reaped.
     fn identity(&self) -> GroupIdentity {
         GroupIdentity {
             group: self.leader().child.is_some().then_some(self.id),
@@ -206,7 +207,7 @@ impl ProcessGroup {
         }
     }
 
-    /// Kills the group and processes that left it, and waits until they have ended.
+    /// Kills the group and the processes that have left it, and waits until they have exited.
     pub(crate) async fn finish(&self) {
         self.kill();
         if tokio::time::timeout(KILL_TIMEOUT, self.wait())
@@ -223,7 +224,7 @@ impl ProcessGroup {
     }
 }
 
-/// Reaps the leader, after the group has ended. From then on, no signal is sent to the group.
+/// Reaps the leader after the group has ended. From then on, no signal is sent to the group.
 fn reap(mut child: Child, mark: &GroupMark) {
     // In this order: once the leader is reaped, its id may be reused.
     keeper::forget_group(mark);
@@ -255,7 +256,7 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// Kills processes that left a group, after the group itself has ended, and waits until they have exited.
+/// Kills the processes that have left a group once the group itself has ended, and waits until they have exited.
 fn kill_until_empty(known: &GroupIdentity) {
     let start = Instant::now();
     while !is_empty(find_remaining(known.clone(), Some(Signal::KILL)))
@@ -277,7 +278,7 @@ fn process_exit(status: &WaitIdStatus) -> ProcessExit {
     }
 }
 
-/// Converts the exit status of a process from the standard library's form.
+/// Converts a process's exit status from the standard library's type.
 pub(crate) fn to_process_exit(status: ExitStatus) -> ProcessExit {
     ProcessExit {
         code: status.code(),

@@ -1,4 +1,5 @@
-//! The keeper: a helper process that ends the processes this program started if this program exits without doing so.
+//! The keeper, a helper process that ends the processes started by this program if the program exits without ending
+//! them.
 //!
 //! A program that is killed cannot kill its children. So before it starts anything, it starts a small shell script
 //! (`keeper.sh`), which reads from a pipe to which only this program can write. Each group's leader registers its group
@@ -27,7 +28,7 @@ const SHELL_PATH: &str = "/bin/sh";
 
 const KEEPER_SCRIPT: &str = include_str!("keeper.sh");
 
-/// The directories that the script searches first for programs.
+/// The directories that the script searches for programs before any others.
 const SEARCH_PATH: &str = "/usr/bin:/bin";
 
 /// The keeper that this process uses.
@@ -39,7 +40,7 @@ static KEEPER: Mutex<Keeper> = Mutex::new(Keeper {
 
 struct Keeper {
     running: Option<KeeperProcess>,
-    /// The process groups that are running, by their marks.
+    /// The running process groups, by their marks.
     groups: BTreeMap<String, Pid>,
     has_warned: bool,
 }
@@ -53,10 +54,10 @@ struct KeeperProcess {
     pipe: Arc<PipeWriter>,
 }
 
-/// A message that a child sends to the keeper to register itself.
+/// A message that a child process sends to the keeper to register itself.
 pub(super) struct KeeperMessage {
     pipe: Arc<PipeWriter>,
-    /// The start of the line, before the process id. The child adds the id, because the parent learns it too late.
+    /// The start of the line, up to the process id. The child adds the id, because the parent learns it too late.
     prefix: String,
 }
 
@@ -66,7 +67,7 @@ impl KeeperMessage {
         Arc::clone(&self.pipe)
     }
 
-    /// Sends the message, without allocating or waiting. If that fails, the child runs anyway.
+    /// Sends the message without allocating or waiting. If sending fails, the child runs anyway.
     pub(super) fn send(&self, id: Pid) {
         // The mark has 32 digits, and an id has at most 10.
         let mut line = [0; 64];
@@ -90,7 +91,7 @@ pub(super) fn keeper_message(mark: &GroupMark) -> Option<KeeperMessage> {
     })
 }
 
-/// Records that the group is running, and that it was registered with the keeper at the end of `pipe`.
+/// Records that the group is running and has been registered with the keeper at the end of `pipe`.
 pub(super) fn confirm_group(pipe: &Arc<PipeWriter>, mark: &GroupMark, id: Pid) {
     let mut keeper = lock_keeper();
     keeper.groups.insert(mark.id().to_owned(), id);
@@ -114,7 +115,7 @@ fn lock_keeper() -> MutexGuard<'static, Keeper> {
 }
 
 impl Keeper {
-    /// Starts a keeper, unless one is running and reading.
+    /// Starts a keeper unless one is running and reading its input.
     fn ensure_running(&mut self) {
         if !self.running.as_mut().is_some_and(KeeperProcess::can_write) {
             self.replace();

@@ -1,4 +1,4 @@
-//! The mark in the environment of all processes of a group. It stays with a process that leaves the group.
+//! The mark in the environment of all processes in a group. A process that leaves the group keeps the mark.
 
 use std::ffi::{OsStr, OsString};
 

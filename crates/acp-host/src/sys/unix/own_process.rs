@@ -7,10 +7,10 @@ use std::os::fd::RawFd;
 /// The first file descriptor after the standard streams.
 const FIRST_DESCRIPTOR: RawFd = 3;
 
-/// The highest file descriptor that is checked if the kernel cannot change all of them at once.
+/// The highest file descriptor to check if the kernel cannot change all of them at once.
 const LAST_DESCRIPTOR: RawFd = 65_536;
 
-/// Lets only root inspect this process.
+/// Prevents other processes from inspecting this one, unless they run as root.
 pub(crate) fn hide_this_process() {
     #[cfg(target_os = "linux")]
     {
@@ -51,7 +51,7 @@ pub(crate) fn close_inherited_in_children() {
     }
 }
 
-/// Removes variables from the environment, and from the memory that `/proc/PID/environ` shows. Removes nothing if there
+/// Removes variables from the environment, and from the memory shown in `/proc/PID/environ`. Removes nothing if there
 /// is more than one thread.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
@@ -93,7 +93,7 @@ pub(crate) fn take_variables(wanted: impl Fn(&OsStr) -> bool) -> BTreeMap<OsStri
     taken
 }
 
-/// Does nothing: on other systems, no file shows the environment of a process.
+/// Does nothing, because on other systems no file shows the environment of a process.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn take_variables(_wanted: impl Fn(&OsStr) -> bool) -> BTreeMap<OsString, OsString> {
     BTreeMap::new()

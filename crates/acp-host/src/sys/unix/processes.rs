@@ -17,15 +17,15 @@ pub(super) struct GroupIdentity {
 pub(super) enum RemainingProcesses {
     Absent,
     Present,
-    /// The system cannot tell whether processes remain.
+    /// The system does not reveal whether any processes remain.
     Unknown,
 }
 
 #[cfg(target_os = "linux")]
 pub(super) use linux::find_remaining;
 
-/// Returns whether any process of the group is running. Systems other than Linux do not show the environment of a
-/// process. A group that contains only its exited leader cannot be signaled.
+/// Returns whether any process in the group is running. Systems other than Linux do not show the environment of a
+/// process. A group whose only process is its exited leader cannot be signaled.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn find_remaining(known: GroupIdentity, _signal: Option<Signal>) -> RemainingProcesses {
     match known.group.map(rustix::process::test_kill_process_group) {
@@ -63,17 +63,17 @@ mod linux {
     /// How long to wait before checking again a process whose environment could not be read.
     const RETRY_DELAY: Duration = Duration::from_millis(1);
 
-    /// The requests that no scan has picked up yet.
+    /// The requests that no scan has processed yet.
     static PENDING_SCANS: Mutex<Vec<ScanRequest>> = Mutex::new(Vec::new());
 
-    /// Locked while all processes are scanned.
+    /// A lock that is held while all processes are scanned.
     static SCAN_LOCK: Mutex<()> = Mutex::new(());
 
     fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether any process is running that is in the group or has its mark. Sends `signal`, if given, to
+    /// Returns whether any process that is in the group or has its mark is running. Sends `signal`, if given, to
     /// processes outside the group that have the mark.
     ///
     /// Zombies do not count, because in many containers nothing reaps orphans and they remain forever.
@@ -112,7 +112,7 @@ mod linux {
         answer.unwrap_or(RemainingProcesses::Unknown)
     }
 
-    /// Inspects each process for all requests. Returns `true` if processes can be seen.
+    /// Inspects each process for all requests. Returns `true` if the processes on this system are visible.
     ///
     /// A process may start another process and exit after `/proc` was listed but before it was inspected, as daemons
     /// do. The new process is then not in the list. While that is possible, the list is read again and new processes
@@ -190,7 +190,7 @@ mod linux {
         Pid::from_raw(name.to_str()?.parse().ok()?)
     }
 
-    /// Returns the process group of a process. The kernel's own processes have none. Reads no file.
+    /// Returns the process group of a process, or `None` for the kernel's own processes. Reads no file.
     ///
     /// # Errors
     ///
@@ -210,7 +210,7 @@ mod linux {
     enum EnvironmentStatus {
         /// The whole environment was read.
         Read,
-        /// The environment is empty at the moment, because the process is executing a program or exiting.
+        /// The environment is currently empty, because the process is executing a program or exiting.
         Transient,
         /// The process belongs to another user or to the kernel, or cannot be read.
         Hidden,
@@ -270,9 +270,9 @@ mod linux {
 
     /// The fields of `/proc/PID/stat` that a scan needs.
     struct ProcessStat {
-        /// Whether the process has not exited.
+        /// Whether the process is still running, that is, has not exited.
         is_running: bool,
-        /// Whether the process is executing a program or exiting at the moment.
+        /// Whether the process is currently executing a program or exiting.
         is_transient: bool,
     }
 

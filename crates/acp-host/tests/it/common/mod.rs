@@ -1,4 +1,4 @@
-//! Helpers that several tests need.
+//! Helpers used by several tests.
 
 #![allow(dead_code)]
 
@@ -10,7 +10,7 @@ pub(crate) mod scene;
 
 use std::time::Duration;
 
-/// A timeout that is long enough for everything here, and short enough to notice a test that hangs.
+/// A timeout that is long enough for every test, and short enough to notice a test that hangs.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Waits for something that should happen soon, and panics if it does not.
@@ -18,7 +18,7 @@ pub(crate) async fn with_timeout<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(TIMEOUT, what).await.expect("it hangs")
 }
 
-/// Runs a test that could block a thread forever. A runtime waits for its threads when it is dropped, so such a test
+/// Runs a test that could block a thread forever. Dropping an ordinary runtime waits for its threads, so such a test
 /// would hang instead of failing.
 pub(crate) fn block_on<T>(test: impl Future<Output = T>) -> T {
     struct BackgroundRuntime(Option<tokio::runtime::Runtime>);

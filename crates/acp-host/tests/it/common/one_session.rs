@@ -1,4 +1,4 @@
-//! A host with one session.
+//! Helpers for tests of a host with one session.
 
 use std::ops::Deref;
 

@@ -1,5 +1,5 @@
-//! Runs tests once more as an unprivileged user, because root may do things that other users may not, and vice versa.
-//! The tests of other crates use this file too.
+//! Reruns tests as an unprivileged user, because root may do things that other users may not, and vice versa. The tests
+//! of other crates also use this file.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The id of the user and the group `nobody`, who own no files here.
+/// The id of the user and group `nobody`, who own none of the tests' files.
 const NOBODY_UID: u32 = 65534;
 
 /// Returns `true` if this process runs as root.

@@ -1,5 +1,5 @@
-//! A root with every kind of path that could lead out of it, and a secret file outside. The tests of other crates use
-//! this file too.
+//! A root with every kind of path that could lead out of it, and a secret file outside. The tests of other crates also
+//! use this file.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The contents of the secret file, which occur nowhere else.
 pub(crate) const SECRET_TEXT: &str = "s3cr3t";
 
-/// The text that each write attempt contains.
+/// The text that each attempt tries to write.
 pub(crate) const ATTEMPT_TEXT: &str = "written by an attempt";
 
 pub(crate) struct EscapeScene {
@@ -39,9 +39,9 @@ type FileFingerprint = (u64, u32, i64, i64, Vec<u8>);
 /// The reason why an attempt must fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RefusalReason {
-    /// The path leads outside, and the error mentions this.
+    /// The path leads outside the root, and the error mentions this.
     Outside,
-    /// The path leads outside, but the system reports another error first.
+    /// The path leads outside the root, but the system reports another error first.
     Nowhere,
     Relative,
     /// The path is not a regular file.
@@ -121,7 +121,7 @@ impl EscapeScene {
         }
     }
 
-    /// Returns paths that lead to files outside, or are invalid.
+    /// Returns paths that lead to files outside the root or are invalid.
     pub(crate) fn escape_attempts(&self) -> Vec<EscapeAttempt> {
         let secret = self.outside.join("secret");
         let secret = secret.to_str().unwrap();
@@ -257,7 +257,7 @@ impl EscapeScene {
         attempts
     }
 
-    /// Returns paths that lead to directories outside.
+    /// Returns paths that lead to directories outside the root.
     pub(crate) fn watched_directories(&self) -> Vec<PathBuf> {
         let mut directories: Vec<PathBuf> = [
             "..",
@@ -311,7 +311,7 @@ impl EscapeScene {
     }
 }
 
-/// Joins a path as a peer would send it, without normalizing it.
+/// Joins a path to the root as a peer would send it, without normalizing it.
 fn from(root: &Path, path: &str) -> PathBuf {
     format!("{}/{path}", root.display()).into()
 }
@@ -354,7 +354,7 @@ fn snapshot(directory: &Path) -> BTreeMap<PathBuf, FileFingerprint> {
     seen
 }
 
-/// Swaps two names repeatedly until it is dropped.
+/// Swaps two names repeatedly until this value is dropped.
 pub(crate) struct NameSwapper {
     done: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,

@@ -1,4 +1,4 @@
-//! Helpers for both modules: proxies whose agent end is in memory, and agents connected to them.
+//! Helpers for both test modules: proxies whose agent end is in memory, and agents connected to them.
 
 use std::time::Duration;
 

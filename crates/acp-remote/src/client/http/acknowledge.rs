@@ -1,4 +1,4 @@
-//! Acknowledges what has arrived on each stream. The server can then send more, and drop what it has sent.
+//! Acknowledges the data that has arrived on each stream, so that the server can discard it and send more.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -22,7 +22,7 @@ pub(super) struct Acknowledgements {
 }
 
 impl Acknowledgements {
-    /// Records how much of a stream has arrived, to acknowledge it soon.
+    /// Records how much of a stream has arrived, so that it is acknowledged soon.
     pub(super) fn add(&self, name: &str, position: u64) {
         let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
         due.insert(name.to_owned(), position);

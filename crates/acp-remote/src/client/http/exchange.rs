@@ -1,4 +1,4 @@
-//! Exchanges requests and responses, over HTTP/2 or HTTP/1.1.
+//! Exchanges requests and responses over HTTP/2 or HTTP/1.1.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -24,20 +24,20 @@ type Pool = Client<Dialer, Full<Bytes>>;
 /// A client that sends HTTP requests over as few sockets as possible.
 pub(super) struct HttpExchange {
     target: Arc<Target>,
-    /// The connection pool for servers that are known to speak HTTP/2 without TLS.
+    /// The connection pool for servers known to speak HTTP/2 without TLS.
     h2: Pool,
     /// The connection pool for all other servers: HTTP/1.1, or the version that TLS negotiates.
     other: Pool,
-    /// The pool to use, as one of the constants below.
+    /// The connection pool to use, as one of the constants below.
     choice: AtomicU8,
 }
 
-/// It is not known yet whether the server speaks HTTP/2 without TLS.
+/// It is not yet known whether the server speaks HTTP/2 without TLS.
 const POOL_UNDECIDED: u8 = 0;
 const POOL_H2: u8 = 1;
 const POOL_OTHER: u8 = 2;
 
-/// The error for a request without a response.
+/// An error that occurs when a request gets no response.
 #[derive(Debug)]
 pub(super) struct NoResponse {
     pub(super) error: ConnectError,
@@ -138,7 +138,7 @@ impl HttpExchange {
     }
 }
 
-/// Returns the error from opening a socket, if that is the cause of `error`.
+/// Returns the socket-opening error that caused `error`, if that is its cause.
 fn find_dial_error(error: &Error) -> Option<&ConnectError> {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {

@@ -1,4 +1,4 @@
-//! A client over streamable HTTP. It sends messages with POST, and receives them from streams.
+//! A client for streamable HTTP, which sends messages with POST and receives them from streams.
 
 mod acknowledge;
 mod exchange;
@@ -29,13 +29,13 @@ use crate::CloseStatus;
 use crate::header::{self, ResumeTerms};
 use crate::pipe::{DroppedHalves, IncomingPipe, OutgoingPipe, pipe_transport};
 
-/// How long to wait, at the end of a connection, for streams to end and for the response to DELETE.
+/// How long to wait at the end of a connection for the streams to end and for the response to DELETE.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long to retry a request that was not sent, if the server does not support the extension.
+/// How long to retry a request that could not be sent, if the server does not support the extension.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The streams, by session id. The key of the connection's own stream is empty.
+/// The streams, by session id. The connection's own stream has an empty key.
 type StreamHandles = HashMap<String, StreamHandle>;
 
 /// A handle to an open stream or to one that is being opened.
@@ -46,7 +46,7 @@ struct StreamHandle {
     closed: CancellationToken,
 }
 
-/// The state of a stream, as far as it matters for sending messages.
+/// The state of a stream, as far as it is relevant to sending messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StreamState {
     Opening,
@@ -64,7 +64,7 @@ struct HttpClient {
     outgoing: Arc<OutgoingPipe>,
     gone: Arc<DroppedHalves>,
     work: Arc<Notify>,
-    /// A lock that lets only one stream at a time pass on a message.
+    /// A lock that ensures that only one stream at a time passes on a message.
     turn: tokio::sync::Mutex<()>,
     routes: Mutex<Routes>,
     streams: Mutex<StreamHandles>,
@@ -82,13 +82,13 @@ struct HttpClient {
     tasks: TaskTracker,
 }
 
-/// The connection's id and the terms of the extension, known after `initialize`.
+/// The connection's id and the terms of the extension, which are known after `initialize`.
 struct EstablishedConnection {
     id: HeaderValue,
     terms: Option<ResumeTerms>,
 }
 
-/// Creates the transport of a new connection. Its first message opens the connection.
+/// Creates the transport of a new connection. The first message sent opens the connection.
 pub(super) fn connect(target: Target) -> Transport {
     let target = Arc::new(target);
     let work = Arc::new(Notify::new());
@@ -144,13 +144,13 @@ impl HttpClient {
             .and_then(|established| established.terms)
     }
 
-    /// Returns how long to try to restore the connection after it was cut, or `None` if messages would be lost.
+    /// Returns how long to try to restore the connection after it has been cut, or `None` if messages would be lost.
     fn reconnect_timeout(&self) -> Option<Duration> {
         let terms = self.resume_terms()?;
         Some(self.target.options.reconnect_for.unwrap_or(terms.grace))
     }
 
-    /// Ends the connection, with a failure unless the server has closed it normally.
+    /// Ends the connection. `failure` is `None` if the server has closed it normally.
     fn end_connection(&self, failure: Option<ConnectError>) {
         if !self.ended.is_cancelled() {
             *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
@@ -166,7 +166,7 @@ impl HttpClient {
         self.end_connection((!status.is_normal()).then_some(ConnectError::Closed(status)));
     }
 
-    /// Reports once that the server cannot be reached.
+    /// Reports, only once, that the server cannot be reached.
     fn report_cut(&self, reason: &str) {
         if !self.is_cut.swap(true, Ordering::Relaxed) {
             let reason = reason.to_owned();
@@ -176,14 +176,14 @@ impl HttpClient {
         }
     }
 
-    /// Reports once that the server can be reached again.
+    /// Reports, only once, that the server can be reached again.
     fn report_restored(&self) {
         if self.is_cut.swap(false, Ordering::Relaxed) {
             self.target.options.report(&ConnectionStatus::Restored);
         }
     }
 
-    /// Runs the connection until it has ended.
+    /// Runs the connection until it ends.
     async fn run(self: Arc<Self>) {
         let abandoned = async {
             self.gone.wait_for_both_drops().await;

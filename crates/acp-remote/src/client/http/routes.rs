@@ -1,15 +1,15 @@
-//! Remembers requests, to find the session that later messages belong to.
+//! Tracks requests, to determine which session later messages belong to.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::message::{MessageHead, MessageHeadKind, opens_session};
 
-/// The maximum number of requests that are remembered in each direction. Responses to further requests are sent without
-/// a session.
+/// The maximum number of requests to track in each direction. Responses to any other requests are sent without a
+/// session.
 const MAX_PENDING_REQUESTS: usize = 64 * 1024;
 
-/// The pending requests of client and agent, with their sessions.
+/// The pending requests of the client and the agent, with their sessions.
 #[derive(Debug, Default)]
 pub(super) struct Routes {
     /// The client's pending requests, by id.
@@ -26,7 +26,7 @@ struct SentRequest {
     closes: bool,
 }
 
-/// The properties of a message that the client needs in order to send it.
+/// The properties of a message that the client needs to know in order to send it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct OutboundRoute {
     /// The id of the session that the message is about.
@@ -38,7 +38,7 @@ pub(super) struct OutboundRoute {
     pub(super) is_initialize: bool,
 }
 
-/// A change to the sessions that an incoming message makes.
+/// The change that an incoming message makes to the set of open sessions.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum InboundChange {
     Nothing,
@@ -88,7 +88,7 @@ impl Routes {
         }
     }
 
-    /// Records a message that has arrived, and returns the change that it makes.
+    /// Records a message that has arrived, and returns the change it makes to the open sessions.
     pub(super) fn record_inbound(&mut self, head: &MessageHead<'_>) -> InboundChange {
         match &head.kind {
             MessageHeadKind::Request { id, .. } => {
@@ -123,7 +123,7 @@ impl Routes {
         }
     }
 
-    /// Returns `true` if a request of the client is pending.
+    /// Returns `true` if any client request is pending.
     pub(super) fn has_pending_requests(&self) -> bool {
         !self.sent.is_empty()
     }

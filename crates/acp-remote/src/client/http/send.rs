@@ -21,14 +21,14 @@ use crate::client::reconnect::ReconnectBackoff;
 use crate::header::{self, ResumeTerms};
 use crate::message::{MessageHeadKind, is_about_stored_session, opens_session, parse_head};
 
-/// The maximum number of bytes to send in one POST, unless one message is longer.
+/// The maximum number of bytes to send in one POST, unless a single message is longer.
 const MAX_BATCH_BYTES: usize = 64 * 1024;
 
 /// A message to send in a POST, with its headers.
 struct OutgoingMessage<'a> {
     line: &'a [u8],
     outbound: OutboundRoute,
-    /// The id of the agent's request, if the message is a response.
+    /// The id of the agent's request that the message responds to, if it is a response.
     answers: Option<String>,
 }
 
@@ -63,7 +63,7 @@ impl HttpClient {
         Ok(())
     }
 
-    /// Moves written messages into `bytes`: at least one, if there is one. Returns `true` if nothing more will be
+    /// Moves written messages into `bytes`, at least one if any are available. Returns `true` if nothing more will be
     /// written.
     fn take_lines(&self, bytes: &mut Vec<u8>) -> Result<bool, ConnectError> {
         if memchr::memchr(b'\n', bytes).is_some() {
@@ -180,7 +180,7 @@ impl HttpClient {
         Ok(())
     }
 
-    /// Waits until the stream of a session is open, on which the server can send its response.
+    /// Waits until the stream of a session, on which the server sends its response, is open.
     async fn wait_for_stream(self: &Arc<Self>, session: &str, opens: bool) {
         let mut stream = self.start_stream(session);
         let state = stream
@@ -196,7 +196,7 @@ impl HttpClient {
         }
     }
 
-    /// Sends `initialize`, and establishes the connection with its response.
+    /// Sends `initialize` and uses the response to establish the connection.
     async fn initialize(self: &Arc<Self>, line: &[u8]) -> Result<(), ConnectError> {
         let options = &self.target.options;
         let mut headers = http::HeaderMap::new();
@@ -264,7 +264,7 @@ impl HttpClient {
         Ok(body.to_bytes())
     }
 
-    /// Sends one message. If the server rejects it, responds with an error to the side that waits for a response.
+    /// Sends one message. If the server rejects it, sends an error response to the side that is waiting for a response.
     async fn send_message(
         self: &Arc<Self>,
         message: &OutgoingMessage<'_>,
@@ -298,7 +298,7 @@ impl HttpClient {
         Ok(())
     }
 
-    /// Sends a POST, and repeats it if that is safe.
+    /// Sends a POST, retrying it if that is safe.
     async fn send_post(
         &self,
         body: Bytes,

@@ -1,4 +1,4 @@
-//! Opens and reads streams, and opens them again after they were cut.
+//! Opens and reads streams, and reopens them after they have been cut.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,27 +21,27 @@ use crate::header;
 use crate::message::parse_head;
 use crate::sse::{EventReader, StreamEvent};
 
-/// How long to keep opening new streams at a server that keeps ending them.
+/// How long to keep reopening a stream if the server keeps ending it.
 const REOPEN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How a stream ended.
 enum StreamEnding {
     /// The server has closed the connection, with this status.
     Closed(CloseStatus),
-    /// The stream ended properly. The server stores further messages for the next stream.
+    /// The stream ended properly. The server keeps further messages for the next stream.
     Clean,
-    /// The stream was cut, for this reason.
+    /// The stream was cut. Contains the reason.
     Cut(String),
-    /// The server violated the protocol in this way.
+    /// The server violated the protocol. Contains a description of the violation.
     Violation(String),
 }
 
-/// The progress of reading a stream.
+/// The progress made in reading a stream.
 struct StreamReader {
     name: String,
-    /// The position after the last message that was passed on, if the server sends positions.
+    /// The position after the last message passed on, if the server sends positions.
     received: Option<u64>,
-    /// The position that was acknowledged last.
+    /// The most recently acknowledged position.
     acknowledged: u64,
 }
 
@@ -82,7 +82,7 @@ impl HttpClient {
         handle
     }
 
-    /// Reads a stream, and opens it again when it ends.
+    /// Reads a stream, and reopens it when it ends.
     async fn keep_open(
         self: &Arc<Self>,
         mut reader: StreamReader,
@@ -220,7 +220,7 @@ impl HttpClient {
         let _ = timeout(CLOSE_TIMEOUT, ended).await;
     }
 
-    /// Opens a stream with GET.
+    /// Opens a stream with a GET request.
     async fn open_stream(
         &self,
         reader: &mut StreamReader,
@@ -333,7 +333,7 @@ impl HttpClient {
         }
     }
 
-    /// Acknowledges messages that have arrived, if they are at least `step` bytes.
+    /// Acknowledges the messages that have arrived, once they amount to at least `step` bytes.
     fn record_received(&self, reader: &mut StreamReader, step: u64) {
         if let Some(position) = reader.received
             && position >= reader.acknowledged + step
@@ -343,7 +343,7 @@ impl HttpClient {
         }
     }
 
-    /// Passes a message to the library, once there is room.
+    /// Passes a message to the library once there is space for it.
     pub(super) async fn deliver(self: &Arc<Self>, message: &[u8]) {
         let _turn = self.turn.lock().await;
         self.incoming.wait_for_room().await;

@@ -1,4 +1,4 @@
-//! The response body of a stream: its events, and comments while there are no events.
+//! The response body of a stream. It sends the stream's events, and comments while there are none.
 
 use std::fmt;
 use std::pin::Pin;
@@ -22,7 +22,8 @@ pub(crate) struct EventStream {
     silence: Pin<Box<Sleep>>,
     /// Whether everything has been sent.
     is_over: bool,
-    /// Whether the first comment has yet to be sent. It shows clients behind buffering proxies that the stream is open.
+    /// Whether the first comment has yet to be sent. The comment shows clients behind buffering proxies that the stream
+    /// is open.
     is_new: bool,
 }
 

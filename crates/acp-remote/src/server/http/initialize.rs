@@ -14,7 +14,7 @@ use crate::server::handler::{ConnectionHandler, ConnectionInfo};
 use crate::server::registry::{Registry, ServedConnection};
 use crate::server::responses::text_response;
 
-/// Responds to the POST of an `initialize` request, whose JSON-RPC id is `id`.
+/// Responds to a POST that contains an `initialize` request with the JSON-RPC id `id`.
 pub(super) async fn initialize<H: ConnectionHandler>(
     config: &ServerConfig,
     registry: &Arc<Registry>,
@@ -69,7 +69,8 @@ pub(super) async fn initialize<H: ConnectionHandler>(
     response
 }
 
-/// Adds the connection id and the terms of the extension to the response. Leaves unexpected responses unchanged.
+/// Adds the connection id and the terms of the extension to the response. Leaves a response of an unexpected form
+/// unchanged.
 fn add_connection_id(line: &[u8], id: &str, terms: Option<ResumeTerms>) -> Vec<u8> {
     let line = line.trim_ascii_end();
     try_add_connection_id(line, id, terms).unwrap_or_else(|| line.to_owned())

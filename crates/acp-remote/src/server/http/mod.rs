@@ -1,4 +1,4 @@
-//! Serves streamable HTTP: POST, GET and DELETE requests, and the task that runs a connection.
+//! Serves streamable HTTP. Handles POST, GET and DELETE requests, and runs the task of each connection.
 
 mod events;
 mod get;
@@ -30,15 +30,15 @@ use crate::pipe::{DroppedHalves, IncomingPipe, pipe_transport};
 pub(super) use self::get::get;
 pub(super) use self::post::{PERMIT_BYTES, handle_post};
 
-/// How long a handler has to return after its client is gone.
+/// How long a handler may keep running after its client has gone.
 const LINGER_TIME: Duration = Duration::from_secs(30);
 
-/// A server's connection over HTTP.
+/// The server's side of an HTTP connection.
 pub(super) struct HttpConnection {
     pub(super) incoming: Arc<IncomingPipe>,
     pub(super) streams: Arc<Streams>,
-    /// A lock that lets one POST at a time put its messages into `incoming`. Its value is the position after the last
-    /// message.
+    /// A lock that lets only one POST at a time write its messages to `incoming`. Its value is the position after the
+    /// last message.
     pub(super) inbox: Mutex<u64>,
     rate: std::sync::Mutex<RateLimiter>,
     /// The number of POSTs that are being received.
@@ -63,7 +63,7 @@ impl HttpConnection {
         }
     }
 
-    /// Counts a POST while it is received.
+    /// Counts a POST as being received until the returned guard is dropped.
     fn begin_post(self: &Arc<Self>) -> PostInProgress {
         self.posts.fetch_add(1, Ordering::Relaxed);
         PostInProgress(Arc::clone(self))
@@ -93,7 +93,7 @@ impl Drop for PostInProgress {
     }
 }
 
-/// Limits the number of requests per second, as a token bucket.
+/// A token bucket that limits the number of requests per second.
 #[derive(Debug)]
 struct RateLimiter {
     per_second: f64,
@@ -102,7 +102,7 @@ struct RateLimiter {
 }
 
 impl RateLimiter {
-    /// The size of a burst, in seconds: as many requests as this time allows can arrive at once.
+    /// The maximum size of a burst, given as the number of seconds in which its requests would be allowed on average.
     const BURST_SIZE: f64 = 10.0;
 
     fn new(per_second: u32) -> Self {
@@ -148,7 +148,7 @@ pub(super) fn find_connection(
     }
 }
 
-/// Returns the session in the header of a request, if any.
+/// Returns the session id in a request's header, if there is one.
 fn parse_session_header(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
     let Some(value) = headers.get(header::SESSION_ID) else {
         return Ok(None);

@@ -26,7 +26,7 @@ use crate::server::registry::{Registry, increment};
 use crate::server::responses::text_response;
 use crate::websocket::replace_line_feeds;
 
-/// The number of bytes that one permit of the limit for all bodies covers.
+/// The number of bytes that one permit covers. Permits enforce the limit on the total size of all bodies.
 pub(in crate::server) const PERMIT_BYTES: usize = 4096;
 
 type HttpResponse = Response<ResponseBody>;
@@ -174,7 +174,7 @@ fn check_content_type(headers: &HeaderMap, is_numbered: bool) -> Result<bool, Re
     ))
 }
 
-/// Reads a body up to the maximum length of a message, and reserves its size from the limit for all bodies.
+/// Reads a body up to the maximum message length, and counts its size against the limit for all bodies.
 async fn read_body<'a, B>(
     config: &ServerConfig,
     registry: &Registry,
@@ -260,7 +260,7 @@ fn parse_message(line: &[u8]) -> Result<MessageHead<'_>, Refusal> {
     })
 }
 
-/// Checks that the session in a message is the session in the header.
+/// Checks that the session named in a message is the one named in the header.
 fn check_session(head: &MessageHead<'_>, header: Option<&str>) -> Result<(), Refusal> {
     let Some(session) = &head.session else {
         return Ok(());

@@ -1,4 +1,5 @@
-//! The streams of a connection. Each message of the agent is routed to the connection's stream or a session's stream.
+//! Manages the streams of a connection. Each message from the agent is routed to the connection's stream or to a
+//! session's stream.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,13 +15,13 @@ use crate::pipe::{LineFilter, MessageSink, OutOfWindow, Retention, SentLog};
 use crate::server::config::ServerLimits;
 use crate::sse;
 
-/// The limit for the total size of a connection's streams, in windows.
+/// The maximum total size of a connection's streams, as a multiple of the window.
 const MAX_STREAM_WINDOWS: usize = 8;
 
-/// The size limit for the stream of a session whose stream was never opened, in windows.
+/// The maximum size of the stream of a session whose stream was never opened, as a multiple of the window.
 const MAX_UNOPENED_SESSIONS: usize = 4;
 
-/// The number of bytes of events that are sent at a time.
+/// The number of bytes of events to send at a time.
 const MAX_BATCH_BYTES: usize = 32 * 1024;
 
 /// The maximum number of the agent's pending requests that are remembered.
@@ -29,7 +30,7 @@ const MAX_PENDING_REQUESTS: usize = 4096;
 /// The name of a stream: the id of its session, or an empty string for the connection's own stream.
 type StreamName = String;
 
-/// All streams of a connection, and the routes of its messages.
+/// All streams of a connection, and the information needed to route its messages to them.
 pub(crate) struct Streams {
     state: Mutex<StreamsState>,
     /// Wakes the task that waits until everything has been sent.
@@ -73,11 +74,11 @@ struct StreamsState {
 /// The destination of a line from the agent.
 struct MessageRoute {
     name: StreamName,
-    /// Whether the line is the last one of its session.
+    /// Whether this is the last line of its session.
     closes: bool,
 }
 
-/// A pending request of the client, which determines where its response goes.
+/// The kind of a client's pending request, which determines where the response goes.
 enum PendingRequestKind {
     /// An `initialize` request. Its response is sent as the response to the POST.
     Initialize(oneshot::Sender<Vec<u8>>),
@@ -123,7 +124,7 @@ pub(super) enum OpenStreamError {
 /// The next part of a stream for its body to send.
 pub(super) enum StreamBatch {
     Bytes(Vec<u8>),
-    /// The body ends here, because another body has taken over the stream.
+    /// The body ends here because another body has taken over the stream.
     End,
     /// The connection was closed with this status.
     Closed(CloseStatus),
@@ -164,7 +165,7 @@ impl Streams {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records that the client is present.
+    /// Records that the client has just shown activity.
     pub(super) fn touch(&self) {
         self.lock().touched = Instant::now();
     }
@@ -174,7 +175,7 @@ impl Streams {
         self.lock().written
     }
 
-    /// Returns how much time has passed since the client was last present.
+    /// Returns the time since the client last showed activity.
     pub(super) fn idle_time(&self) -> std::time::Duration {
         self.lock().touched.elapsed()
     }
@@ -186,8 +187,8 @@ impl Streams {
             .any(|stream| stream.current.is_some())
     }
 
-    /// Registers a client's message before it is passed to the agent: which stream its response goes to, or which
-    /// request it responds to.
+    /// Registers a client's message before it is passed to the agent. Records which stream its response goes to, or
+    /// which request it responds to.
     pub(super) fn register(
         &self,
         head: &MessageHead<'_>,
@@ -244,8 +245,8 @@ impl Streams {
             .is_none_or(|stream| stream.event.is_none())
     }
 
-    /// Opens a stream, or takes it over from its current body. `received` is how much of the stream the client has
-    /// received. Returns the generation of the new body, and the position at which it starts.
+    /// Opens a stream, or takes it over from its current body. `received` is the position up to which the client has
+    /// received the stream. Returns the generation of the new body, and the position at which it starts.
     pub(super) fn open(
         &self,
         name: &str,
@@ -369,7 +370,7 @@ impl Streams {
         self.progress.notify_waiters();
     }
 
-    /// Ends all streams, after everything that was written has been sent.
+    /// Ends all streams once everything written has been sent.
     pub(super) fn close(&self, status: CloseStatus) {
         let mut state = self.lock();
         state.closing.get_or_insert(status);
@@ -383,7 +384,7 @@ impl Streams {
         self.progress.notify_waiters();
     }
 
-    /// Drops everything that was written, and everything that is written from now on.
+    /// Drops everything written so far, and everything written from now on.
     pub(super) fn discard(&self) {
         let mut state = self.lock();
         state.is_discarding = true;

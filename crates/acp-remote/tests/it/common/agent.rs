@@ -7,7 +7,7 @@ use acp::Agent;
 use acp::agent::{LoadSession, OpenedSession, Prompt, Session, SessionSetup, Turn};
 use acp::v1::StopReason;
 
-/// An agent whose prompts are commands:
+/// An agent that treats prompts as commands:
 ///
 /// - `stream N BYTES`: N messages, with a text of so many bytes that names its number;
 /// - `ask N`: N permission requests, each followed by what was answered;
@@ -23,7 +23,7 @@ pub(crate) struct TestAgent {
     pub(crate) answered: Arc<AtomicUsize>,
 }
 
-/// Returns a text of about `length` bytes that contains its number.
+/// Returns text of about `length` bytes that contains `number`.
 pub(crate) fn numbered_text(number: usize, length: usize) -> String {
     let text = format!("[{number}]");
     let fill = length.saturating_sub(text.len());

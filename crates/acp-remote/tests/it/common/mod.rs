@@ -1,4 +1,4 @@
-//! A server with an agent, and a client, as in real use.
+//! Sets up a server with an agent, and a client, as in real use.
 
 pub(crate) mod agent;
 pub(crate) mod client;
@@ -15,7 +15,7 @@ use std::time::Duration;
 /// The time limit for everything that a test waits for. It is long because the machine may be busy.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Returns the result of `work`, and fails if it takes too long.
+/// Runs `work` and returns its result. Fails if it takes too long.
 #[track_caller]
 pub(crate) fn with_timeout<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
     let caller = std::panic::Location::caller();

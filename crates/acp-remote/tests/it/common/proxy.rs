@@ -1,4 +1,4 @@
-//! A proxy that delays connections, and cuts them after so many bytes.
+//! A proxy that delays connections, and cuts them after a given number of bytes.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What a proxy does to a connection.
+/// The delay and the cut that a proxy applies to a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConnectionFault {
-    /// The number of bytes, of both directions together, after which the connection is cut.
+    /// The number of bytes, in both directions together, after which the connection is cut.
     pub(crate) cut_after: usize,
-    /// How long each chunk waits before it is passed on.
+    /// The time by which each chunk is delayed.
     pub(crate) delay: Duration,
 }
 
@@ -40,7 +40,7 @@ impl Drop for CuttingProxy {
 }
 
 impl CuttingProxy {
-    /// Starts a proxy. `next_fault` returns what to do to the next connection.
+    /// Starts a proxy. `next_fault` returns the fault to apply to the next connection.
     pub(crate) async fn start(
         server: SocketAddr,
         mut next_fault: impl FnMut() -> ConnectionFault + Send + 'static,

@@ -1,4 +1,4 @@
-//! Raw HTTP requests, including invalid ones that no ordinary client sends.
+//! Sends raw HTTP requests, including invalid ones that no ordinary client sends.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 
 use super::with_timeout;
 
-/// A response of HTTP/1.1.
+/// An HTTP/1.1 response.
 #[derive(Debug)]
 pub(crate) struct RawResponse {
     pub(crate) status: u16,
@@ -101,7 +101,7 @@ pub(crate) async fn read_head(reader: &mut BufReader<TcpStream>) -> (u16, Vec<(S
     }
 }
 
-/// A stream of events that is open.
+/// An open event stream.
 pub(crate) struct RawStream(BufReader<TcpStream>);
 
 impl RawStream {
@@ -116,7 +116,7 @@ impl RawStream {
         Self(reader)
     }
 
-    /// Returns the next line of the stream that is neither empty nor the size of a chunk. `None` at the end.
+    /// Returns the next line of the stream, skipping empty lines and chunk sizes. Returns `None` at the end.
     pub(crate) async fn read_line(&mut self) -> Option<String> {
         let mut line = String::new();
         loop {

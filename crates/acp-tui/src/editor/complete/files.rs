@@ -27,7 +27,7 @@ struct FinderHandle(Arc<FinderShared>);
 
 struct FinderShared {
     root: PathBuf,
-    /// Called when there are new matches. Runs on the finder's thread.
+    /// The function to call when there are new matches. It runs on the finder's thread.
     wake: Box<dyn Fn() + Send + Sync>,
     state: Mutex<FinderState>,
     changed: Condvar,
@@ -37,7 +37,7 @@ struct FinderShared {
 struct FinderState {
     begun: bool,
     closed: bool,
-    /// The next query, which stays here until the thread takes it.
+    /// The next query, until the thread takes it.
     query: Option<String>,
     matches: Arc<FileMatches>,
 }
@@ -45,7 +45,7 @@ struct FinderState {
 /// The files and directories that match a query.
 #[derive(Debug, Default)]
 pub(crate) struct FileMatches {
-    /// The query that the matches are for, or `None` if there has been no query.
+    /// The query that produced the matches, or `None` if there has been no query.
     pub(crate) query: Option<String>,
     /// The matching files and directories, best match first.
     pub(crate) files: Vec<FileMatch>,
@@ -105,8 +105,8 @@ impl FileFinder {
         Arc::clone(&self.0.0.lock().matches)
     }
 
-    /// Returns the matches of `query`, waiting at most `within` for them. After that, returns the most recent matches
-    /// of any query.
+    /// Returns the matches for `query`, waiting at most `within` for them. If they do not arrive in time, returns the
+    /// most recent matches for any query.
     pub(crate) fn matches_for(&self, query: &str, within: Duration) -> Arc<FileMatches> {
         let unsettled = |state: &mut FinderState| {
             state.matches.query.as_deref() != Some(query)

@@ -1,5 +1,5 @@
-//! Completion in the prompt: `/` at the start completes a slash command, `@` after whitespace completes a file of the
-//! project.
+//! Completes text in the prompt. `/` at the start completes a slash command, and `@` after whitespace completes a file
+//! of the project.
 
 mod commands;
 mod files;
@@ -21,7 +21,7 @@ pub(crate) struct CompletionTrigger {
     kind: TriggerKind,
     /// The byte position of the `/` or `@` in the text.
     pub(crate) start: usize,
-    /// The text between that character and the cursor.
+    /// The text between the `/` or `@` and the cursor.
     pub(crate) query: String,
 }
 
@@ -117,7 +117,7 @@ impl Completion {
         }
     }
 
-    /// Adds the matches that were found in the meantime.
+    /// Adds the matches found since the last refresh.
     pub(crate) fn refresh(&mut self, files: &FileFinder) {
         if self.trigger.is_file() {
             self.set_matches(files.matches());
@@ -190,7 +190,7 @@ impl Completion {
         }
     }
 
-    /// Returns whether the selected command's whole name has been typed.
+    /// Returns whether the whole name of the selected command has been typed.
     pub(crate) fn is_fully_typed(&self) -> bool {
         match &self.items {
             CompletionItems::Commands(commands) => {

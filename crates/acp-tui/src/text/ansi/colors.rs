@@ -1,4 +1,4 @@
-//! The style of a terminal cell, and its conversion to the theme's colors.
+//! Represents the style of a terminal cell, and converts it to the theme's colors.
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -141,7 +141,8 @@ fn nearest_color(color: Color, colors: Colors) -> Option<Color> {
         .map(|(color, _)| *color)
 }
 
-/// Returns the RGB value of one of the 240 indexed colors after the named ones, which are a cube and a row of grays.
+/// Returns the RGB value of one of the 240 indexed colors after the named ones. These colors form a cube and a row of
+/// grays.
 fn indexed_rgb(index: u8) -> (u8, u8, u8) {
     if index >= 232 {
         let grey = 8 + 10 * (index - 232);

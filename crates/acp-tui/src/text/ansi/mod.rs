@@ -77,7 +77,7 @@ impl TerminalText {
         }
     }
 
-    /// Processes new output of a terminal for a few milliseconds. Returns whether more output is waiting.
+    /// Processes new terminal output for a few milliseconds. Returns whether more output is waiting to be processed.
     ///
     /// If more is waiting, call this again in the next frame. Starts from the beginning if the width has changed or the
     /// output was cleared.
@@ -259,7 +259,7 @@ fn screen_size(terminal: &ThreadTerminal, width: u16) -> (NonZeroU16, NonZeroU16
 /// The rows that have scrolled off the screen.
 #[derive(Default)]
 struct Scrollback {
-    /// The rows, with colors as escape sequences, which take a tenth of the memory of cells.
+    /// The rows, with colors as escape sequences, which take a tenth of the memory that cells would take.
     rows: VecDeque<String>,
     /// The size of the rows in bytes.
     bytes: usize,

@@ -55,7 +55,7 @@ pub(super) struct Hunk<'t> {
 pub(super) struct DiffRow<'t> {
     /// The kind of the line: unchanged, removed or added.
     pub kind: DiffRowKind,
-    /// The old and the new line number. On a side that does not have the line, the number of the neighboring line.
+    /// The old and the new line number. On a side without the line, the number of the neighboring line.
     pub numbers: [usize; 2],
     /// The line without its line ending.
     pub text: &'t str,

@@ -1,4 +1,4 @@
-//! Renders file diffs as lines: unified or side by side, with syntax colors over the colors of the change.
+//! Renders file diffs as lines, either unified or side by side, with syntax colors on top of the diff colors.
 
 mod change;
 mod paint;
@@ -27,7 +27,7 @@ use crate::text::columns::{
 /// The maximum number of changed lines that are shown. Further lines are only counted.
 const MAX_CHANGED_LINES: usize = 5_000;
 
-/// The maximum number of lines outside of a patch's changes that are shown.
+/// The maximum number of lines outside a patch's changes that are shown.
 const MAX_REMARKS: usize = 100;
 
 /// The maximum number of files shown.
@@ -39,7 +39,7 @@ const AUTO_SIDE_BY_SIDE_WIDTH: u16 = 100;
 /// The minimum width at which a diff can be shown side by side.
 const MIN_SIDE_BY_SIDE_WIDTH: u16 = 40;
 
-/// The time limits of a diff.
+/// The time limits for computing a diff.
 #[derive(Debug, Clone, Copy)]
 struct DiffBudget {
     /// The time limit for comparing lines. After that, the remaining lines count as changed.
@@ -49,7 +49,7 @@ struct DiffBudget {
 }
 
 impl DiffBudget {
-    /// The limits while a user waits for the screen to be drawn.
+    /// The limits that apply while a user waits for the screen to be drawn.
     const SCREEN_BUDGET: Self = Self {
         lines: Duration::from_millis(200),
         words: Duration::from_millis(100),
@@ -63,7 +63,7 @@ pub(crate) struct DiffRequest<'a> {
     pub diff: &'a ThreadDiff,
     /// The session's directory. Paths inside it are shown relative to it.
     pub cwd: Option<&'a Path>,
-    /// Whether the user makes a decision about the diff. If so, only unchanged lines are omitted.
+    /// Whether the user must make a decision based on the diff. If so, only unchanged lines are omitted.
     pub shows_all: bool,
 }
 
@@ -175,9 +175,9 @@ struct DiffOutput<'a> {
     shows_all: bool,
     /// The number of changed lines that may still be shown.
     remaining: usize,
-    /// The number of remarks that were added so far.
+    /// The number of remarks that have been added so far.
     remarks: usize,
-    /// The number of files that were added so far.
+    /// The number of files that have been added so far.
     files: usize,
     /// The deadline for comparing words.
     words_deadline: Instant,

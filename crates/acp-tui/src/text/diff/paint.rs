@@ -13,7 +13,7 @@ use crate::text::columns::{VisibleLine, make_visible};
 use crate::text::highlight::{Language, highlighted_lines};
 use crate::theme::{Colors, Theme};
 
-/// The last line number for which a file is highlighted from its start.
+/// The largest line number up to which a file is highlighted from its start.
 ///
 /// Hunks further down are highlighted on their own, which may mistake the inside of a comment or a string for code.
 const LAST_LINE_FROM_START: usize = 2_000;
@@ -40,10 +40,10 @@ pub(super) struct DiffPainter<'a, 't> {
     max_chars: usize,
     shows_carriage_returns: bool,
     digits: usize,
-    /// Highlighted lines by line number, old and new.
+    /// The highlighted lines of the old and the new text, by line number.
     code: [HashMap<usize, Line<'static>>; 2],
     /// Whether highlighting of the whole file is pending. Until it is finished, hunks are not highlighted on their own,
-    /// because that would give other colors.
+    /// because that could produce different colors.
     is_pending: bool,
 }
 
@@ -82,7 +82,7 @@ impl<'a, 't> DiffPainter<'a, 't> {
         paint
     }
 
-    /// Styles the lines of a hunk, but at most `left` changed lines.
+    /// Styles the lines of a hunk, up to `left` changed lines.
     pub(super) fn paint_hunk(&mut self, hunk: &Hunk<'t>, left: &mut usize) -> Vec<PaintedRow> {
         let mut count = 0;
         for row in &hunk.rows {
@@ -206,7 +206,7 @@ fn mark_trailing_spaces(line: &mut VisibleLine, kind: DiffRowKind) {
     line.emphasis.push(end..line.text.len());
 }
 
-/// Splits a line into styled pieces: the syntax style, if there is one, on top of the style of the change.
+/// Splits a line into styled pieces. The syntax style, if there is one, is applied on top of the style of the change.
 fn split_styles(
     line: &VisibleLine,
     code: Option<&Line<'static>>,

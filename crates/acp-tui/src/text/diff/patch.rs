@@ -6,7 +6,7 @@ use super::change::{DiffRow, DiffRowKind, FileDiff, Hunk};
 pub(super) enum PatchPart<'t> {
     /// The change to a file.
     File(FileDiff<'t>),
-    /// A line outside of any file's change.
+    /// A line outside any file's change.
     Line(&'t str),
 }
 

@@ -1,4 +1,4 @@
-//! The thread that highlights code, and its queue.
+//! Runs the thread that highlights code, and manages its queue.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -89,8 +89,8 @@ impl HighlightedCode {
         }))))
     }
 
-    /// Adds the next line, given without its line feed. Returns `false` if the line is beyond the limits and will not
-    /// be highlighted.
+    /// Adds the next line, given without its line feed. Returns `false` if the line exceeds the limits and will not be
+    /// highlighted.
     pub(crate) fn push(&self, line: &str) -> bool {
         let mut work = lock(&self.0);
         work.lines += 1;
@@ -130,10 +130,10 @@ impl HighlightedCode {
     }
 }
 
-/// The queue of the highlighting thread, and the means to wake it.
+/// The queue of the highlighting thread, and the condition variable that wakes it.
 #[derive(Default)]
 struct HighlightThread {
-    /// The texts to highlight. The last one comes first, because it is most likely on the screen.
+    /// The texts to highlight. The most recent one is highlighted first, because it is most likely on the screen.
     queue: Mutex<HighlightQueue>,
     changed: Condvar,
 }
@@ -157,7 +157,7 @@ pub(crate) fn highlight_count() -> u64 {
 /// Notifies the chat when new highlighting is available.
 static NEW_HIGHLIGHTS: Notify = Notify::const_new();
 
-/// Waits until there is highlighting that was not available at the last call.
+/// Waits until new highlighting has become available since the last call.
 pub(crate) async fn wait_for_highlights() {
     NEW_HIGHLIGHTS.notified().await;
 }
@@ -261,7 +261,7 @@ struct CachedCode {
 }
 
 thread_local! {
-    /// Whether a text that is not highlighted yet was requested on this thread.
+    /// Whether this thread has requested a text whose highlighting is still pending.
     static HAS_PENDING: Cell<bool> = const { Cell::new(false) };
 }
 

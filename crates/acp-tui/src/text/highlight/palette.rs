@@ -1,4 +1,4 @@
-//! The syntect themes, and the conversion of their colors to the terminal's.
+//! Defines the syntect themes, and converts their colors to the terminal's.
 
 use ratatui::style::{Color, Modifier, Style};
 use syntect::highlighting::{self, FontStyle, StyleModifier, ThemeItem, ThemeSettings};

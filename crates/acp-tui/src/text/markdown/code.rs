@@ -38,7 +38,7 @@ pub(super) struct PendingCode {
     indent: LineIndent,
     /// The row of the first line that is not fully highlighted.
     row: usize,
-    /// The number of rows that this line and each later line take.
+    /// The number of rows that this line and each later line occupy.
     rows: VecDeque<usize>,
 }
 
@@ -52,7 +52,7 @@ impl PendingCode {
         })
     }
 
-    /// Adds a line that was laid out without highlighting and takes the rows `from..to`.
+    /// Adds a line that was laid out without highlighting and occupies the rows `from..to`.
     pub(super) fn push(&mut self, line: &str, from: usize, to: usize) {
         if self.code.push(line) {
             if self.rows.is_empty() {
@@ -170,7 +170,7 @@ impl CodeFence {
         wrap_line_into(&line, width, &line_indent(theme), out);
     }
 
-    /// Returns a line without the indentation of the fence.
+    /// Returns a line without the fence's indentation.
     fn strip_indent<'l>(&self, line: &'l str) -> &'l str {
         let spaces = line.bytes().take_while(|byte| *byte == b' ').count();
         line.get(spaces.min(self.indent)..).unwrap_or(line)

@@ -11,7 +11,7 @@ const MAX_DATA_URL_CHARS: usize = 64;
 /// The inline content of a paragraph while it is being collected.
 pub(super) struct InlineText<'a> {
     theme: &'a Theme,
-    /// The lines that were collected so far. Each hard break starts a new line.
+    /// The lines collected so far. Each hard break starts a new line.
     lines: Vec<Line<'static>>,
     styles: Vec<Style>,
     links: Vec<InlineLink>,
@@ -44,7 +44,7 @@ impl<'a> InlineText<'a> {
         lines
     }
 
-    /// Styles bare URLs in a line as links.
+    /// Styles the bare URLs in a line as links.
     fn mark_urls(&self, line: &mut Line<'static>) {
         for span in std::mem::take(&mut line.spans) {
             let mut rest = span.content.as_ref();

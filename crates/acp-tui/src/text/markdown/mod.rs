@@ -157,7 +157,7 @@ impl MarkdownView {
         &self.lines
     }
 
-    /// Sanitizes the part of `source` that is new.
+    /// Sanitizes the new part of `source`.
     ///
     /// An escape sequence ends with its line at the latest, so that an unterminated one does not swallow the message.
     fn clean_source(&mut self) {
@@ -341,7 +341,7 @@ fn truncate_to(text: &str, bytes: usize) -> &str {
     text.get(..end).unwrap_or(text)
 }
 
-/// The positions in a text of complete lines at which units start, except the first.
+/// The positions at which units start, except the first, in a text that consists of complete lines.
 struct UnitStarts {
     units: Vec<usize>,
     /// The first top-level fence and its info string. Nothing after it is searched.
@@ -382,8 +382,8 @@ impl UnitStarts {
         starts
     }
 
-    /// Adds link definitions. The parser emits no events for them, so they are the text that remains between other
-    /// blocks.
+    /// Adds link definitions. The parser emits no events for them, so they are found in the text that remains between
+    /// other blocks.
     fn find_definitions(&mut self, text: &str, from: usize, to: usize) {
         let mut start = from;
         for line in text.get(from..to).unwrap_or_default().split_inclusive('\n') {

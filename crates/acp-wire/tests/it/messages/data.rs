@@ -1,4 +1,4 @@
-//! The test cases, which are read from `tests/data`.
+//! Test cases, read from `tests/data`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -20,13 +20,13 @@ pub(crate) struct MessageCase {
     pub(crate) written: Option<Value>,
 }
 
-/// Deserializes a field in such a way that `null` counts as present.
+/// Deserializes a field so that an explicit `null` counts as present.
 fn deserialize_present<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Box<RawValue>>, D::Error> {
     Box::<RawValue>::deserialize(d).map(Some)
 }
 
 impl MessageCase {
-    /// Returns the message to read: the params or the result.
+    /// Returns the message to read, which is either the params or the result.
     pub(crate) fn raw(&self) -> &RawValue {
         self.params.as_deref().or(self.result.as_deref()).unwrap()
     }
@@ -57,7 +57,7 @@ pub(crate) fn read_cases(version: &str) -> BTreeMap<String, MessageCase> {
     all
 }
 
-/// Checks that there are params for every method, and a result for every request.
+/// Checks that the cases include params for every method and a result for every request.
 pub(crate) fn check_every_method_has_cases(version: &str, methods: &[Method]) {
     let cases = read_cases(version);
     let mut missing = Vec::new();
@@ -77,9 +77,9 @@ pub(crate) fn check_every_method_has_cases(version: &str, methods: &[Method]) {
     assert_eq!(missing, Vec::<String>::new());
 }
 
-/// Returns an empty array, and the values of an object as arrays in several orders. A reader that accepts an array for
-/// an object assigns the values to the fields in the order of their declaration, which is mostly that of the
-/// specification.
+/// Returns arrays made from an object: an empty one, and the object's values in several orders. A reader that accepts
+/// an array in place of an object assigns the values to the fields in declaration order, which is mostly the order in
+/// the specification.
 pub(crate) fn to_arrays(object: &Value) -> Vec<Value> {
     let values: Vec<Value> = object.as_object().unwrap().values().cloned().collect();
     let mut arrays = vec![Value::Array(Vec::new())];

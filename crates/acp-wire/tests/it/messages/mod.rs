@@ -1,4 +1,4 @@
-//! Every message of both versions, read through the method table and written back.
+//! Tests that read every message of both versions through the method table and write it back.
 //!
 //! The messages are in `data`, a folder a version, in the shapes of the specification's examples. A file
 //! is an object of named cases: `method`, then `params` or `result` as it arrives, and `written` where

@@ -1,6 +1,6 @@
 //! Tests of the method table, shared by both versions.
 
-/// Defines the tests of a version's method table, and `read`, which reads a case through the table. The types of the
+/// Defines the tests of one version's method table, and `read`, which reads a case through the table. The types of that
 /// version must be in scope.
 macro_rules! method_table_tests {
     ($version:literal) => {
@@ -73,7 +73,7 @@ macro_rules! method_table_tests {
             }
         }
 
-        /// Reads a message from `raw` and returns the JSON written for it, or `None` if it cannot be read.
+        /// Reads a message from `raw` and returns the JSON that it is written as, or `None` if it cannot be read.
         fn round_trip_value(row: &Method, of_params: bool, raw: &RawValue) -> Option<Value> {
             fn round_trip<T: MethodTable>(method: &str, raw: &RawValue) -> Option<Value> {
                 T::read_raw(method, raw).ok().map(|read| serde_json::to_value(&read).unwrap())
@@ -213,7 +213,7 @@ macro_rules! method_table_tests {
     };
 }
 
-/// Returns the content of a message, which must be of this variant.
+/// Extracts the content of a message, and panics unless the message is of the given variant.
 macro_rules! message {
     ($name:literal, $($variant:ident)::+) => {
         match read($name) {
@@ -223,7 +223,7 @@ macro_rules! message {
     };
 }
 
-/// Returns the update in a case, which must be of this variant.
+/// Extracts the update in a case, and panics unless it is of the given variant.
 macro_rules! update {
     ($name:literal, $variant:ident) => {{
         let notification = message!($name, AgentNotification::SessionUpdate);

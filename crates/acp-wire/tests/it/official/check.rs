@@ -1,4 +1,4 @@
-//! The checks for every message, shared by both versions.
+//! Checks that run on every message, shared by both versions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Debug, Display};
@@ -14,8 +14,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Returns the bytes to generate a message from. Three out of four are printable, because a string ends at the first
-/// byte that is not UTF-8. The others are arbitrary, because they select variants.
+/// Returns the bytes from which a message is generated. Three quarters of them are printable, because a string ends at
+/// the first byte that is not UTF-8. The others are arbitrary, because they select variants.
 pub(crate) fn arbitrary_bytes() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(any::<u8>(), 0..2000).prop_map(|mut bytes| {
         for (byte, low) in bytes.iter_mut().zip((0..4).cycle()) {
@@ -46,7 +46,7 @@ pub(crate) fn schema_of<T: JsonSchema>() -> Value {
     schema_for!(T).to_value()
 }
 
-/// Checks that the official crate and this one write the same JSON, and lists the differences otherwise.
+/// Checks that the official crate and this one write the same JSON. Panics with a list of the differences otherwise.
 fn assert_same_json(theirs: &Value, ours: &Value) {
     fn collect_differences(
         path: &str,
@@ -86,8 +86,8 @@ fn assert_same_json(theirs: &Value, ours: &Value) {
     );
 }
 
-/// Converts our type to JSON, which must match the schema, to the official type, to JSON and back to our type, and
-/// checks that nothing is lost. `common` removes the parts that only one of the two crates has.
+/// Checks that nothing is lost when a value of our type is converted to the official type and back. The JSON in between
+/// must match the schema. `common` removes the parts that only one of the two crates has.
 pub(crate) fn assert_our_value_is_preserved<Ours, Official>(
     ours: &Ours,
     schema: &Validator,
@@ -115,8 +115,7 @@ pub(crate) fn assert_our_value_is_preserved<Ours, Official>(
     assert_eq!(back, common, "{theirs}");
 }
 
-/// Converts the official type to JSON, to our type, to JSON and back to the official type, and checks that nothing is
-/// lost.
+/// Checks that nothing is lost when a value of the official type is converted to our type and back, as JSON.
 pub(crate) fn assert_official_value_is_preserved<Ours, Official>(
     official: &Official,
     common: fn(Value) -> Value,
@@ -133,7 +132,7 @@ pub(crate) fn assert_official_value_is_preserved<Ours, Official>(
     assert_eq!(common(to_json(&back)), theirs);
 }
 
-/// The checked types by name, each with its official schema.
+/// The types to check, by name, each with its official schema.
 pub(crate) type Schemas = [(&'static str, fn() -> Value)];
 
 /// Defines two tests for each given type. The type must have the same name in both crates.
@@ -174,7 +173,7 @@ macro_rules! messages {
     };
 }
 
-/// The tags and values that we support, for each union and enum of the official schema.
+/// The tags and enum values that we support, for each union and enum in the official schema.
 #[derive(Default)]
 pub(crate) struct KnownVariants(BTreeMap<&'static str, BTreeSet<String>>);
 
@@ -187,7 +186,7 @@ impl KnownVariants {
         );
     }
 
-    /// Checks that these are exactly the constant strings of the definitions in the official schemas.
+    /// Checks that the supported values are exactly the constant strings in the official schemas.
     pub(crate) fn assert_covers_schemas(&self, schemas: &Schemas) {
         let mut theirs = BTreeMap::new();
         for (name, schema) in schemas {
@@ -236,7 +235,7 @@ fn collect_constants(schema: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Checks that the checked types include every type of a method table, except the types of the methods in `but`.
+/// Checks that every type in a method table is among the checked types, except the types of the methods in `but`.
 pub(crate) fn assert_covers_table(methods: &[Method], checked: &Schemas, but: &[&str]) {
     for row in methods {
         for name in std::iter::once(row.params).chain(row.result) {

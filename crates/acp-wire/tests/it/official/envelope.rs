@@ -1,4 +1,4 @@
-//! The envelope and errors, which are the same in both versions.
+//! Tests of the envelope and of errors, which are the same in both versions.
 
 use acp_wire::jsonrpc::{self, Error, Incoming, RequestId};
 use agent_client_protocol_schema as official;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::check::{from_json, to_json};
 
-/// Returns an id as our type and as the official one.
+/// Generates an id, both as our type and as the official one.
 fn arbitrary_id() -> impl Strategy<Value = (RequestId, official::v1::RequestId)> {
     prop_oneof![
         Just((RequestId::Null, official::v1::RequestId::Null)),

@@ -1,5 +1,5 @@
-//! Comparison of every message with the official crate. Its schema accepts what we write, and each crate reads what the
-//! other one writes, without any loss.
+//! Compares how this crate and the official one read and write every message. The official schema must accept what we
+//! write, and each crate must read what the other writes without loss.
 //!
 //! The official crate is built with the unstable features that we support. `v1.rs` and `v2.rs` say what is left out of
 //! the comparison, and why.

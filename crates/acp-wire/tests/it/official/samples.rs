@@ -1,9 +1,9 @@
-//! Values that match the official crate's own schemas.
+//! Generates sample values from the official crate's own schemas.
 
 use serde_json::{Value, json};
 
 /// Sample values for a JSON Schema that together contain every property and every alternative in it. They reveal
-/// anything that the official crate has and this one does not.
+/// anything that the official crate supports and this one does not.
 pub(crate) struct Samples<'a> {
     definitions: &'a Value,
 }
@@ -114,8 +114,8 @@ impl<'a> Samples<'a> {
     }
 }
 
-/// Merges values in pairs, so that each value of `a` and each value of `b` occurs at least once. All pairs would be too
-/// many.
+/// Merges values of `a` and `b` in pairs, so that each value occurs at least once. Merging all possible pairs would
+/// produce too many.
 fn combine(a: &[Value], b: &[Value]) -> Vec<Value> {
     let merge = |a: &Value, b: &Value| match (a, b) {
         (Value::Object(a), Value::Object(b)) => {

@@ -1,4 +1,4 @@
-//! Version 1.
+//! Comparisons with the official crate for version 1.
 
 use acp_wire::jsonrpc::CancelRequestNotification;
 use acp_wire::v1::*;

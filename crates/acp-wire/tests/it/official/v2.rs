@@ -1,4 +1,4 @@
-//! The draft of version 2.
+//! Comparisons with the official crate for the version 2 draft.
 
 use acp_wire::jsonrpc::CancelRequestNotification;
 use acp_wire::v2::*;

@@ -1,4 +1,4 @@
-//! The JSON-RPC envelope.
+//! Tests of tolerance in the JSON-RPC envelope.
 
 use acp_wire::jsonrpc::{self, Error, Incoming, ParseError, RequestId};
 use acp_wire::v1::*;
@@ -366,7 +366,7 @@ fn is_invalid_json(text: &str) -> bool {
 }
 
 proptest::proptest! {
-    /// Parses lines that are put together at random from parts of messages.
+    /// Compares both parsers on lines assembled at random from parts of messages.
     #[test]
     fn plain_notifications_agree_with_parse(
         parts in proptest::collection::vec(proptest::sample::select(MESSAGE_PARTS), 0..16),

@@ -1,4 +1,4 @@
-//! Invalid messages. Reading them loses only the invalid part, and they are never written.
+//! Tests of invalid messages. Reading such a message loses only the invalid part, and the library never writes one.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

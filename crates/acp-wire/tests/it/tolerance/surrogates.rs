@@ -1,4 +1,4 @@
-//! Lone surrogates: escapes for half a character, which JavaScript programs write.
+//! Tests of lone surrogates, which are escapes for half a character that JavaScript programs write.
 
 use acp_wire::jsonrpc::{self, Error, Incoming, RequestId};
 use acp_wire::{v1, v2};
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::tolerance::{raw_value, to_json_text};
 
-/// Reads an update from a whole line, as a receiver does.
+/// Parses an update as part of a whole line, like a receiver does.
 fn parse_update(update: &str) -> v1::SessionUpdate {
     let line = format!(
         r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s","update":{update}}}}}"#

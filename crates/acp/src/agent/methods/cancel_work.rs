@@ -82,7 +82,7 @@ impl<A: Agent> MessageHandler<CancelTerminalRequest, ()> for PendingRequest<Agen
     }
 }
 
-/// Returns the error for a tool call or terminal that cannot be cancelled.
+/// Creates the error for a tool call or terminal that cannot be cancelled.
 fn not_cancellable_error(what: &str, id: &str) -> Error {
     Error::invalid_params(format!("the {what} {id} cannot be cancelled"))
 }

@@ -12,9 +12,9 @@ use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler}
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait CloseSession<S = ()>: Send + Sync {
-    /// Frees the resources that are not freed when the state is dropped. The session's turn has already been cancelled
-    /// and has ended, and the library has removed the session. Its state is dropped after this call. The method is also
-    /// called before an open session is archived or deleted.
+    /// Frees the resources that dropping the state does not free. By now, the session's turn has been cancelled and has
+    /// ended, and the library has removed the session. The state is dropped after this call. The method is also called
+    /// before an open session is archived or deleted.
     ///
     /// # Errors
     /// The resources cannot be freed. The session is closed anyway.
@@ -48,7 +48,7 @@ impl<A: Agent> MessageHandler<CloseSessionRequest, ()> for PendingRequest<AgentS
 }
 
 impl<A: Agent> AgentSide<A> {
-    /// Cancels a session's turn, removes the session, and has the agent free its resources.
+    /// Cancels a session's turn, removes the session, and calls the agent to free its resources.
     pub(super) async fn close(&self, id: &SessionId) -> Result<()> {
         let state = self.remove_session(id).await?;
         match (self.agent.close_session(), state) {

@@ -1,6 +1,6 @@
-//! Requests of extensions, whose methods start with `_`. The extensions that the library supports have a method table
-//! and handlers, like other methods. All other requests, and requests of extensions that the agent does not offer, go
-//! to [`Agent::extension_request`].
+//! Extension requests, whose methods start with `_`. The extensions that the library supports have a method table and
+//! handlers, just like other methods. All other extension requests, and those that the agent does not offer, go to
+//! [`Agent::extension_request`].
 
 use acp_wire::MessageHandler;
 use acp_wire::extensions::ClientExtensionRequest;

@@ -1,4 +1,4 @@
-//! `session/list`, which lists sessions in pages.
+//! `session/list`, which lists sessions one page at a time.
 
 use acp_wire::v1::{ListSessionsRequest, ListSessionsResponse, SessionArchiveFilter, SessionInfo};
 use acp_wire::{MessageHandler, Request};
@@ -8,11 +8,11 @@ use crate::agent::side::AgentSide;
 use crate::error::{Error, Result};
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler};
 
-/// A handler for `session/list`, which lists sessions in pages.
+/// A handler for `session/list`, which lists sessions one page at a time.
 pub trait ListSessions: Send + Sync {
     /// Returns a page of sessions, starting at `request.cursor`. If `request.cwd` is given, lists only sessions with
-    /// that working directory. The agent chooses the page size and the cursor of the next page. An agent that
-    /// implements [`ArchiveSession`](super::ArchiveSession) applies `request.archived`.
+    /// that working directory. The agent chooses the page size and the cursor for the next page. An agent that
+    /// implements [`ArchiveSession`](super::ArchiveSession) also applies `request.archived`.
     ///
     /// # Errors
     /// The cursor is invalid, or the sessions cannot be read.

@@ -13,11 +13,11 @@ use crate::pending_request::{PendingRequest, UnsupportedMethod};
 use crate::session_setup::SessionSetup;
 
 /// A handler for `session/load`, which opens an existing session and replays it. In version 2, this is `session/resume`
-/// with `replayFrom`. See the specification's page "Session Setup", "Loading Sessions".
+/// with `replayFrom`. See "Loading Sessions" on the specification's page "Session Setup".
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait LoadSession<S = ()>: Send + Sync {
-    /// Replays a session: sends every message and tool call of its history through `session` before it returns.
+    /// Replays a session: sends every message and tool call of its history through `session`, and then returns.
     ///
     /// # Errors
     /// The session does not exist, or it cannot be opened. If the client already had the session open, it stays open

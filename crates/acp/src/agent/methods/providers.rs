@@ -14,7 +14,7 @@ use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler}
 /// A handler for `providers/list`, `providers/set` and `providers/disable`, which configure the URLs of model
 /// providers, for clients that route model calls themselves. Unstable.
 pub trait Providers: Send + Sync {
-    /// Returns the providers that can be configured, and the current URL of each, without API keys.
+    /// Returns the providers that can be configured, each with its current URL but without API keys.
     ///
     /// # Errors
     /// The providers cannot be determined.

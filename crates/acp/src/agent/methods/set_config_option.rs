@@ -81,8 +81,8 @@ impl<A: Agent> MessageHandler<SetSessionModelRequest, ()> for PendingRequest<Age
 }
 
 impl<A: Agent> AgentSide<A> {
-    /// Sets a config option, and returns the options that the client supports. Also reports the change in the other
-    /// form: as a mode change if the client set the option, and as config options if the client set the mode.
+    /// Sets a config option and returns the options that the client supports. Also reports the change in the other
+    /// form: as a mode change if the client set the option, or as config options if the client set the mode.
     async fn set_option(
         &self,
         session: &Session,

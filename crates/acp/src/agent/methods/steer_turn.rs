@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler};
 
 /// A handler for `_session/steering`, which adds a message to the running turn. This is an extension that several
-/// agents support. They declare it in `_meta.steering.supported` of the response to `initialize`.
+/// agents support. They declare it as `_meta.steering.supported` in the response to `initialize`.
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait SteerTurn<S = ()>: Send + Sync {
@@ -38,7 +38,7 @@ impl<S: Sync> SteerTurn<S> for UnsupportedMethod {
 
 offered_by! { steer_turn: SteerRequest }
 
-/// The reason to send if there is no turn that accepts the message.
+/// The reason sent to the client if no running turn accepts the message.
 const NO_RUNNING_TURN: &str = "noRunningTurn";
 
 impl<A: Agent> MessageHandler<SteerRequest, ()> for PendingRequest<AgentSide<A>> {

@@ -123,7 +123,7 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// Translates the result of a request that the client sent.
+    /// Translates the result of a request from the client.
     fn handle_result(
         &mut self,
         request: V1ToV2Request,
@@ -204,7 +204,7 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// Ends the turn of a prompt, and moves the fields of the response into a `state_update`.
+    /// Ends the turn that a prompt started, and moves the fields of the response into a `state_update`.
     fn finish_prompt(
         &mut self,
         id: &RequestId,

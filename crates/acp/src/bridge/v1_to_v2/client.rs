@@ -356,7 +356,7 @@ impl V1ToV2Bridge {
     }
 }
 
-/// Returns the working directory and the additional roots in `params`, in the form of an entry of `session/list`.
+/// Returns the working directory and the additional roots in `params`, in the form of a `session/list` entry.
 fn session_directories(params: &RawObject) -> RawObject {
     let mut place = object! {};
     for key in ["cwd", "additionalDirectories"] {

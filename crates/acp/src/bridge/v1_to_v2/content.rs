@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::super::diff;
 use super::super::json::{list_items, to_object, to_raw_value};
 
-/// Removes all members that are `null`. In version 1, `null` has no meaning. In version 2, it clears a field.
+/// Removes all members that are `null`, which have no meaning in version 1 but clear a field in version 2.
 pub(super) fn remove_nulls(mut object: RawObject) -> RawObject {
     object.retain(|_, value| value.get() != "null");
     object

@@ -1,5 +1,5 @@
-//! Translates display terminals. Version 1 agents report them in `_meta` of their tool calls. In version 2, they are
-//! part of the protocol.
+//! Translates display terminals. Version 1 agents report them in the `_meta` of their tool calls. In version 2, they
+//! are part of the protocol.
 
 use acp_wire::RawObject;
 use base64::Engine;
@@ -10,7 +10,7 @@ use super::super::json::{TranslatedUpdate, to_object, to_raw_value};
 use super::V1ToV2Session;
 
 impl V1ToV2Session {
-    /// Converts the terminals in a tool call's `_meta` to updates, and removes them from the `_meta`.
+    /// Converts the terminals in a tool call's `_meta` to updates, and removes the terminals from the `_meta`.
     pub(super) fn take_terminal_updates(
         &mut self,
         call: &mut RawObject,
@@ -79,7 +79,7 @@ impl V1ToV2Session {
     }
 }
 
-/// Returns the id of a terminal. Agents with one terminal per call may omit it, so the id of the call is the default.
+/// Returns the id of a terminal. Agents with one terminal per call may omit it, so it defaults to the id of the call.
 fn terminal_id(meta: &RawObject, call: &str) -> String {
     meta.field("terminal_id").unwrap_or_else(|| call.to_owned())
 }

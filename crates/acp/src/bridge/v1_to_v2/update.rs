@@ -143,7 +143,7 @@ impl V1ToV2Session {
     }
 }
 
-/// Converts the only plan of version 1 to a version 2 plan with a fixed id.
+/// Converts a version 1 plan, the only one in its session, to a version 2 plan with a fixed id.
 fn plan_to_v2(mut update: RawObject) -> RawObject {
     let entries = list_items(&update, "entries");
     update.take("entries");

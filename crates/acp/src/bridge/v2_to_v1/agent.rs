@@ -88,8 +88,8 @@ impl V2ToV1Bridge {
         }
     }
 
-    /// Returns the root session of a subagent if the client does not support subagents. Requests of the subagent are
-    /// then sent as requests of the root session. Returns `None` if the session is not a subagent, or if the client
+    /// Returns the root session of a subagent if the client does not support subagents. Requests from the subagent are
+    /// then sent as requests from the root session. Returns `None` if the session is not a subagent, or if the client
     /// supports subagents.
     fn root_session(&self, session: &str) -> Option<String> {
         if self.client_features.subagents {
@@ -214,8 +214,8 @@ impl V2ToV1Bridge {
         }
     }
 
-    /// Responds to the request that opened a session, with its options and modes in the form of version 1. The commands
-    /// follow in an update.
+    /// Responds to the request that opened a session, with the session's options and modes in version 1 form. The
+    /// commands follow in an update.
     fn finish_opening(
         &mut self,
         id: &str,
@@ -289,7 +289,7 @@ impl V2ToV1Session {
     }
 }
 
-/// Responds to a prompt with the stop reason or error in the `idle` state that ended its turn.
+/// Responds to a prompt with the stop reason or error from the `idle` state that ended its turn.
 fn respond_to_prompt(buf: &mut Vec<u8>, id: &RequestId, idle: &RawObject) {
     let reason = get_non_null(idle, "stopReason");
     let word: Option<String> = idle.field("stopReason");

@@ -10,7 +10,7 @@ use super::super::json::{
 use super::super::{method, setup};
 use super::{V2ToV1Bridge, V2ToV1Request, V2ToV1Turn};
 
-/// Adds the value type, which version 2 requires, to a request that sets an option.
+/// Adds the value type that version 2 requires to a request that sets an option.
 fn add_value_type(params: &mut RawObject) {
     if !params.has("type") {
         let boolean = params.field::<bool>("value").is_some();
@@ -130,7 +130,7 @@ impl V2ToV1Bridge {
         line.write_unchanged(&mut out.agent);
     }
 
-    /// Translates a request that sets a mode or a model, which are config options in version 2.
+    /// Translates a request that sets a mode or a model. Both are config options in version 2.
     fn set_legacy_option(
         &mut self,
         session: &str,

@@ -8,12 +8,12 @@ use uuid::Uuid;
 use super::super::json::{TranslatedUpdate, list_items, to_object, to_raw_value};
 use crate::lru_map::LruMap;
 
-/// The messages that the client has received, whole or in part.
+/// The messages that the client has received in whole or in part.
 #[derive(Default)]
 pub(super) struct SentMessages(LruMap<SentText, 1024>);
 
-/// The part of a message that the client has received, as a digest. With the digest, the bridge checks whether a longer
-/// message starts with that part.
+/// A digest of the part of a message that the client has received. The bridge uses it to check whether a longer message
+/// starts with that part.
 #[derive(Debug, Default, Clone)]
 struct SentText {
     digest: TextDigest,
@@ -21,7 +21,7 @@ struct SentText {
     renamed_id: Option<String>,
 }
 
-/// The length and the hash of a sequence of bytes, which can grow.
+/// The length and the hash of a sequence of bytes that can grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TextDigest {
     length: usize,
@@ -46,7 +46,8 @@ impl TextDigest {
         }
     }
 
-    /// Returns the part of `bytes` after the bytes added so far, or `None` if `bytes` does not start with them.
+    /// Returns the rest of `bytes` after the bytes that the digest covers, or `None` if `bytes` does not start with
+    /// them.
     pub(super) fn strip_prefix<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         let (begin, rest) = bytes.split_at_checked(self.length)?;
         let mut sum = Self::default();
@@ -55,8 +56,8 @@ impl TextDigest {
     }
 }
 
-/// Returns the bytes of a content block for a digest: the text of a text block, or the JSON of any other block. The
-/// flag is `true` for a text block.
+/// Returns the bytes of a content block from which a digest is computed: the text of a text block, or the JSON of any
+/// other block. The flag is `true` for a text block.
 fn digest_bytes(block: &RawValue) -> (Vec<u8>, bool) {
     let read = to_object(Some(block));
     let text = read.field::<String>("text");
@@ -91,7 +92,7 @@ impl SentMessages {
         }
     }
 
-    /// Translates a whole message into chunks, which contain only the part that the client does not have yet.
+    /// Translates a whole message into chunks that contain only the part the client does not have yet.
     pub(super) fn translate_message(
         &mut self,
         kind: &str,

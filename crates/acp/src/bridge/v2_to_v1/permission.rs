@@ -1,5 +1,5 @@
-//! Translates permission requests. In version 2, a request has a title and an optional subject: a tool call or a
-//! command. In version 1, it always has a tool call.
+//! Translates permission requests. In version 2, a request has a title and, optionally, a tool call or a command as its
+//! subject. In version 1, it always has a tool call.
 
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
@@ -11,7 +11,7 @@ use super::{V2ToV1Session, get_non_null};
 
 impl V2ToV1Session {
     /// Translates the params of a permission request to version 1. If the request hides the content of a tool call
-    /// while it is pending, also returns the id of that call.
+    /// while pending, also returns the id of that call.
     pub(super) fn translate_permission_request(
         &mut self,
         mut params: RawObject,
@@ -70,7 +70,7 @@ impl V2ToV1Session {
         (params, hidden)
     }
 
-    /// Returns an update that shows the content of a tool call again, after a permission request has hidden it.
+    /// Returns an update that restores the content of a tool call that a permission request has hidden.
     pub(super) fn restore_content_update(&self, call: &str) -> RawObject {
         object! {
             "sessionUpdate": "tool_call_update",

@@ -1,5 +1,5 @@
-//! Translates plans. In version 2, a session has any number of plans. In version 1, it has one, unless the client
-//! supports several.
+//! Translates plans. In version 2, a session can have any number of plans. In version 1, it has only one, unless the
+//! client supports several.
 
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
@@ -73,7 +73,7 @@ impl SentPlans {
         self.to_single_plan(update.clone().without(&["planId"]))
     }
 
-    /// Returns an update with one plan that has the steps of all plans.
+    /// Returns an update with a single plan that contains the steps of all plans.
     fn to_single_plan(&self, mut update: RawObject) -> Vec<TranslatedUpdate> {
         let entries: Vec<&RawValue> = self
             .0

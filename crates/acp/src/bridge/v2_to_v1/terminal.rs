@@ -1,5 +1,5 @@
 //! Translates display terminals. Version 1 does not have them, but many clients show terminal output that they find in
-//! `_meta` of a tool call.
+//! the `_meta` of a tool call.
 
 use acp_wire::RawObject;
 use base64::Engine;
@@ -12,11 +12,11 @@ use super::message::TextDigest;
 use crate::lru_map::LruMap;
 use crate::utf8::Utf8Pieces;
 
-/// The maximum size, in bytes, of the output that is stored until a call shows the terminal. The oldest output is
+/// The maximum size, in bytes, of the output that is stored before any call shows the terminal. The oldest output is
 /// dropped first.
 const MAX_PENDING_BYTES: usize = 64 * 1024;
 
-/// The display terminals of a session, with the parts that the client has received of each.
+/// The display terminals of a session, each with the parts that the client has received.
 #[derive(Default)]
 pub(super) struct SentTerminals(LruMap<SentTerminal, 128>);
 
@@ -30,7 +30,7 @@ struct SentTerminal {
     pending_output: String,
     /// Decodes the output, and stores the bytes of an incomplete character.
     partial_char: Utf8Pieces,
-    /// A digest of all output so far, to recognize output that is sent again.
+    /// A digest of all output so far, used to recognize output that is sent again.
     digest: TextDigest,
     /// The exit status, until a call has shown it.
     exit_status: Option<RawObject>,
@@ -75,7 +75,7 @@ impl SentTerminals {
         terminal.take_update(&id, named).into_iter().collect()
     }
 
-    /// Assigns the terminals in a call's content to the call, which reports their output from now on.
+    /// Assigns the terminals in a call's content to that call, whose updates report their output from now on.
     pub(super) fn assign_to_call(
         &mut self,
         call: &str,
@@ -100,8 +100,8 @@ impl SentTerminals {
 }
 
 impl SentTerminal {
-    /// Decodes output, and returns its complete characters. If `all` is `true`, `base64` is the whole output and not a
-    /// chunk.
+    /// Decodes output and returns its complete characters. If `all` is `true`, `base64` is the whole output rather than
+    /// a chunk.
     fn decode_output(&mut self, base64: &str, all: bool) -> String {
         let Ok(bytes) = STANDARD.decode(base64) else {
             tracing::warn!("ignoring terminal output that is not valid base64");
@@ -134,7 +134,8 @@ impl SentTerminal {
         }
     }
 
-    /// Returns an update with everything that has not been reported yet, or `None` if no call shows the terminal.
+    /// Returns an update with everything that has not been reported yet. Returns `None` if there is nothing to report
+    /// or no call shows the terminal.
     fn take_update(&mut self, id: &str, named: bool) -> Option<TranslatedUpdate> {
         let call = self.call.as_ref()?;
         let mut meta = object! {};

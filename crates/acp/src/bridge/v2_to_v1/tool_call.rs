@@ -17,11 +17,11 @@ use crate::lru_map::LruMap;
 /// The maximum size of a call's stored content, in bytes. The oldest items are dropped first.
 const MAX_CALL_BYTES: usize = 256 * 1024;
 
-/// The maximum size, in bytes, of the content that is stored for all calls. The content of the oldest calls is dropped
-/// first.
+/// The maximum total size, in bytes, of the content that is stored for all calls. The content of the oldest calls is
+/// dropped first.
 const MAX_STORED_BYTES: usize = 4 * 1024 * 1024;
 
-/// The tool calls of a session, with the parts that the client has received of each.
+/// The tool calls of a session, each with the parts that the client has received.
 #[derive(Default)]
 pub(super) struct SentToolCalls {
     calls: LruMap<SentToolCall, 512>,
@@ -31,7 +31,7 @@ pub(super) struct SentToolCalls {
 #[derive(Default)]
 struct SentToolCall {
     title: String,
-    /// The call's content, in the form of version 1.
+    /// The call's content, in version 1 form.
     content: VecDeque<Box<RawValue>>,
     size: usize,
     has_locations: bool,
@@ -49,7 +49,7 @@ impl SentToolCalls {
         known
     }
 
-    /// Appends items to the content of a call, or replaces the content if `anew` is `true`.
+    /// Appends items to the content of a call. If `anew` is `true`, the items replace the content.
     fn add_content(&mut self, id: &str, content: Vec<Box<RawValue>>, anew: bool) {
         let Some(call) = self.calls.get_mut(id) else {
             return;
@@ -72,7 +72,7 @@ impl SentToolCalls {
         self.size += call.size;
     }
 
-    /// Drops the content of the oldest calls, except for the call `but`, until the rest is within the limit.
+    /// Drops the content of the oldest calls, sparing the call `but`, until the stored content is within the limit.
     fn drop_oldest_content(&mut self, but: &str) {
         while self.size > MAX_STORED_BYTES && self.calls.remove_oldest(but) {
             self.size = self.calls.iter().map(|(_, call)| call.size).sum();
@@ -187,8 +187,8 @@ impl V2ToV1Session {
     }
 }
 
-/// Removes members that are `null` from a new call. In an update of a known call, replaces them with the empty values
-/// of version 1.
+/// Removes `null` members from a new call. In an update of a known call, replaces them with the empty values that
+/// version 1 uses.
 pub(super) fn replace_nulls(mut update: RawObject, known: bool) -> RawObject {
     if known {
         for (key, nothing) in [

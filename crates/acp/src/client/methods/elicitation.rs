@@ -16,7 +16,7 @@ pub trait Elicitation<S>: Send + Sync {
     fn capabilities(&self) -> ElicitationCapabilities;
 
     /// Requests input from the user. The future is dropped when the agent cancels the request. `state` is the state of
-    /// the session that the request belongs to, if this client has the session. Requests of a subagent belong to its
+    /// the session that the request belongs to, if this client has that session. Requests from a subagent belong to its
     /// root session.
     ///
     /// # Errors

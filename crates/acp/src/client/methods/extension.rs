@@ -1,4 +1,4 @@
-//! Requests of extensions, whose methods start with `_`.
+//! Extension requests, whose methods start with `_`.
 
 use acp_wire::MessageHandler;
 use acp_wire::v1::Extension;

@@ -1,4 +1,4 @@
-//! `fs/read_text_file`, which reads a text file. See the specification's page "File System", "Reading Files".
+//! `fs/read_text_file`, which reads a text file. See "Reading Files" on the specification's page "File System".
 
 use acp_wire::v1::{ReadTextFileRequest, ReadTextFileResponse};
 use acp_wire::{MessageHandler, Request};
@@ -8,8 +8,8 @@ use crate::client::side::ClientSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler};
 
-/// A handler for `fs/read_text_file`, which reads a text file. Version 1 only. See the specification's page "File
-/// System", "Reading Files".
+/// A handler for `fs/read_text_file`, which reads a text file. Version 1 only. See "Reading Files" on the
+/// specification's page "File System".
 pub trait ReadTextFile<S>: Send + Sync {
     /// Reads a file as the user sees it, including unsaved changes. `line` counts from 1, and `limit` is a number of
     /// lines.

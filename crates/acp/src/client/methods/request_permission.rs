@@ -1,5 +1,5 @@
-//! `session/request_permission`, which requests the user's permission. See the specification's page "Tool Calls",
-//! "Requesting Permission".
+//! `session/request_permission`, which requests the user's permission. See "Requesting Permission" on the
+//! specification's page "Tool Calls".
 
 use acp_wire::MessageHandler;
 use acp_wire::v1::{self, RequestPermissionOutcome, RequestPermissionResponse};

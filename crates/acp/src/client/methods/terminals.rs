@@ -18,8 +18,8 @@ use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler}
 /// An error that a method returns is sent as the response. The output of a released terminal stays visible in the tool
 /// call that contains the terminal.
 pub trait Terminals<S>: Send + Sync {
-    /// Starts a command, without waiting for it to exit. See the specification's page "Terminals", "Executing
-    /// Commands".
+    /// Starts a command, without waiting for it to exit. See "Executing Commands" on the specification's page
+    /// "Terminals".
     fn create(
         &self,
         state: &S,
@@ -27,29 +27,30 @@ pub trait Terminals<S>: Send + Sync {
     ) -> impl Future<Output = Result<CreateTerminalResponse>> + Send;
 
     /// Returns the output, and the exit status if the command has exited. Output that exceeds the byte limit is
-    /// truncated at the start, at a character boundary. See the specification's page "Terminals", "Getting Output".
+    /// truncated at the beginning, at a character boundary. See "Getting Output" on the specification's page
+    /// "Terminals".
     fn output(
         &self,
         state: &S,
         request: TerminalOutputRequest,
     ) -> impl Future<Output = Result<TerminalOutputResponse>> + Send;
 
-    /// Waits until the command has exited. See the specification's page "Terminals", "Waiting for Exit".
+    /// Waits until the command has exited. See "Waiting for Exit" on the specification's page "Terminals".
     fn wait_for_exit(
         &self,
         state: &S,
         request: WaitForTerminalExitRequest,
     ) -> impl Future<Output = Result<WaitForTerminalExitResponse>> + Send;
 
-    /// Kills the command, but keeps the terminal. See the specification's page "Terminals", "Killing Commands".
+    /// Kills the command, but keeps the terminal. See "Killing Commands" on the specification's page "Terminals".
     fn kill(
         &self,
         state: &S,
         request: KillTerminalRequest,
     ) -> impl Future<Output = Result<KillTerminalResponse>> + Send;
 
-    /// Kills the command if it is running, and frees the terminal. See the specification's page "Terminals", "Releasing
-    /// Terminals".
+    /// Kills the command if it is running, and frees the terminal. See "Releasing Terminals" on the specification's
+    /// page "Terminals".
     fn release(
         &self,
         state: &S,

@@ -1,4 +1,4 @@
-//! `fs/write_text_file`, which writes a text file. See the specification's page "File System", "Writing Files".
+//! `fs/write_text_file`, which writes a text file. See "Writing Files" on the specification's page "File System".
 
 use acp_wire::v1::{WriteTextFileRequest, WriteTextFileResponse};
 use acp_wire::{MessageHandler, Request};
@@ -8,10 +8,10 @@ use crate::client::side::ClientSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler};
 
-/// A handler for `fs/write_text_file`, which writes a text file. Version 1 only. See the specification's page "File
-/// System", "Writing Files".
+/// A handler for `fs/write_text_file`, which writes a text file. Version 1 only. See "Writing Files" on the
+/// specification's page "File System".
 pub trait WriteTextFile<S>: Send + Sync {
-    /// Writes a file, and creates it if it does not exist.
+    /// Writes a file, creating it if it does not exist.
     ///
     /// # Errors
     /// The agent may not write the file, or writing fails.

@@ -1,4 +1,4 @@
-//! Both ends of a bridge, as raw lines.
+//! Defines the two ends of a bridge, which read and write raw lines.
 //!
 //! Tests run on paused time: the clock moves only when every task waits, so that a test can be
 //! sure that nothing arrives, without waiting.
@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 /// The capacity of a pipe, in bytes.
 pub(crate) const PIPE_CAPACITY: usize = 64 * 1024;
 
-/// The side that a peer plays, and its protocol version.
+/// The role and the protocol version of a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PeerRole {
     Client(u8),
@@ -34,7 +34,7 @@ pub(crate) struct BridgePeer {
     input: Option<DuplexStream>,
     output: DuplexStream,
     buffer: Vec<u8>,
-    /// The methods of the requests that this end has sent, by id.
+    /// The methods of the requests that this end has sent, by request id.
     asked: HashMap<String, String>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct BridgedPeers {
     pub(crate) end: JoinHandle<BridgeEnd>,
 }
 
-/// Starts a bridge to version 2 or 1, and returns both of its ends.
+/// Starts a bridge to the given version (1 or 2), and returns both of its ends.
 pub(crate) fn start_bridge(to: u8) -> BridgedPeers {
     start_bridge_with(to, PIPE_CAPACITY, |bridge| bridge)
 }
@@ -85,8 +85,8 @@ pub(crate) fn bridge_peer(role: PeerRole, pipe: usize) -> (Transport, BridgePeer
     (Transport::new(their_input, their_output), peer)
 }
 
-/// Returns `true` if a message contains a type that its version does not have, other than the types that the tests
-/// invent.
+/// Returns `true` if a message contains a type that its version does not have. The types that the tests invent do not
+/// count.
 fn is_stray_message(read: &str) -> bool {
     read.matches("Unknown(").count() > read.matches("_odd").count()
 }
@@ -134,7 +134,7 @@ impl BridgePeer {
             .await;
     }
 
-    /// Sends an update of session `s`.
+    /// Sends an update for session `s`.
     pub(crate) async fn send_update(&mut self, update: Value) {
         self.send_notification(
             "session/update",
@@ -210,7 +210,7 @@ impl BridgePeer {
         }
     }
 
-    /// Expects the given update of session `s`.
+    /// Expects the given update for session `s`.
     #[track_caller]
     pub(crate) fn expect_update(&mut self, update: Value) -> impl Future<Output = ()> {
         self.expect_message(json!({"method": "session/update",
@@ -246,7 +246,7 @@ impl BridgePeer {
         }
     }
 
-    /// Expects nothing ever to arrive.
+    /// Expects that nothing ever arrives.
     #[track_caller]
     pub(crate) fn expect_nothing(&mut self) -> impl Future<Output = ()> {
         let caller = std::panic::Location::caller();

@@ -1,4 +1,4 @@
-//! Helpers for several test modules: a scripted peer that reads and writes raw lines, and handlers that are closures.
+//! Helpers for several test modules: a scripted peer that reads and writes raw lines, and handlers defined by closures.
 //!
 //! Tests with a scripted peer run on paused time: the clock moves only when every task waits, so
 //! that a test can be sure that nothing arrives or that something hangs, without waiting.
@@ -29,7 +29,7 @@ pub(crate) async fn wait_for_thread(thread: &ThreadHandle, found: impl Fn(&Threa
     }
 }
 
-/// Waits for a future, and panics after the timeout.
+/// Waits for a future, and panics if the timeout expires first.
 #[track_caller]
 pub(crate) fn with_timeout<T>(
     what: &str,
@@ -44,7 +44,7 @@ pub(crate) fn with_timeout<T>(
     }
 }
 
-/// Lets all other tasks run until each of them waits. Works only while tokio's time is paused.
+/// Lets all other tasks run until each of them is waiting. Works only while tokio's time is paused.
 pub(crate) async fn wait_until_idle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
@@ -52,7 +52,7 @@ pub(crate) async fn wait_until_idle() {
 /// The default capacity of a pipe, in bytes.
 pub(crate) const PIPE_CAPACITY: usize = 64 * 1024;
 
-/// A scripted peer with shorter methods for these tests.
+/// A scripted peer with short helper methods for these tests.
 pub(crate) struct TestPeer(testing::ScriptedPeer);
 
 impl Deref for TestPeer {
@@ -106,7 +106,7 @@ impl TestPeer {
         (conn, peer, session)
     }
 
-    /// Returns a peer that acts as an agent to which the client has connected.
+    /// Returns a peer that acts as an agent, with the client connected to it.
     pub(crate) async fn connect_to_client(client: impl Client) -> (AgentConnection, Self) {
         Self::connect_to_client_with(client, Limits::default(), PIPE_CAPACITY, json!({})).await
     }
@@ -156,7 +156,7 @@ impl TestPeer {
         self.0.send_bytes(bytes)
     }
 
-    /// Writes until all tasks wait, and returns how many bytes were accepted.
+    /// Writes until all tasks are waiting, and returns how many bytes were accepted.
     pub(crate) async fn send_until_blocked(&mut self, bytes: &[u8]) -> usize {
         let output = self.output().expect("the peer still writes");
         let mut taken = 0;
@@ -218,7 +218,7 @@ impl TestPeer {
             .unwrap()
     }
 
-    /// Expects the given message, with any message id.
+    /// Expects the given message, ignoring its message id.
     #[track_caller]
     pub(crate) fn expect(&mut self, expected: Value) -> impl Future<Output = ()> {
         let caller = std::panic::Location::caller();
@@ -235,7 +235,7 @@ impl TestPeer {
         }
     }
 
-    /// Expects a request of the given method, and returns its id and params.
+    /// Expects a `method` request, and returns its id and params.
     #[track_caller]
     pub(crate) fn expect_request(&mut self, method: &str) -> impl Future<Output = (Value, Value)> {
         let call = self.0.expect_request(method);
@@ -245,7 +245,7 @@ impl TestPeer {
         }
     }
 
-    /// Expects a notification of the given method, and returns its params.
+    /// Expects a `method` notification, and returns its params.
     #[track_caller]
     pub(crate) fn expect_notification(&mut self, method: &str) -> impl Future<Output = Value> {
         self.0.expect_notification(method)
@@ -270,7 +270,7 @@ impl TestPeer {
         }
     }
 
-    /// Expects nothing ever to arrive. Works only while tokio's time is paused.
+    /// Expects that nothing ever arrives. Works only while tokio's time is paused.
     #[track_caller]
     pub(crate) fn expect_silence(&mut self) -> impl Future<Output = ()> {
         self.expect_nothing(Duration::from_millis(1))
@@ -292,7 +292,7 @@ impl TestPeer {
         }
     }
 
-    /// Expects the other side to close the connection without another message.
+    /// Expects the other side to close the connection without sending another message.
     #[track_caller]
     pub(crate) fn expect_end(&mut self) -> impl Future<Output = ()> {
         self.0.expect_end()
@@ -337,7 +337,7 @@ impl TestPeer {
         self.send(prompt_request(id, session, text)).await;
     }
 
-    /// Opens a session from the client, and responds to its `session/new` as an agent.
+    /// Opens a session from the client, and responds to `session/new` as an agent.
     pub(crate) async fn open_session(
         &mut self,
         conn: &AgentConnection,
@@ -383,7 +383,7 @@ pub(crate) fn message_notification(session: &str, text: &str) -> Value {
     json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": session, "update": update}})
 }
 
-/// Returns the default limits with some changes.
+/// Returns the default limits, modified by `change`.
 pub(crate) fn limits_with(change: impl FnOnce(&mut Limits)) -> Limits {
     let mut limits = Limits::default();
     change(&mut limits);
@@ -395,7 +395,7 @@ pub(crate) fn idle_agent() -> impl Agent {
     PromptAgent(async |_, _| Ok(StopReason::EndTurn))
 }
 
-/// A client that is defined by its update handler.
+/// A client defined by its update handler.
 pub(crate) struct UpdateClient<F>(pub(crate) F);
 
 impl<F, Fut> Client for UpdateClient<F>
@@ -415,7 +415,7 @@ where
     }
 }
 
-/// Returns the items of a thread as text, one line for each.
+/// Returns the items of a thread as text, one line each.
 pub(crate) fn thread_lines(thread: &ThreadHandle) -> Vec<String> {
     use acp::thread::ItemKind;
     thread.read(|thread| {

@@ -1,4 +1,4 @@
-//! Valid and invalid responses.
+//! Tests of valid and invalid responses.
 
 use acp::Error;
 use acp::v1::StopReason;

@@ -1,4 +1,4 @@
-//! Valid and invalid starts of a connection.
+//! Tests of valid and invalid starts of a connection.
 
 use acp::Error;
 use serde_json::json;

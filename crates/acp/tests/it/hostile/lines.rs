@@ -1,4 +1,4 @@
-//! Single lines of every kind, valid and invalid.
+//! Tests of single lines of every kind, valid and invalid.
 
 use acp::v1::StopReason;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use crate::hostile::assert_alive;
 #[derive(Clone, Copy)]
 enum ExpectedReply {
     Nothing,
-    /// An error with this code, in response to the request with this id.
+    /// An error response with this code, to the request with this id.
     Error(i64, &'static str),
 }
 use ExpectedReply::Nothing;
@@ -21,7 +21,7 @@ const fn error_reply(code: i64, id: &'static str) -> ExpectedReply {
     ExpectedReply::Error(code, id)
 }
 
-/// The lines that both sides reply to in the same way.
+/// The lines to which both sides reply in the same way.
 const LINES_FOR_BOTH_SIDES: &[(&[u8], ExpectedReply)] = &[
     // Invalid JSON.
     (br#"{"jsonrpc":"2.0","id":1,"#, error_reply(-32700, "null")),

@@ -1,4 +1,4 @@
-//! Hostile input: every line gets the response that it requires, and the connection continues.
+//! Tests of hostile input. Every line gets the response that it requires, and the connection continues.
 
 mod answers;
 mod beginning;

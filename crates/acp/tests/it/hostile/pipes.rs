@@ -1,4 +1,4 @@
-//! Peers that write or read in unusual ways.
+//! Tests of peers that write or read in unusual ways.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::common::{
 };
 use crate::hostile::assert_alive;
 
-/// Returns the number of running tasks, without the test's own.
+/// Returns the number of running tasks, not counting the test itself.
 fn task_count() -> usize {
     tokio::runtime::Handle::current()
         .metrics()

@@ -1,4 +1,4 @@
-//! Messages that are too long, too deep or too large.
+//! Tests of messages that are too long, too deeply nested or too large in memory.
 
 use acp::client::Update;
 use acp::{CloseReason, Error, Limits};
@@ -10,7 +10,7 @@ use crate::common::{
 };
 use crate::hostile::assert_alive;
 
-/// Returns a message with more than 2,000 bytes in place of `BIG`.
+/// Returns a message in which `BIG` is replaced with more than 2,000 bytes.
 fn oversized_message(message: &str) -> String {
     message.replace("BIG", &"x".repeat(5_000))
 }

@@ -1,4 +1,4 @@
-//! A server on this machine that follows a script in one of the wire formats of models, correctly or not.
+//! A local server that follows a script in one of the providers' wire formats, correctly or not.
 
 mod wire;
 
@@ -174,7 +174,7 @@ struct ProviderState {
     listed: watch::Sender<Vec<ProviderRequest>>,
     /// The number of connections so far.
     connections: AtomicUsize,
-    /// The number of bytes of endless responses that clients have read.
+    /// The number of bytes that clients have read from endless responses.
     written: AtomicU64,
     /// The number of endless responses that clients have closed.
     ended: watch::Sender<usize>,

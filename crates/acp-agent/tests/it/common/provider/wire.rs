@@ -1,4 +1,4 @@
-//! Writes responses as each of the providers does.
+//! Writes responses in the wire format of each provider.
 
 use acp_agent::WireFormat;
 use serde_json::{Value, json};
@@ -250,7 +250,7 @@ fn chat_end_events(why: FinishReason, used: Option<ProviderUsage>) -> Vec<String
     events
 }
 
-/// Returns the items of a response. Each is started, written and ended before the next.
+/// Returns the events of a response. Each item is started, written and ended before the next one.
 fn responses_events(says: &[AnswerPiece]) -> Vec<String> {
     let mut events = vec![
         named_event(

@@ -1,4 +1,4 @@
-//! Mutants with a wrong authentication status.
+//! Mutants that report a wrong authentication status.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! Agent mutants for parts that are the same in both versions. There is one file for each part, as for the checks.
+//! Agent mutants for the parts of the protocol that both versions share. There is one file for each part, as for the
+//! checks.
 
 mod auth_status;
 mod providers;

@@ -1,4 +1,4 @@
-//! Mutants with wrong provider configuration.
+//! Mutants that handle provider configuration incorrectly.
 
 use serde_json::json;
 
@@ -101,7 +101,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Accepts every configuration after the first without setting it.
+/// Responds to every configuration after the first as if it had been applied, without applying it.
 fn ignore_later_changes() -> crate::mutants::layer::Mutation {
     let mut pretend = succeed_without_effect_if("providers/set", |_| true)();
     let mut sets = 0;

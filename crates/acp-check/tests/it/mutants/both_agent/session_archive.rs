@@ -1,4 +1,4 @@
-//! Mutants that archive sessions wrongly.
+//! Mutants that archive sessions incorrectly.
 
 use serde_json::json;
 

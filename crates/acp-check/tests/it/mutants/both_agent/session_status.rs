@@ -1,4 +1,4 @@
-//! Mutants with a wrong session status.
+//! Mutants that report a wrong session status.
 
 use serde_json::json;
 

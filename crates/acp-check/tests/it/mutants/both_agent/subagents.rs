@@ -1,4 +1,4 @@
-//! Mutants that handle subagents wrongly.
+//! Mutants that handle subagents incorrectly.
 
 use serde_json::json;
 

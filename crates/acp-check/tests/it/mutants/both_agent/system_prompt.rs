@@ -1,4 +1,4 @@
-//! Mutants that handle system prompts wrongly.
+//! Mutants that handle system prompts incorrectly.
 
 use serde_json::{Value, json};
 

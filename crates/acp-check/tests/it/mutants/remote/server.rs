@@ -259,7 +259,7 @@ impl MutatedService {
         Response::from_parts(parts, TestBody::Whole(Full::new(body.into())))
     }
 
-    /// Passes on each event of a stream, on the streams that the mutant selects.
+    /// Passes on each event of a stream, using the streams that the mutant selects.
     fn pump<B>(&self, key: StreamKey, mut body: B) -> TestBody
     where
         B: Body<Data = Bytes> + Send + Unpin + 'static,

@@ -1,4 +1,4 @@
-//! The server mutants over HTTP.
+//! Server mutants that communicate over HTTP.
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use serde_json::{Value, json};

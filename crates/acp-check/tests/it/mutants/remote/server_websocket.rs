@@ -1,4 +1,4 @@
-//! The server mutants over WebSocket.
+//! Server mutants that communicate over WebSocket.
 
 use http::{HeaderValue, StatusCode};
 use serde_json::Value;

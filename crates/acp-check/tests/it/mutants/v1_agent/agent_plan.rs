@@ -1,4 +1,4 @@
-//! Mutants that report plans wrongly.
+//! Mutants that report plans incorrectly.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Mutants that log in and out wrongly.
+//! Mutants that handle login and logout incorrectly.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Mutants that handle content wrongly.
+//! Mutants that mishandle content.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::mutants::layer::{
     Mutant, Mutation, apply_both, change_result, change_update, mutant, reject_request,
 };
 
-/// Returns a predicate that is true for a prompt with a block that satisfies `block`.
+/// Returns a predicate that is true for prompts containing a block that satisfies `block`.
 fn has_block(
     block: impl Fn(&Value) -> bool + Clone + Send + Sync,
 ) -> impl Fn(&Value) -> bool + Clone + Send + Sync {
@@ -20,7 +20,7 @@ fn has_block(
     }
 }
 
-/// Rejects prompts with a block that satisfies `block`.
+/// Rejects prompts that contain a block satisfying `block`.
 fn reject_block(
     block: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {

@@ -1,4 +1,4 @@
-//! Mutants that request input wrongly.
+//! Mutants that request user input incorrectly.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Mutants that use the client's files wrongly.
+//! Mutants that misuse the client's file access.
 
 use serde_json::json;
 

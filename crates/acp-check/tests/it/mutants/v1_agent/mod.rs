@@ -43,7 +43,7 @@ pub(crate) const SKIPPED_CHECKS: &[&str] = &[
     "v1/content/8",
 ];
 
-/// The checks of processes. Their mutants are processes too, in `tests/processes.rs`.
+/// The checks that only a process can fail. Their mutants are shell scripts in `tests/it/processes.rs`.
 pub(crate) const PROCESS_CHECKS: &[&str] = &["v1/transports/19", "v1/transports/20"];
 
 pub(crate) fn mutants() -> Vec<Mutant> {

@@ -1,4 +1,4 @@
-//! Mutants that handle messages wrongly in general.
+//! Mutants that mishandle JSON-RPC messages.
 
 use serde_json::{Value, json};
 
@@ -307,7 +307,7 @@ fn repeat_message(passing: &mut PassingMessage<'_>) {
     passing.then.extend(again.map(LayerLine::Json));
 }
 
-/// Changes the response to `method`, not only its result.
+/// Changes the entire response to `method`, not just its result.
 pub(super) fn change_response(
     method: &'static str,
     how: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
@@ -377,7 +377,7 @@ fn change_locations(
     })
 }
 
-/// Drops requests that have the same id as a pending request of the agent.
+/// Drops client requests that reuse the id of a pending agent request.
 fn drop_colliding_ids() -> Mutation {
     let mut own = Vec::new();
     Box::new(move |passing| {

@@ -1,4 +1,4 @@
-//! Mutants that request permission wrongly.
+//! Mutants that request permission incorrectly.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use crate::mutants::layer::{
 
 const PERMISSION_METHOD: &str = "session/request_permission";
 
-/// Replaces the response to every permission request with this option.
+/// Replaces the response to every permission request with one that selects this option.
 fn assume_option_chosen(id: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     change_incoming_result(PERMISSION_METHOD, move |result| {
         result["outcome"] = json!({"outcome": "selected", "optionId": id});

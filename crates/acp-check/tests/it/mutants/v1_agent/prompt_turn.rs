@@ -1,4 +1,4 @@
-//! Mutants that run turns wrongly.
+//! Mutants that run turns incorrectly.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::mutants::layer::{
     Mutant, change_call, change_result, change_update, drop_outgoing, mutant,
 };
 
-/// Returns an update with a chunk of a message.
+/// Returns an update that contains a message chunk.
 pub(super) fn message_chunk() -> Value {
     json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "And?"}})
 }

@@ -1,4 +1,4 @@
-//! Mutants that handle config options wrongly.
+//! Mutants that mishandle config options.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Mutants that report session titles wrongly.
+//! Mutants that report session titles incorrectly.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Mutants that list or delete sessions wrongly.
+//! Mutants that list or delete sessions incorrectly.
 
 use serde_json::{Value, json};
 

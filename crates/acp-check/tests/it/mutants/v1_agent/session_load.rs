@@ -1,4 +1,4 @@
-//! Mutants that open or close existing sessions wrongly.
+//! Mutants that load, resume or close sessions incorrectly.
 
 use serde_json::{Value, json};
 
@@ -222,7 +222,7 @@ fn change_while_loading(
     }
 }
 
-/// Holds back replayed updates until the response to `session/load`, where `order` sends them.
+/// Holds back replayed updates until the response to `session/load`, then lets `order` send them.
 fn reorder_replay(order: fn(&mut PassingMessage<'_>, Vec<LayerLine>)) -> Mutation {
     let mut loading = false;
     let mut kept = Vec::new();
@@ -263,7 +263,7 @@ fn reject_later_prompts() -> Mutation {
     })
 }
 
-/// Rejects all prompts after a session was closed.
+/// Rejects all prompts after a session has been closed.
 fn reject_prompts_after_close() -> Mutation {
     let mut closed = false;
     Box::new(move |passing: PassingMessage<'_>| {

@@ -1,4 +1,4 @@
-//! Mutants that handle modes wrongly.
+//! Mutants that mishandle session modes.
 
 use serde_json::json;
 

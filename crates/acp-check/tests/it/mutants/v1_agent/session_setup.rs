@@ -141,7 +141,7 @@ fn reject_second_prompt() -> Mutation {
     })
 }
 
-/// Sends all updates for the session that was opened last.
+/// Changes the session id of every update to that of the most recently opened session.
 fn send_to_last_session() -> Mutation {
     let mut last = Value::Null;
     Box::new(move |passing: PassingMessage<'_>| {

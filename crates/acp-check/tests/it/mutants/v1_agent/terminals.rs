@@ -1,4 +1,4 @@
-//! Mutants that use the client's terminals wrongly.
+//! Mutants that misuse the client's terminals.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Mutants that report tool calls wrongly.
+//! Mutants that report tool calls incorrectly.
 
 use std::collections::HashSet;
 
@@ -60,7 +60,7 @@ fn status_mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Returns an update to the status `then` if `update` sets the status `is`.
+/// Returns an update that sets the status to `then` if `update` sets it to `is`.
 fn follow_with_status(update: &Value, is: &str, then: &str) -> Option<Value> {
     (update["status"] == is).then(|| {
         json!({"sessionUpdate": "tool_call_update", "toolCallId": update["toolCallId"], "status": then})

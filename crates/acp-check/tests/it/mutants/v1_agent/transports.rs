@@ -1,4 +1,4 @@
-//! Mutants that read or write lines wrongly, or do not exit.
+//! Mutants that read or write lines incorrectly, or do not exit.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Mutants that report usage wrongly.
+//! Mutants that report usage incorrectly.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Mutants that cancel requests wrongly.
+//! Mutants that cancel requests incorrectly.
 
 use serde_json::json;
 

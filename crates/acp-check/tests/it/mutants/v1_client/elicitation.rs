@@ -1,4 +1,4 @@
-//! Mutants that request input from the user wrongly.
+//! Mutants that mishandle requests for user input.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Mutants that give wrong access to files.
+//! Mutants that mishandle requests to read or write files.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Mutants that handle turns wrongly.
+//! Mutants that mishandle turns.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

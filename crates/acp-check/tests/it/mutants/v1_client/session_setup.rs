@@ -1,4 +1,4 @@
-//! Mutants that log in or open sessions wrongly.
+//! Mutants that log in or open sessions incorrectly.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Mutants that set modes and config options wrongly.
+//! Mutants that set modes and config options incorrectly.
 
 use serde_json::json;
 

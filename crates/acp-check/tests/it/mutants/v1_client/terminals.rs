@@ -1,4 +1,4 @@
-//! Mutants that run commands wrongly.
+//! Mutants that run commands incorrectly.
 
 use serde_json::{Value, json};
 
@@ -202,14 +202,14 @@ fn command_mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Changes the params with which commands are started.
+/// Changes the params of requests to start a command.
 fn change_created_command(
     heard: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
     change_incoming("terminal/create", heard)
 }
 
-/// Lets the client respond only to the first call of `method`.
+/// Makes the client respond only to the first call of `method`.
 fn respond_only_to_first(method: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     let answered = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     mutate_messages(move |passing| {

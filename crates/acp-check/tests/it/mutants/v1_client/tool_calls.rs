@@ -1,4 +1,4 @@
-//! Mutants that respond to permission requests wrongly.
+//! Mutants that respond to permission requests incorrectly.
 
 use serde_json::{Value, json};
 

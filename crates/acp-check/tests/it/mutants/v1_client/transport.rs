@@ -1,4 +1,4 @@
-//! Mutants that read lines wrongly.
+//! Mutants that read lines incorrectly.
 
 use crate::mutants::layer::{Mutant, crashing_mutant, mutant, mutate_messages};
 

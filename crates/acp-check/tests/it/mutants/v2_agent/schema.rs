@@ -195,7 +195,7 @@ pub(crate) fn set_old_jsonrpc_version(passing: &mut crate::mutants::layer::Passi
     }
 }
 
-/// Removes the message of an error.
+/// Removes the `message` field from an error response.
 pub(crate) fn remove_error_message(passing: &mut crate::mutants::layer::PassingMessage<'_>) {
     if let Some(message) = passing.message
         && passing.said

@@ -1,4 +1,4 @@
-//! Mutants that open, list or replay sessions wrongly.
+//! Mutants that open, list or replay sessions incorrectly.
 
 use serde_json::{Value, json};
 
@@ -110,7 +110,8 @@ fn is_history_update(kind: &str) -> bool {
     kind.starts_with("user_message") || kind.starts_with("agent_")
 }
 
-/// Changes the replayed messages. `each` gets each message, and a list of messages to send after the response.
+/// Changes the replayed messages. `each` receives each message and a list to which it can add messages to send after
+/// the response.
 fn change_replay(
     each: impl Fn(&mut Option<Value>, &mut Vec<LayerLine>) + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
@@ -129,7 +130,7 @@ fn change_replay(
     }
 }
 
-/// Replays the history from the start when it should not.
+/// Requests a replay from the start whenever `otherwise` is true of the params.
 fn replay_from_start_if(
     otherwise: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {

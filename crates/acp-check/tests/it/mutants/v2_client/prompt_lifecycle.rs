@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::mutants::changes::{fall_silent_after, fall_silent_at, replace_error};
 use crate::mutants::layer::{LayerLine, Mutant, Mutation, change_result, drop_outgoing, mutant};
 
-/// The failure that is reported if the client has stopped responding.
+/// The failure reported when the client stops responding.
 const NO_RESPONSE: &str = "no response to request";
 
 pub(crate) fn mutants() -> Vec<Mutant> {

@@ -11,7 +11,7 @@ use crate::mutants::v2_agent::schema::{remove_error_message, set_old_jsonrpc_ver
 
 type ClientMutationFn = Box<dyn Fn() -> Mutation + Send + Sync>;
 
-/// Removes a field from the calls of `method`.
+/// Removes a field from calls of `method`.
 fn drop_call_field(method: &'static str, field: &'static str) -> ClientMutationFn {
     Box::new(change_call(method, move |params| {
         set_field(params, field, None)

@@ -1,4 +1,4 @@
-//! The requests that an agent sends: files, terminals and elicitation.
+//! Tests of the requests that an agent sends: files, terminals and elicitation.
 
 use acp_wire::jsonrpc::RequestId;
 

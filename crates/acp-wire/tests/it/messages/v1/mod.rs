@@ -1,4 +1,4 @@
-//! Version 1.
+//! Tests of version 1 messages.
 
 use acp_wire::v1::*;
 use acp_wire::{Method, MethodKind, ReadError, Sender};

@@ -1,4 +1,4 @@
-//! Initialization, authentication and session setup.
+//! Tests of initialization, authentication and session setup.
 
 use serde_json::json;
 

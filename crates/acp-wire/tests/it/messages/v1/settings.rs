@@ -1,4 +1,4 @@
-//! Modes and config options.
+//! Tests of modes and config options.
 
 use super::*;
 

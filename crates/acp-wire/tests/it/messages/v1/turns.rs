@@ -1,4 +1,4 @@
-//! Prompt turns: the prompts, and the updates of an agent.
+//! Tests of prompts and of the updates that an agent sends during a turn.
 
 use acp_wire::jsonrpc::RequestId;
 use serde_json::json;

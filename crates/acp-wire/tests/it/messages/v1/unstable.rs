@@ -1,4 +1,4 @@
-//! Additions to the stable schema of version 1 that agents and clients use in practice.
+//! Tests of messages that are not in the stable version 1 schema, but that agents and clients use in practice.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The draft of version 2.
+//! Tests of messages in the version 2 draft.
 
 use acp_wire::v2::*;
 use acp_wire::{Method, MethodKind, ReadError, Sender};

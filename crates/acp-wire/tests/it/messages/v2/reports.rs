@@ -1,4 +1,4 @@
-//! Prompts, and the updates of an agent apart from tool calls.
+//! Tests of prompts and of all agent updates other than tool calls.
 
 use acp_wire::jsonrpc::{self, RequestId};
 use acp_wire::v1::Usage;
@@ -38,7 +38,7 @@ fn prompt_messages_round_trip() {
     assert_eq!(cancel.request_id, RequestId::Number(12));
 }
 
-/// Returns the state in a case, which must be of this variant.
+/// Extracts the state in a case, and panics unless it is of the given variant.
 macro_rules! state {
     ($name:literal, $variant:ident) => {
         match update!($name, StateUpdate) {

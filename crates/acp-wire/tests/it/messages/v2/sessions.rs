@@ -1,4 +1,4 @@
-//! Initialization, authentication, session setup and config options.
+//! Tests of initialization, authentication, session setup and config options.
 
 use acp_wire::v1::{SessionConfigKind, SessionConfigSelectOptions};
 

@@ -1,4 +1,4 @@
-//! Tool calls, permissions and terminals.
+//! Tests of tool calls, permissions and terminals.
 
 use super::*;
 

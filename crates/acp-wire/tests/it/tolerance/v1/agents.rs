@@ -1,4 +1,4 @@
-//! Messages that agents and clients in use are known to write.
+//! Tests of messages that agents and clients are known to send in practice.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Contradictions between pages of the specification.
+//! Tests for contradictions between pages of the specification.
 
 use super::*;
 

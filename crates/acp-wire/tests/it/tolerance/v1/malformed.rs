@@ -1,4 +1,4 @@
-//! Messages that do not match the schema.
+//! Tests of messages that do not match the schema.
 
 use super::*;
 

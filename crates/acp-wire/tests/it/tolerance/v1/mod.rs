@@ -1,4 +1,4 @@
-//! Version 1.
+//! Tests of tolerance in version 1.
 
 use acp_wire::jsonrpc::{CancelRequestNotification, Error, RequestId};
 use acp_wire::v1::*;

@@ -1,4 +1,4 @@
-//! Messages from newer versions and extensions.
+//! Tests of messages from newer versions and from extensions.
 
 use super::*;
 

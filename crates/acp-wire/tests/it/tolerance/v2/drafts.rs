@@ -1,4 +1,4 @@
-//! Differences between drafts: contradictions between documents, and additions after the draft of August 2026.
+//! Tests of differences between drafts: contradictions between documents, and additions after the draft of August 2026.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The draft of version 2.
+//! Tests of tolerance in the version 2 draft.
 
 use acp_wire::v2::*;
 use serde::de::DeserializeOwned;

@@ -1,10 +1,11 @@
-//! Updates with optional fields: an absent field is unchanged, `null` clears the field, and a value replaces it.
+//! Tests of updates with optional fields. An absent field is unchanged, `null` clears the field, and a value replaces
+//! it.
 
 use std::collections::BTreeSet;
 
 use super::*;
 
-/// Returns the JSON of an update, with one field besides its ids or none.
+/// Returns the JSON of an update that contains its ids and at most one other field.
 fn patch_update(kind: &str, ids: &Value, field: Option<(&str, &str)>) -> String {
     let mut json = format!(r#"{{"sessionUpdate":"{kind}""#);
     for (key, value) in ids.as_object().unwrap() {
