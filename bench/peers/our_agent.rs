@@ -1,5 +1,6 @@
-//! The agent on this library.
+//! The agent on this library. With an address as its argument, it serves clients over the network.
 
+use std::io;
 use std::time::{Duration, Instant};
 
 use acp::agent::{
@@ -9,8 +10,12 @@ use acp::v1::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, StopReason, ToolCallUpdate,
 };
 use acp::{Connection, Error, Limits, Options, Result};
+use acp_remote::server::{
+    AgentEndpoint, ConnectionInfo, ServeOptions, ServerConfig, ServerLimits, serve,
+};
 use bench_work::{BenchTask, BenchText};
 use serde_json::value::RawValue;
+use tokio::net::TcpListener;
 
 struct BenchAgent;
 
@@ -122,7 +127,25 @@ fn options() -> Options {
     Options::new().limits(limits)
 }
 
+/// How many connections the benchmark needs at most.
+const CONNECTIONS: usize = 2000;
+
+/// Serves the agent over the network.
+async fn serve_remote(address: &str) -> io::Result<()> {
+    let handler = async |_: ConnectionInfo, transport| {
+        // The client has left.
+        let _ = acp::agent::serve_with(transport, BenchAgent, options()).await;
+    };
+    let limits = ServerLimits::new().connections(CONNECTIONS);
+    let endpoint = AgentEndpoint::new(ServerConfig::new().limits(limits), handler);
+    let listener = TcpListener::bind(address).await?;
+    serve(listener, endpoint, ServeOptions::new().sockets(CONNECTIONS)).await
+}
+
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> std::io::Result<()> {
-    acp::agent::serve_with(acp::transport::stdio()?, BenchAgent, options()).await
+async fn main() -> io::Result<()> {
+    match std::env::args().nth(1) {
+        Some(address) => serve_remote(&address).await,
+        None => acp::agent::serve_with(acp::transport::stdio()?, BenchAgent, options()).await,
+    }
 }

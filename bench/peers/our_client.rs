@@ -1,4 +1,5 @@
-//! The client on this library.
+//! The client on this library. Its arguments are the socket on which it receives commands, and the URL of the agent, if
+//! that is not at its stdin and stdout.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +12,8 @@ use acp::client::{
 use acp::v1::{
     ReadTextFileRequest, ReadTextFileResponse, RequestPermissionOutcome, SessionId, StopReason,
 };
-use acp::{Error, Limits, Options};
+use acp::{Error, Limits, Options, Transport};
+use acp_remote::client::{ConnectOptions, connect};
 use bench_work::{ClientCommand, ClientReport, SessionProgress, gaps};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -94,6 +96,10 @@ struct BenchDriver {
     agent: AgentConnection,
     client: BenchClient,
     sessions: Vec<ClientSession>,
+    /// The URL of the agent, if it is served over the network.
+    url: Option<String>,
+    /// Connections that do nothing.
+    idle: Vec<AgentConnection>,
 }
 
 impl BenchDriver {
@@ -103,6 +109,7 @@ impl BenchDriver {
     ) -> Result<ClientReport, BenchClientError> {
         match command {
             ClientCommand::Open { sessions } => self.open_sessions(sessions).await,
+            ClientCommand::Connect { connections } => self.connect(connections).await,
             ClientCommand::Stream {
                 messages,
                 bytes,
@@ -132,6 +139,17 @@ impl BenchDriver {
             for opened in opening {
                 self.sessions.push(opened.await??);
             }
+        }
+        Ok(ClientReport::since(start))
+    }
+
+    async fn connect(&mut self, connections: usize) -> Result<ClientReport, BenchClientError> {
+        let url = self.url.as_deref().ok_or("there is no URL")?;
+        let start = Instant::now();
+        for _ in 0..connections {
+            let transport = connect(url, ConnectOptions::new()).await?;
+            let agent = initialize(transport, BenchClient::default()).await?;
+            self.idle.push(agent);
         }
         Ok(ClientReport::since(start))
     }
@@ -255,24 +273,35 @@ fn check_end_turn(stopped: &StopReason) -> Result<(), BenchClientError> {
     }
 }
 
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), BenchClientError> {
-    let path = std::env::args()
-        .nth(1)
-        .ok_or("usage: bench-our-client SOCKET")?;
-    let (commands, mut answers) = UnixStream::connect(path).await?.into_split();
-    let worker = BenchClient::default();
+async fn initialize(
+    transport: Transport,
+    client: BenchClient,
+) -> Result<AgentConnection, BenchClientError> {
     let mut limits = Limits::default();
     limits.message = 80 * 1024 * 1024;
     let options = Options::new().limits(limits);
-    let transport = acp::transport::stdio()?;
-    let (handshake, driver) = connect_with(transport, worker.clone(), options);
+    let (handshake, driver) = connect_with(transport, client, options);
     tokio::spawn(driver);
-    let agent = handshake.await?;
+    Ok(handshake.await?)
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), BenchClientError> {
+    let mut args = std::env::args().skip(1);
+    let path = args.next().ok_or("usage: bench-our-client SOCKET [URL]")?;
+    let url = args.next();
+    let (commands, mut answers) = UnixStream::connect(path).await?.into_split();
+    let worker = BenchClient::default();
+    let transport = match &url {
+        Some(url) => connect(url, ConnectOptions::new()).await?,
+        None => acp::transport::stdio()?,
+    };
     let mut driver = BenchDriver {
-        agent,
+        agent: initialize(transport, worker.clone()).await?,
         client: worker,
         sessions: Vec::new(),
+        url,
+        idle: Vec::new(),
     };
     let mut answer = ClientReport::ready();
     let mut commands = BufReader::new(commands).lines();
