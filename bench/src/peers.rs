@@ -307,8 +307,8 @@ impl Peers {
     /// Adds our programs that are connected by the network, and the floor.
     fn add_remote(&mut self, directory: &Path) {
         let binary = |name: &str| directory.join(name);
-        let agent = PeerProgram::new(binary("bench-our-agent"), &[ADDRESS]);
-        let client = PeerProgram::new(binary("bench-our-client"), &[]);
+        let agent = PeerProgram::new(binary("bench-our-remote-agent"), &[ADDRESS]);
+        let client = PeerProgram::new(binary("bench-our-remote-client"), &[]);
         for (who, link) in [
             (PeerId::OursWebSocket, PeerLink::WebSocket),
             (PeerId::OursHttp, PeerLink::Http),
@@ -328,7 +328,7 @@ impl Peers {
         self.agents.insert(PeerId::Served, served);
         let connected = PeerProgram {
             connector: Some(Box::new(PeerProgram::new(binary("acp"), &["connect"]))),
-            ..client
+            ..PeerProgram::new(binary("bench-our-client"), &[])
         };
         self.clients.insert(PeerId::Connected, connected);
     }
