@@ -31,10 +31,13 @@ impl Claim {
 
 use ClaimBound::{AtLeast, AtMost};
 use Metric::{
-    AgentCpu, AgentPeak, AgentSession, ClientCpu, ClientPeak, ClientSession, P50, P99, Rate, Start,
-    Throughput,
+    AgentCpu, AgentPeak, AgentSession, ClientCpu, ClientPeak, ClientSession, P50, P99, Rate,
+    ServerConnection, ServerGrowth, Start, Throughput,
 };
-use PeerId::{AcpAgent, Floor, Least, Ours, Rust, Traced, TypeScript};
+use PeerId::{
+    AcpAgent, Connected, Floor, FloorWebSocket, Least, Ours, OursHttp, OursWebSocket, Rust,
+    RustHttp, RustWebSocket, Served, StdioToWs, Traced, TypeScript,
+};
 
 /// Returns the promises for which all values were measured.
 pub(crate) fn all_claims(results: &Results) -> Vec<Claim> {
@@ -185,5 +188,88 @@ pub(crate) fn all_claims(results: &Results) -> Vec<Claim> {
             "×",
         );
     }
+    claims.extend(remote_claims(results));
+    claims
+}
+
+/// Returns the promises about agents over the network.
+fn remote_claims(results: &Results) -> Vec<Claim> {
+    let mut claims = Vec::new();
+    let median = |row: &str, who: PeerId, metric| results.median(row, who, who, metric);
+    let mut add = |what: &str, measured: Option<f64>, bound, unit| {
+        if let Some(measured) = measured {
+            claims.push(Claim {
+                title: what.to_owned(),
+                value: measured,
+                bound,
+                unit,
+            });
+        }
+    };
+    for (row, place) in [
+        ("remote-stream-pinned", "one core"),
+        ("remote-stream", "two cores"),
+    ] {
+        let ratio = |who, to| Some(median(row, who, Rate)? / median(row, to, Rate)?);
+        for (what, measured, bound) in [
+            (
+                "over WebSocket: messages/s relative to a pipe",
+                ratio(OursWebSocket, Ours),
+                0.6,
+            ),
+            (
+                "over WebSocket: messages/s relative to the Rust SDK",
+                ratio(OursWebSocket, RustWebSocket),
+                5.0,
+            ),
+            (
+                "over HTTP: messages/s relative to the Rust SDK",
+                ratio(OursHttp, RustHttp),
+                4.0,
+            ),
+        ] {
+            let what = format!("streaming {what}, {place}");
+            add(&what, measured, AtLeast(bound), "×");
+        }
+    }
+    let p50 = |agent, client| results.median("remote-empty", agent, client, P50);
+    let ours = p50(OursWebSocket, OursWebSocket);
+    let floor = p50(FloorWebSocket, FloorWebSocket);
+    add(
+        "an empty request over WebSocket, two cores: p50 relative to the floor",
+        ours.zip(floor).map(|(ours, floor)| ours / floor),
+        AtMost(1.3),
+        "×",
+    );
+    let connected = p50(OursWebSocket, Connected);
+    add(
+        "an empty request over WebSocket: time added by `acp connect`",
+        connected.zip(ours).map(|(with, without)| with - without),
+        AtMost(60.0),
+        " µs",
+    );
+    let rate = |agent| results.median("serve-stream", agent, OursWebSocket, Rate);
+    add(
+        "streaming through `acp serve`: messages/s relative to `stdio-to-ws`",
+        rate(Served)
+            .zip(rate(StdioToWs))
+            .map(|(ours, theirs)| ours / theirs),
+        AtLeast(15.0),
+        "×",
+    );
+    for (who, what) in [
+        (OursWebSocket, "the server's memory"),
+        (Served, "memory of `acp serve`"),
+    ] {
+        let what = format!("over WebSocket, the client reads nothing for 5 s: {what}");
+        let growth = results.median("remote-stall", who, FloorWebSocket, ServerGrowth);
+        add(&what, growth, AtMost(16.0), " MB");
+    }
+    add(
+        "1,000 idle connections: memory of each, server",
+        median("remote-idle", OursWebSocket, ServerConnection),
+        AtMost(32.0),
+        " KB",
+    );
     claims
 }

@@ -30,8 +30,8 @@ use crate::rows::{BenchRow, FILE_BYTES, PeerIds, RowSetting};
 /// Any error, to show to the user.
 pub(crate) type BenchError = Box<dyn std::error::Error>;
 
-/// Run the same workloads with this library and with other implementations ("peers"), in processes connected by pipes,
-/// and report the time and memory that each takes.
+/// Run the same workloads with this library and with other implementations ("peers"), in processes connected by pipes or
+/// over the network, and report the time and memory that each takes.
 #[derive(Parser)]
 #[command(about, long_about = None)]
 struct BenchArgs {
@@ -76,11 +76,19 @@ impl BenchArgs {
                 | PeerId::AcpAgent
                 | PeerId::Before
                 | PeerId::BeforeTraced
-                | PeerId::BeforeAcpAgent => "ours",
-                PeerId::Rust => "rust",
-                PeerId::TypeScript => "typescript",
+                | PeerId::BeforeAcpAgent
+                | PeerId::OursWebSocket
+                | PeerId::OursHttp
+                | PeerId::Served
+                | PeerId::Connected => "ours",
+                PeerId::Rust | PeerId::RustWebSocket | PeerId::RustHttp => "rust",
+                PeerId::TypeScript | PeerId::StdioToWs => "typescript",
                 PeerId::Python => "python",
-                PeerId::Floor | PeerId::FloorEach | PeerId::Raw | PeerId::Least => "floor",
+                PeerId::Floor
+                | PeerId::FloorEach
+                | PeerId::Raw
+                | PeerId::Least
+                | PeerId::FloorWebSocket => "floor",
             };
             self.peers.iter().any(|peer| peer == name)
         };

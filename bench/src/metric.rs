@@ -32,6 +32,10 @@ pub(crate) enum Metric {
     AgentSession,
     /// The client's memory per idle session, in KB.
     ClientSession,
+    /// How much more memory a server takes at its peak than with an idle connection, in MB.
+    ServerGrowth,
+    /// A server's memory per idle connection, in KB.
+    ServerConnection,
 }
 
 impl Metric {
@@ -50,6 +54,8 @@ impl Metric {
             Self::AgentRest => "MB at rest",
             Self::AgentSession => "KB per session, agent",
             Self::ClientSession => "KB per session, client",
+            Self::ServerGrowth => "more than at rest, MB, agent",
+            Self::ServerConnection => "KB per connection, agent",
         }
     }
 

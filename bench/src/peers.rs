@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::BenchError;
 
@@ -39,6 +39,32 @@ pub(crate) enum PeerId {
     Raw,
     /// The smallest process that responds to `initialize`.
     Least,
+    /// This library, over WebSocket.
+    OursWebSocket,
+    /// This library, over HTTP.
+    OursHttp,
+    /// Our agent behind `acp serve`, over WebSocket.
+    Served,
+    /// Our client behind `acp connect`, over WebSocket.
+    Connected,
+    /// The official Rust SDK, over WebSocket.
+    RustWebSocket,
+    /// The official Rust SDK, over HTTP.
+    RustHttp,
+    /// The smallest program that can do the work over WebSocket.
+    FloorWebSocket,
+    /// Our agent behind `stdio-to-ws`.
+    StdioToWs,
+}
+
+/// How a program is connected to its peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PeerLink {
+    /// By its stdin and stdout.
+    Pipe,
+    WebSocket,
+    /// By HTTP/2, with server-sent events.
+    Http,
 }
 
 impl PeerId {
@@ -56,6 +82,11 @@ impl PeerId {
     pub(crate) fn adjective(self) -> &'static str {
         match self {
             Self::Ours => "our",
+            Self::OursWebSocket => "our WebSocket",
+            Self::OursHttp => "our HTTP",
+            Self::FloorWebSocket => "WebSocket floor",
+            Self::Served => "`acp serve` as",
+            Self::StdioToWs => "`stdio-to-ws` as",
             other => other.name(),
         }
     }
@@ -75,6 +106,14 @@ impl PeerId {
             Self::FloorEach => "unbuffered floor",
             Self::Raw => "raw bytes, unbuffered",
             Self::Least => "smallest process",
+            Self::OursWebSocket => "ours, WebSocket",
+            Self::OursHttp => "ours, HTTP",
+            Self::Served => "`acp serve`",
+            Self::Connected => "`acp connect`",
+            Self::RustWebSocket => "Rust SDK, WebSocket",
+            Self::RustHttp => "Rust SDK, HTTP",
+            Self::FloorWebSocket => "floor, WebSocket",
+            Self::StdioToWs => "`stdio-to-ws`",
         }
     }
 }
@@ -83,7 +122,13 @@ impl PeerId {
 #[derive(Debug, Clone)]
 pub(crate) struct PeerProgram {
     pub(crate) program: PathBuf,
+    /// In the arguments of an agent that is served over the network, `{port}` stands for its port.
     pub(crate) args: Vec<String>,
+    pub(crate) link: PeerLink,
+    /// Whether what it writes to stderr is no error.
+    pub(crate) is_noisy: bool,
+    /// A program between a client on pipes and an agent on the network. The URL is its last argument.
+    pub(crate) connector: Option<Box<PeerProgram>>,
 }
 
 impl PeerProgram {
@@ -91,12 +136,30 @@ impl PeerProgram {
         Self {
             program: program.into(),
             args: args.iter().map(|&arg| arg.to_owned()).collect(),
+            link: PeerLink::Pipe,
+            is_noisy: false,
+            connector: None,
         }
+    }
+
+    fn over(self, link: PeerLink) -> Self {
+        Self { link, ..self }
     }
 
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.args);
+        command
+    }
+
+    /// Returns the command that serves an agent at a port of this machine.
+    pub(crate) fn server_command(&self, port: u16) -> Command {
+        let mut command = Command::new(&self.program);
+        let port = port.to_string();
+        command.args(self.args.iter().map(|arg| arg.replace("{port}", &port)));
+        if self.is_noisy {
+            command.stderr(Stdio::null());
+        }
         command
     }
 }
@@ -196,12 +259,30 @@ impl Peers {
             }
             Err(why) => peers.mark_missing(PeerId::Rust, &why),
         }
+        peers.add_remote(directory);
+        match build_official_remote(&target.join("bench/official-remote"), profile, quick) {
+            Ok(at) => {
+                let agent = PeerProgram::new(at.join("bench-official-remote-agent"), &[ADDRESS]);
+                let client = PeerProgram::new(at.join("bench-official-remote-client"), &[]);
+                for (who, link) in [
+                    (PeerId::RustWebSocket, PeerLink::WebSocket),
+                    (PeerId::RustHttp, PeerLink::Http),
+                ] {
+                    peers.agents.insert(who, agent.clone().over(link));
+                    peers.clients.insert(who, client.clone().over(link));
+                }
+            }
+            Err(why) => {
+                peers.mark_missing(PeerId::RustWebSocket, &why);
+                peers.mark_missing(PeerId::RustHttp, &why);
+            }
+        }
         match install_typescript(&target.join("bench/typescript")) {
             Ok(at) => {
-                let program = |name: &str| PeerProgram {
-                    program: "node".into(),
-                    args: vec![at.join(name).to_string_lossy().into_owned()],
-                };
+                let relay = stdio_to_ws_program(&at, &binary("bench-our-agent"));
+                peers.agents.insert(PeerId::StdioToWs, relay);
+                let program =
+                    |name: &str| PeerProgram::new("node", &[&at.join(name).to_string_lossy()]);
                 peers
                     .agents
                     .insert(PeerId::TypeScript, program("agent.mjs"));
@@ -209,7 +290,10 @@ impl Peers {
                     .clients
                     .insert(PeerId::TypeScript, program("client.mjs"));
             }
-            Err(why) => peers.mark_missing(PeerId::TypeScript, &why),
+            Err(why) => {
+                peers.mark_missing(PeerId::TypeScript, &why);
+                peers.mark_missing(PeerId::StdioToWs, &why);
+            }
         }
         match install_python(&target.join("bench/python")) {
             Ok(program) => {
@@ -218,6 +302,35 @@ impl Peers {
             Err(why) => peers.mark_missing(PeerId::Python, &why),
         }
         Ok(peers)
+    }
+
+    /// Adds our programs that are connected by the network, and the floor.
+    fn add_remote(&mut self, directory: &Path) {
+        let binary = |name: &str| directory.join(name);
+        let agent = PeerProgram::new(binary("bench-our-remote-agent"), &[ADDRESS]);
+        let client = PeerProgram::new(binary("bench-our-remote-client"), &[]);
+        for (who, link) in [
+            (PeerId::OursWebSocket, PeerLink::WebSocket),
+            (PeerId::OursHttp, PeerLink::Http),
+        ] {
+            self.agents.insert(who, agent.clone().over(link));
+            self.clients.insert(who, client.clone().over(link));
+        }
+        let floor =
+            |args: &[&str]| PeerProgram::new(binary("bench-floor"), args).over(PeerLink::WebSocket);
+        let who = PeerId::FloorWebSocket;
+        self.agents.insert(who, floor(&["agent", ADDRESS]));
+        self.clients.insert(who, floor(&["client"]));
+        let served = PeerProgram {
+            is_noisy: true,
+            ..served_agent_program(binary("acp"), &binary("bench-our-agent"))
+        };
+        self.agents.insert(PeerId::Served, served);
+        let connected = PeerProgram {
+            connector: Some(Box::new(PeerProgram::new(binary("acp"), &["connect"]))),
+            ..PeerProgram::new(binary("bench-our-client"), &[])
+        };
+        self.clients.insert(PeerId::Connected, connected);
     }
 
     /// Adds the programs of an earlier build, which are in `directory`.
@@ -267,6 +380,37 @@ fn traced_agent_program(program: PathBuf, state: &Path, agent: &Path) -> PeerPro
     let (file, agent) = (state.join("trace"), agent.to_string_lossy());
     let file = file.to_string_lossy();
     PeerProgram::new(program, &["trace", "--force", &file, "--", &agent])
+}
+
+/// The address that an agent on the network listens on.
+const ADDRESS: &str = "127.0.0.1:{port}";
+
+/// Returns an agent behind `acp serve`.
+fn served_agent_program(program: PathBuf, agent: &Path) -> PeerProgram {
+    let agent = agent.to_string_lossy();
+    let args = ["serve", "--no-token", "--cwd", "/", "--listen", ADDRESS];
+    let args: Vec<&str> = args.into_iter().chain(["--", &agent]).collect();
+    PeerProgram::new(program, &args).over(PeerLink::WebSocket)
+}
+
+/// Returns an agent behind `stdio-to-ws`, which is installed with the TypeScript SDK.
+fn stdio_to_ws_program(at: &Path, agent: &Path) -> PeerProgram {
+    let program = at.join("node_modules/stdio-to-ws/dist/main.js");
+    let (program, agent) = (program.to_string_lossy(), agent.to_string_lossy());
+    let agent = format!("'{agent}'");
+    let args = [&program, "--quiet", "--port", "{port}", &agent];
+    PeerProgram::new("node", &args).over(PeerLink::WebSocket)
+}
+
+/// Builds the peer on the official crate for HTTP and WebSocket. It is not a member of the workspace, because it builds
+/// a TLS library in C that nothing else here needs. That takes minutes, so `quick` leaves it out.
+fn build_official_remote(target: &Path, profile: &str, quick: bool) -> Result<PathBuf, BenchError> {
+    if quick {
+        return Err("not built with --quick, because that takes minutes".into());
+    }
+    let manifest = "bench/official-remote/Cargo.toml";
+    build(target, profile, &["--manifest-path", manifest])?;
+    Ok(target.join(profile))
 }
 
 /// Builds packages of the workspace. The packages of other peers are built separately, so that the features that they

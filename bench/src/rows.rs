@@ -27,8 +27,13 @@ impl PeerIds {
     /// Returns the pair with our programs replaced by those of the earlier build. `None` if a program uses another SDK,
     /// or if neither is ours.
     pub(crate) fn earlier_build(self) -> Option<Self> {
-        use PeerId::{Python, Rust, TypeScript};
-        let is_others = |who| matches!(who, Rust | TypeScript | Python);
+        use PeerId::{Python, Rust, RustHttp, RustWebSocket, StdioToWs, TypeScript};
+        let is_others = |who| {
+            matches!(
+                who,
+                Rust | RustWebSocket | RustHttp | TypeScript | StdioToWs | Python
+            )
+        };
         if is_others(self.agent) || is_others(self.client) {
             return None;
         }
@@ -77,6 +82,8 @@ pub(crate) enum BenchWork {
     Start,
     /// An idle agent with one open session.
     Idle,
+    /// An agent with this many idle connections.
+    Connections(usize),
 }
 
 /// A workload: its id and title, where it runs, and the pairs that run it.
@@ -103,7 +110,11 @@ const fn same_peer(who: PeerId) -> PeerIds {
 }
 
 pub(crate) fn rows() -> Vec<BenchRow> {
-    use PeerId::{AcpAgent, Floor, FloorEach, Least, Ours, Python, Raw, Rust, Traced, TypeScript};
+    use PeerId::{
+        AcpAgent, Connected, Floor, FloorEach, FloorWebSocket, Least, Ours, OursHttp,
+        OursWebSocket, Python, Raw, Rust, RustHttp, RustWebSocket, Served, StdioToWs, Traced,
+        TypeScript,
+    };
     let all = [
         same_peer(Ours),
         same_peer(Rust),
@@ -149,6 +160,23 @@ pub(crate) fn rows() -> Vec<BenchRow> {
     let slow: Vec<PeerIds> = clients.map(|who| peer_ids(Ours, who)).to_vec();
     let started = [Least, Floor, Ours, AcpAgent, Rust, TypeScript, Python].map(same_peer);
     let traced = [same_peer(Ours), peer_ids(Traced, Ours)];
+    let remote = [
+        Ours,
+        OursWebSocket,
+        OursHttp,
+        RustWebSocket,
+        RustHttp,
+        FloorWebSocket,
+    ]
+    .map(same_peer);
+    let asked_remotely: Vec<PeerIds> = remote
+        .into_iter()
+        .chain([peer_ids(OursWebSocket, Connected)])
+        .collect();
+    let served = [OursWebSocket, Served, StdioToWs].map(|who| peer_ids(who, OursWebSocket));
+    let servers = [OursWebSocket, Served, RustWebSocket, StdioToWs];
+    let stalled_remotely = servers.map(|who| peer_ids(who, FloorWebSocket));
+    let connected = [OursWebSocket, RustWebSocket].map(|who| peer_ids(who, OursWebSocket));
     let resting = [Ours, AcpAgent, Rust, TypeScript, Python].map(same_peer);
     vec![
         row(
@@ -284,6 +312,55 @@ pub(crate) fn rows() -> Vec<BenchRow> {
             BenchWork::Idle,
             &resting,
         ),
+        row(
+            "remote-stream-pinned",
+            "Streaming over the network, one core",
+            true,
+            BenchWork::Stream,
+            &remote,
+        ),
+        row(
+            "remote-stream",
+            "Streaming over the network, two cores",
+            false,
+            BenchWork::Stream,
+            &remote,
+        ),
+        row(
+            "remote-empty-pinned",
+            "Request and response over the network, one core",
+            true,
+            BenchWork::Empty,
+            &asked_remotely,
+        ),
+        row(
+            "remote-empty",
+            "Request and response over the network, two cores",
+            false,
+            BenchWork::Empty,
+            &asked_remotely,
+        ),
+        row(
+            "serve-stream",
+            "Streaming from an agent behind a server, two cores",
+            false,
+            BenchWork::Stream,
+            &served,
+        ),
+        seldom(row(
+            "remote-stall",
+            "A million chunks over the network while the client reads nothing for 5 s",
+            false,
+            BenchWork::Stall(5000),
+            &stalled_remotely,
+        )),
+        row(
+            "remote-idle",
+            "1,000 idle connections",
+            false,
+            BenchWork::Connections(1000),
+            &connected,
+        ),
     ]
 }
 
@@ -367,6 +444,9 @@ impl RowSetting<'_> {
                 Ok(rate_sample(&took, messages))
             }
             BenchWork::Start => self.measure_start(who, row.pinned),
+            BenchWork::Connections(connections) => {
+                self.measure_connections(&mut start()?, connections)
+            }
             BenchWork::Idle => {
                 let program = self
                     .peers
@@ -448,7 +528,7 @@ impl RowSetting<'_> {
         stall_ms: Option<u64>,
     ) -> Result<Sample, BenchError> {
         let shorter = |ms: u64| if self.quick { ms / 50 } else { ms };
-        pair.run_command(&ClientCommand::Open { sessions: 1 })?;
+        let open = pair.run_command(&ClientCommand::Open { sessions: 1 })?;
         let took = pair.run_command(&ClientCommand::Stream {
             messages: self.scale(1_000_000),
             bytes: TOKEN_BYTES,
@@ -456,7 +536,12 @@ impl RowSetting<'_> {
             stall_ms: stall_ms.map(shorter),
             rate: None,
         })?;
-        Ok(peak_sample(&took))
+        let mut sample = peak_sample(&took);
+        if pair.is_remote() {
+            let growth = took.agent.memory.peak.saturating_sub(open.agent.memory.now);
+            sample.insert(Metric::ServerGrowth, to_megabytes(growth));
+        }
+        Ok(sample)
     }
 
     fn measure_read(&self, pair: &mut PeerPair) -> Result<Sample, BenchError> {
@@ -469,6 +554,20 @@ impl RowSetting<'_> {
         let rate = bytes as f64 / took.report.ns.max(1) as f64 * 1e3;
         sample.insert(Metric::Throughput, rate);
         Ok(sample)
+    }
+
+    fn measure_connections(
+        &self,
+        pair: &mut PeerPair,
+        connections: usize,
+    ) -> Result<Sample, BenchError> {
+        let connections = usize::try_from(self.scale(connections as u64))?;
+        // So that what a server takes that has seen a few connections is not counted as the connections'.
+        let before = pair.run_command(&ClientCommand::Connect { connections: 10 })?;
+        let after = pair.run_command(&ClientCommand::Connect { connections })?;
+        let (before, after) = (before.agent.memory.now, after.agent.memory.now);
+        let each = after.saturating_sub(before) as f64 / 1e3 / connections as f64;
+        Ok(Sample::from([(Metric::ServerConnection, each)]))
     }
 
     fn measure_sessions(

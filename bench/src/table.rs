@@ -73,11 +73,13 @@ pub(crate) fn render_rows(results: &Results) -> String {
 
 /// Returns the metric by which pairs are compared.
 fn main_metric(runs: &Runs) -> Option<Metric> {
-    use Metric::{AgentPeak, AgentRest, ClientPeak, P50, Rate, Start, Throughput};
-    let order = [Throughput, Rate, P50, Start, AgentRest];
+    use Metric::{
+        AgentPeak, AgentRest, ClientPeak, P50, Rate, ServerConnection, Start, Throughput,
+    };
+    let order = [Throughput, Rate, P50, Start, AgentRest, ServerConnection];
     let has = |metric: &Metric| runs.metrics().any(|other| other == *metric);
     match runs.row {
-        "stall" => Some(AgentPeak),
+        "stall" | "remote-stall" => Some(AgentPeak),
         "sleep" => Some(ClientPeak),
         _ => order.into_iter().find(has),
     }
@@ -93,8 +95,8 @@ pub(crate) fn render_row(all: &[Runs]) -> String {
     let metrics: BTreeSet<Metric> = all.iter().flat_map(Runs::metrics).collect();
     let ours = all.iter().find(|runs| {
         let who = runs.peers;
-        let ours = |who| matches!(who, PeerId::Ours | PeerId::AcpAgent);
-        ours(who.agent) && (ours(who.client) || first.row == "stall")
+        let ours = |who| matches!(who, PeerId::Ours | PeerId::AcpAgent | PeerId::OursWebSocket);
+        ours(who.agent) && (ours(who.client) || first.row.ends_with("stall"))
     });
     let compared = main_metric(first);
     let _ = write!(&mut text, "\n### {}\n\n| |", first.title);

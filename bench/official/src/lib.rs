@@ -1,7 +1,13 @@
-//! The empty request of an extension, which the agent and the client share.
+//! The benchmark's agent and client on the official Rust SDK, for any transport, and the empty request of an extension.
+
+mod agent;
+mod client;
 
 use agent_client_protocol::{JsonRpcRequest, JsonRpcResponse};
 use serde::{Deserialize, Serialize};
+
+pub use agent::agent;
+pub use client::{OfficialBenchError, run_client};
 
 /// An empty request.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonRpcRequest)]

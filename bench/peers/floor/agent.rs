@@ -1,21 +1,20 @@
 //! The floor's agent.
 
-use std::fs::File;
-use std::io::Write;
-
 use bench_work::{BenchTask, BenchText};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::wire::{BUFFER_SIZE, FloorChunk, FloorLines, FloorMessage, send, stdio};
+use super::wire::{BUFFER_SIZE, FloorChunk, FloorInput, FloorMessage, FloorOutput, send};
 use super::{ChunkMode, FloorError};
 
 /// The message id, as long as our agent's.
 const MESSAGE_ID: &str = "msg_01234567_1";
 
-pub(super) fn run(how: ChunkMode) -> Result<(), FloorError> {
-    let (mut lines, mut output) = stdio()?;
+pub(super) fn run(
+    how: ChunkMode,
+    (mut lines, mut output): (FloorInput, FloorOutput),
+) -> Result<(), FloorError> {
     let mut sessions = 0;
     while let Some(line) = lines.next()? {
         let message: FloorMessage<'_> = serde_json::from_slice(line)?;
@@ -57,7 +56,7 @@ pub(super) fn run(how: ChunkMode) -> Result<(), FloorError> {
     Ok(())
 }
 
-fn respond(output: &mut File, id: &RawValue, result: &Value) -> Result<(), FloorError> {
+fn respond(output: &mut FloorOutput, id: &RawValue, result: &Value) -> Result<(), FloorError> {
     #[derive(Serialize)]
     struct FloorResponse<'a> {
         jsonrpc: &'static str,
@@ -77,8 +76,8 @@ fn respond(output: &mut File, id: &RawValue, result: &Value) -> Result<(), Floor
 
 fn run_task(
     how: ChunkMode,
-    lines: &mut FloorLines,
-    output: &mut File,
+    lines: &mut FloorInput,
+    output: &mut FloorOutput,
     session: &str,
     task: BenchTask,
 ) -> Result<(), FloorError> {
@@ -108,8 +107,8 @@ fn run_task(
 }
 
 fn request_permission(
-    lines: &mut FloorLines,
-    output: &mut File,
+    lines: &mut FloorInput,
+    output: &mut FloorOutput,
     session: &str,
     number: u64,
 ) -> Result<(), FloorError> {
@@ -177,7 +176,7 @@ fn request_permission(
 
 fn stream(
     how: ChunkMode,
-    output: &mut File,
+    output: &mut FloorOutput,
     session: &str,
     messages: u64,
     bytes: usize,

@@ -1,7 +1,6 @@
 //! The floor's client.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -11,13 +10,16 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::wire::{FloorLines, FloorMessage, FloorUpdateKind, send, stdio};
+use super::wire::{FloorInput, FloorMessage, FloorOutput, FloorUpdateKind, send};
 use super::{ChunkMode, FloorError};
 
-pub(super) fn run(how: ChunkMode, socket: &str) -> Result<(), FloorError> {
+pub(super) fn run(
+    how: ChunkMode,
+    socket: &str,
+    (lines, output): (FloorInput, FloorOutput),
+) -> Result<(), FloorError> {
     let mut answers = UnixStream::connect(socket)?;
     let mut commands = BufReader::new(answers.try_clone()?).lines();
-    let (lines, output) = stdio()?;
     let mut client = FloorClient {
         mode: how,
         lines,
@@ -54,8 +56,8 @@ const MAX_UNANSWERED_PROMPTS: usize = 64;
 
 struct FloorClient {
     mode: ChunkMode,
-    lines: FloorLines,
-    output: File,
+    lines: FloorInput,
+    output: FloorOutput,
     /// The id of the next request.
     next_id: u64,
     sessions: Vec<String>,
@@ -76,6 +78,7 @@ impl FloorClient {
                 }
                 Ok(ClientReport::since(start))
             }
+            ClientCommand::Connect { .. } => Err("only ours does this".into()),
             ClientCommand::Stream {
                 messages,
                 bytes,
@@ -288,7 +291,11 @@ struct FloorOutcome {
     option_id: &'static str,
 }
 
-fn respond<T: Serialize>(output: &mut File, id: &RawValue, result: &T) -> Result<(), FloorError> {
+fn respond<T: Serialize>(
+    output: &mut FloorOutput,
+    id: &RawValue,
+    result: &T,
+) -> Result<(), FloorError> {
     #[derive(Serialize)]
     struct FloorResult<'a, T> {
         jsonrpc: &'static str,

@@ -2,13 +2,17 @@
 //! supports only the messages that occur. Each message is read in one pass into a type that owns its text, and written
 //! directly into the output buffer.
 //!
-//! `bench-floor agent`, `bench-floor client SOCKET`. With `--each` before it, the agent writes each chunk by itself. With
+//! `bench-floor agent`, `bench-floor client SOCKET`. With an address as a further argument, the agent serves one client
+//! there over WebSocket; with a URL, the client connects to it. With `--each` before it, the agent writes each chunk by itself. With
 //! `--raw` in front of both, nothing is made of the chunks: the agent writes the same bytes again and again,
 //! each by itself, and the client counts lines.
 
 mod agent;
 mod client;
+mod websocket;
 mod wire;
+
+use crate::wire::stdio;
 
 /// An error to show to the user.
 type FloorError = Box<dyn std::error::Error>;
@@ -34,9 +38,13 @@ fn main() -> Result<(), FloorError> {
     if how != ChunkMode::Buffered {
         args.next();
     }
-    match (args.next().as_deref(), args.next()) {
-        (Some("agent"), None) => agent::run(how),
-        (Some("client"), Some(socket)) => client::run(how, &socket),
-        _ => Err("usage: bench-floor [--each|--raw] agent | client SOCKET".into()),
+    match (args.next().as_deref(), args.next(), args.next()) {
+        (Some("agent"), None, None) => agent::run(how, stdio()?),
+        (Some("agent"), Some(address), None) => agent::run(how, websocket::accept(&address)?),
+        (Some("client"), Some(socket), None) => client::run(how, &socket, stdio()?),
+        (Some("client"), Some(socket), Some(url)) => {
+            client::run(how, &socket, websocket::connect(&url)?)
+        }
+        _ => Err("usage: bench-floor [--each|--raw] agent [ADDRESS] | client SOCKET [URL]".into()),
     }
 }

@@ -9,15 +9,57 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::FloorError;
+use super::websocket::{FloorSocketReader, FloorSocketWriter};
 
 /// The size of the read and write buffers.
 pub(super) const BUFFER_SIZE: usize = 64 * 1024;
 
 /// stdin and stdout without the standard library's buffers.
-pub(super) fn stdio() -> Result<(FloorLines, File), FloorError> {
+pub(super) fn stdio() -> Result<(FloorInput, FloorOutput), FloorError> {
     let input = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
     let output = File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
-    Ok((FloorLines::new(input), output))
+    let input = FloorInput::Pipe(FloorLines::new(input));
+    Ok((input, FloorOutput::Pipe(output)))
+}
+
+/// Where messages are read.
+pub(super) enum FloorInput {
+    Pipe(FloorLines),
+    Socket(Box<FloorSocketReader>),
+}
+
+impl FloorInput {
+    /// Returns the next message, or `None` at the end.
+    pub(super) fn next(&mut self) -> Result<Option<&[u8]>, FloorError> {
+        match self {
+            Self::Pipe(lines) => lines.next(),
+            Self::Socket(socket) => socket.next(),
+        }
+    }
+
+    /// Reads this number of lines.
+    pub(super) fn skip_lines(&mut self, lines: u64) -> Result<(), FloorError> {
+        match self {
+            Self::Pipe(input) => input.skip_lines(lines),
+            Self::Socket(_) => Err("lines can only be skipped on pipes".into()),
+        }
+    }
+}
+
+/// Where messages are written.
+pub(super) enum FloorOutput {
+    Pipe(File),
+    Socket(Box<FloorSocketWriter>),
+}
+
+impl FloorOutput {
+    /// Writes messages, each with its line feed, immediately.
+    pub(super) fn write_all(&mut self, messages: &[u8]) -> Result<(), FloorError> {
+        match self {
+            Self::Pipe(output) => Ok(output.write_all(messages)?),
+            Self::Socket(socket) => socket.write_all(messages),
+        }
+    }
 }
 
 /// A reader of lines.
@@ -217,9 +259,8 @@ impl<'a> FloorChunk<'a> {
 }
 
 /// Writes a message as a line, immediately.
-pub(super) fn send<T: Serialize>(output: &mut File, message: &T) -> Result<(), FloorError> {
+pub(super) fn send<T: Serialize>(output: &mut FloorOutput, message: &T) -> Result<(), FloorError> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
-    output.write_all(&line)?;
-    Ok(())
+    output.write_all(&line)
 }

@@ -13,6 +13,11 @@ pub enum ClientCommand {
         /// The number of sessions.
         sessions: usize,
     },
+    /// Open further connections, and leave them idle. Only for our client, over the network.
+    Connect {
+        /// The number of connections.
+        connections: usize,
+    },
     /// Make all open sessions stream at the same time.
     Stream {
         /// The number of chunks per session.
