@@ -53,7 +53,7 @@ struct OfflineCommandInfo {
     name: &'static str,
     description: &'static str,
     hint: Option<&'static str>,
-    /// Further help that is not in the hint. May be empty.
+    /// Additional help, beyond the hint. May be empty.
     details: &'static str,
 }
 

@@ -52,7 +52,8 @@ impl StoredHistory {
     }
 
     /// Reads the model's conversation, and fills gaps that a killed process may have left. A partial response that the
-    /// client has received becomes a message of the model. A tool call without a result is given one that explains why.
+    /// client has received becomes a message of the model. A tool call without a result gets one that explains why the
+    /// result is missing.
     pub(crate) async fn model_history(&self) -> Result<ModelHistory, StoreError> {
         let mut messages = Vec::new();
         let mut pages = self.entry_pages(EntryFilter::Messages, 0);
@@ -112,7 +113,7 @@ impl EntryPages<'_> {
     }
 }
 
-/// A builder for messages from the updates that the client received after the last stored message of the conversation.
+/// The messages that result from the updates that the client received after the conversation's last stored message.
 #[derive(Default)]
 struct UnsentMessages {
     messages: Vec<ModelMessage>,

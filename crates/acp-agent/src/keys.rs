@@ -31,7 +31,7 @@ impl Account {
         }
     }
 
-    /// Returns the provider, or the provider whose wire format the URL uses.
+    /// Returns the account's provider or, for a URL, the provider whose wire format the URL uses.
     #[must_use]
     pub fn provider(&self) -> Provider {
         self.provider
@@ -145,7 +145,7 @@ impl KeySources {
     }
 }
 
-/// A set of API keys, each with the name of its account.
+/// A set of API keys by account name.
 pub(crate) struct KeySet(BTreeMap<String, Secret>);
 
 impl KeySet {
@@ -154,8 +154,8 @@ impl KeySet {
     }
 }
 
-/// A file with API keys that only its owner can read: a JSON object from account names to keys. A file that others can
-/// read is rejected rather than repaired, because others may have read the keys already.
+/// A file that contains API keys and that only its owner can read. It is a JSON object that maps account names to keys.
+/// A file that others can read is rejected rather than repaired, because others may have read the keys already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyFile {
     path: PathBuf,

@@ -1,4 +1,4 @@
-//! The log through which an open session is stored.
+//! Stores an open session's history and properties as they change.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use crate::store::stored_session::{
     EntryFilter, SessionProperties, SessionRevision, StoredSession,
 };
 
-/// The maximum size of entries that are folded together, in bytes.
+/// The size, in bytes, above which no more entries are folded together.
 const MAX_FOLD_BYTES: usize = 8 * 1024 * 1024;
 
 /// A change to the session's properties.
 type PropertiesChange = Box<dyn FnOnce(&mut SessionProperties) + Send>;
 
-/// The log through which a session is stored. For a session that is not stored, it does nothing.
+/// The part of an open session that writes to the session store. For a session that is not stored, it does nothing.
 pub(crate) struct SessionLog(Option<OpenLog>);
 
 #[derive(Clone)]

@@ -19,7 +19,7 @@ use crate::sessions::AgentSessions;
 const RECHECK_KEYS_METHOD: &str = "key";
 
 impl Authentication for AgentSessions {
-    /// Returns the auth methods: one for each provider without a key from the caller, one for each model at a URL
+    /// Returns the auth methods: one for each provider whose key was not passed by the caller, one for each model URL
     /// without a key, and one that looks for keys again.
     fn methods(&self) -> Vec<AuthMethod> {
         let own = Provider::ALL.map(Account::from).into_iter();
@@ -41,8 +41,8 @@ impl Authentication for AgentSessions {
 
     /// Looks for keys again. If no session is open, a missing key is not an error as long as a session can be opened
     /// without one, because some clients authenticate with the first auth method before they open a session. The model
-    /// of such a session runs slash commands and reports that there is no key. If a session is open, a missing key is
-    /// an error, because the user has requested this after logging in.
+    /// of such a session runs slash commands and reports that there is no key. If a session is open, the client
+    /// authenticates because the user has just logged in, so a missing key is an error.
     async fn authenticate(&self, _: &AuthContext, _: &AuthMethodId) -> acp::Result<()> {
         self.registry.refresh_blocking().await;
         let chosen = ModelSelection::default();

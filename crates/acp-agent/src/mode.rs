@@ -17,7 +17,7 @@ pub enum Mode {
     /// The agent asks before every change and every command.
     #[default]
     Ask,
-    /// The agent does not change or run anything. It must ask the user to leave the mode first.
+    /// The agent does not change or run anything. To do so, it must first ask the user to leave the mode.
     Architect,
     /// The agent changes the session's files without asking. It runs commands without asking if they are sandboxed or
     /// the user's rules allow them, and asks about everything else.

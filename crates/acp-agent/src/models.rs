@@ -51,7 +51,7 @@ pub(crate) struct ModelRegistry {
     available_models: RwLock<Arc<AvailableModels>>,
     /// The models that the servers at the user's URLs listed most recently.
     listed_models: RwLock<HashMap<Account, Vec<ProviderModel>>>,
-    /// When the servers last listed their models. Locked during a refresh.
+    /// The time when the servers last listed their models. Locked during a refresh.
     last_refresh: tokio::sync::Mutex<Option<Instant>>,
 }
 
@@ -218,8 +218,7 @@ impl ModelRegistry {
             .unwrap_or_else(PoisonError::into_inner) = Arc::new(offer);
     }
 
-    /// Looks for keys like [`refresh`](Self::refresh), but without blocking the caller. Does nothing if there is no key
-    /// file.
+    /// Like [`refresh`](Self::refresh), but does not block the caller. Does nothing if there is no key file.
     pub(crate) async fn refresh_in_background(self: &Arc<Self>) {
         if self.choices.keys.has_file() {
             self.refresh_blocking().await;

@@ -64,13 +64,13 @@ struct HistoryReplay<'a> {
     is_v2: bool,
     /// The prompt that started the current turn.
     prompt: Option<MessageId>,
-    /// The messages of the turn that have started. A version 2 client that still has such a message must replace it, so
+    /// The messages that have started in the turn. A version 2 client that still has such a message must replace it, so
     /// that it is not shown twice.
     started_messages: HashSet<MessageId>,
     /// The output of the agent's own terminals in the turn. Only the end of long output is kept.
     terminals: HashMap<TerminalId, Vec<u8>>,
-    /// The tool calls of the turn that have not ended or that show terminals. Which terminals were the agent's own and
-    /// what they printed may not be known until the turn ends.
+    /// The turn's tool calls that have not ended or that show terminals. It may not be known until the turn ends which
+    /// terminals were the agent's own, and what they printed.
     calls: BTreeMap<ToolCallId, ReplayedCall>,
     /// The compaction that is running in the turn, if any.
     compaction: Option<CompactionId>,

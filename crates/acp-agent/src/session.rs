@@ -31,7 +31,7 @@ use steering::Steering;
 #[derive(Clone)]
 pub struct OpenSession {
     pub(crate) state: Arc<SessionState>,
-    /// A clone that each open session keeps so that open sessions can be counted.
+    /// A clone of the counter of open sessions, so that this session is counted.
     pub(crate) _count: Arc<()>,
 }
 

@@ -41,7 +41,7 @@ pub(crate) struct AgentSessions {
     pub(crate) registry: Arc<ModelRegistry>,
     /// The mode in which sessions start.
     mode: Mode,
-    /// Counts the open sessions, each of which keeps a clone.
+    /// The counter of open sessions. Each open session keeps a clone of it.
     open_count: Arc<()>,
     store: Option<Arc<dyn SessionStore>>,
     /// The sandbox rules for commands, or `None` if commands are not sandboxed.
@@ -334,7 +334,7 @@ fn session_info(stored: StoredSession) -> SessionInfo {
     info
 }
 
-/// Formats a time as an RFC 3339 string with milliseconds, as the protocol does.
+/// Formats a time as an RFC 3339 string with milliseconds, the form that the protocol uses.
 fn format_milliseconds(time: Timestamp) -> String {
     format!("{time:.3}")
 }

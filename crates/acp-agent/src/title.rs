@@ -1,4 +1,4 @@
-//! Derives session titles from the user's first prompt. See the field `title` of "SessionInfo" under "Session List" in
+//! Derives session titles from the user's first prompt. See the `title` field of "SessionInfo" under "Session List" in
 //! the specification.
 
 use acp::v1::{ContentBlock, EmbeddedResourceResource};
@@ -11,7 +11,7 @@ const MAX_SEARCHED_BYTES: usize = 16 * 1024;
 /// Prompts that are useless as titles. If the first prompt is one of them, the title comes from the next prompt.
 const UNINFORMATIVE_PROMPTS: [&str; 2] = ["/help", "/compact"];
 
-/// Returns the title of a session with this first prompt: the first line that contains words, without Markdown. If
+/// Returns a title for a session that starts with this prompt: the first line that contains words, without Markdown. If
 /// there is no text, returns the name of an attachment.
 pub(crate) fn title_from_prompt(prompt: &[ContentBlock]) -> Option<String> {
     let mut texts = prompt.iter().filter_map(ContentBlock::as_text).peekable();

@@ -187,8 +187,8 @@ impl AgentHarness {
         self.wait_within(self.wire.timeout(), what, found).await
     }
 
-    /// Waits like [`wait_until`](Self::wait_until), but with the time limit of a turn. Use this for anything that
-    /// depends on a model.
+    /// Like [`wait_until`](Self::wait_until), but with the time limit of a turn. Use this for anything that depends on
+    /// a model.
     ///
     /// # Errors
     /// See [`wait_until`](Self::wait_until).
@@ -376,7 +376,7 @@ impl AgentHarness {
         self.initialize_with(params).await
     }
 
-    /// Initializes the connection like [`initialize`](Self::initialize), with the given params.
+    /// Like [`initialize`](Self::initialize), but with the given params.
     ///
     /// # Errors
     /// See [`initialize`](Self::initialize).
@@ -442,7 +442,7 @@ impl AgentHarness {
         self.open_session_with(params).await
     }
 
-    /// Opens a session like [`open_session`](Self::open_session), with the given params.
+    /// Like [`open_session`](Self::open_session), but with the given params.
     ///
     /// # Errors
     /// See [`open_session`](Self::open_session).

@@ -41,7 +41,7 @@ pub struct Check {
     pub version: SchemaVersion,
     /// The side that must meet the requirement.
     pub side: Side,
-    /// The page of the specification that contains the requirement, as in its URL, such as `prompt-turn`.
+    /// The specification page that contains the requirement, named as in its URL, such as `prompt-turn`.
     pub page: &'static str,
     /// The check's number on the page. It never changes, because baselines refer to it. Zero for shapes, which are
     /// identified by name.
@@ -79,7 +79,7 @@ impl Check {
         format!("{}/{}", self.page_id(), self.name())
     }
 
-    /// Returns the first parts of the id: the version and the page, or for the remote transport `remote` and the page.
+    /// Returns the first parts of the id: the version and the page or, for the remote transport, `remote` and the page.
     #[must_use]
     pub fn page_id(&self) -> String {
         if self.is_remote() {

@@ -149,7 +149,7 @@ impl CheckHost {
     }
 }
 
-/// Returns the response to a permission request that chooses the first option whose kind starts with `wanted`.
+/// Returns a response to a permission request. The response chooses the first option whose kind starts with `wanted`.
 fn permission_outcome(params: &Value, wanted: &str) -> Value {
     let options = params.get("options").and_then(Value::as_array);
     let option = options.into_iter().flatten().find(|option| {

@@ -9,7 +9,7 @@ use super::verdict::Verdict;
 /// A check that was run, with its verdict and the messages that led to it.
 #[derive(Debug)]
 pub struct CheckOutcome {
-    /// The check that has this outcome.
+    /// The check that was run.
     pub check: Check,
     /// The verdict: whether the requirement is met.
     pub verdict: Verdict,

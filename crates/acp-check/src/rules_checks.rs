@@ -27,7 +27,7 @@ pub(super) fn rules_check(version: SchemaVersion, side: Side) -> Check {
     }
 }
 
-/// Judges all messages that were seen in the other checks.
+/// Checks that all messages seen in the other checks follow the rules.
 pub(super) fn judge_rules(check: Check, judged: &SchemaResults) -> CheckOutcome {
     let mut transcript = Transcript::default();
     let broken = &judged.violations;

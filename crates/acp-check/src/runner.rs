@@ -36,7 +36,7 @@ pub async fn run_checks(
     run_checks_with_progress(target, checks, options, |_| {}).await
 }
 
-/// Runs checks like [`run_checks`], and calls `tell` with each outcome as soon as it is known.
+/// Like [`run_checks`], but also calls `tell` with each outcome as soon as it is known.
 pub async fn run_checks_with_progress(
     target: Arc<dyn CheckTarget>,
     checks: &[Check],
@@ -49,8 +49,8 @@ pub async fn run_checks_with_progress(
     run_each(checks, jobs, run, tell).await
 }
 
-/// Runs each check that has code of its own with `run`, `jobs` at a time. The other checks then judge the messages from
-/// these runs.
+/// Uses `run` to run each check that has code of its own, `jobs` at a time. The other checks then judge the messages
+/// from these runs.
 pub(super) async fn run_each<F, Fut>(
     checks: &[Check],
     jobs: usize,

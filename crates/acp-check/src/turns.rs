@@ -123,7 +123,7 @@ impl AgentHarness {
         }
     }
 
-    /// Builds the turn that ended with this response from all messages after the first `messages` entries.
+    /// Builds a turn from the response that ended it and all messages after the first `messages` entries.
     ///
     /// # Errors
     /// The response is an error, or has no stop reason.
@@ -209,8 +209,8 @@ impl AgentHarness {
         self.wait_for_turn_response(&prompt).await
     }
 
-    /// Makes the agent do a task like [`run_task`](Self::run_task), but skips the check if the turn fails. Use this for
-    /// checks that are not about the response to a prompt.
+    /// Like [`run_task`](Self::run_task), but skips the check if the turn fails. Use this for checks that are not about
+    /// the response to a prompt.
     ///
     /// # Errors
     /// The turn does not end. If it fails, the check is skipped.
@@ -374,8 +374,8 @@ impl AgentHarness {
         }
     }
 
-    /// Makes the agent do a task, and responds to its requests with this method by sending `answer`, which contains a
-    /// `result` or an `error`. Returns the response to the prompt.
+    /// Makes the agent do a task, and sends `answer` as the response to each of its requests with this method. `answer`
+    /// contains a `result` or an `error`. Returns the response to the prompt.
     ///
     /// # Errors
     /// See [`wait_for_held_request`](Self::wait_for_held_request). In addition, the turn does not end.

@@ -51,7 +51,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// The reason why a check stops before its end.
+/// The reason why a check stops early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CheckStop {
     /// The requirement is not met. The text is meant for the author of the program.

@@ -19,7 +19,7 @@ use crate::client_harness::ClientHarness;
 /// A version number that no program supports.
 const UNKNOWN_VERSION: u16 = u16::MAX;
 
-/// How long to wait for the exit of a program that has closed its stdin or stdout, so that the exit status can be
+/// How long to wait for a program to exit after it has closed its stdin or stdout, so that the exit status can be
 /// reported.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 

@@ -1,4 +1,4 @@
-//! One end of a connection, on which single lines are sent and received.
+//! One end of a connection, for sending and receiving individual lines.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -100,7 +100,7 @@ pub struct Wire {
 pub(super) struct SchemaResults {
     /// The number of received messages of each shape.
     pub(super) shape_counts: BTreeMap<ShapeKey, usize>,
-    /// The faults in messages of each shape, each with the message.
+    /// The faults found in messages of each shape, each with the faulty message.
     pub(super) faults: BTreeMap<ShapeKey, Vec<(SchemaFault, String)>>,
     /// The violations of protocol rules.
     pub(super) violations: RuleViolations,

@@ -1,4 +1,4 @@
-//! `acp agents`: lists the available agents, and allows or revokes those of a project.
+//! `acp agents`: lists the available agents, and allows or revokes a project's agents.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! The command line. Each command, or group of commands, has its arguments in its own file; `shared.rs` and
-//! `agent_choice.rs` contain arguments that several commands use. This file combines them for `main.rs`.
+//! The command line. Each command or group of commands defines its arguments in its own file, and `shared.rs` and
+//! `agent_choice.rs` define arguments that several commands use. This file combines them for `main.rs`.
 
 pub(crate) mod agent;
 pub(crate) mod agent_choice;
@@ -101,8 +101,9 @@ pub(crate) enum CliCommand {
 
     /// Make a remote agent available on stdin and stdout.
     ///
-    /// Configure your editor to start this command as its agent. Messages are passed on unchanged, over WebSocket,
-    /// streamable HTTP or a plain socket. If a connection to `acp serve` is cut, it is restored without loss.
+    /// Configure your editor to start this command as its agent. Messages are passed on over WebSocket, streamable
+    /// HTTP or a plain socket, unchanged except for --map. If a connection to `acp serve` is cut, it is restored
+    /// without loss.
     Connect(ConnectArgs),
 
     /// Log in to an agent.

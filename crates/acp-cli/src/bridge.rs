@@ -12,7 +12,7 @@ use crate::exit::CommandExit;
 use crate::remote_agent::RelayedAgent;
 use crate::signals::Signals;
 
-/// How long an agent may take to exit when asked to, if it did not exit when its stdin was closed.
+/// How long an agent has to exit after it is asked to. It is asked only if closing its stdin did not make it exit.
 const EXIT_GRACE_PERIOD: Duration = Duration::from_secs(1);
 
 /// How long to wait for an agent that has closed its stdout to exit, so that its exit code can be reported.
@@ -68,7 +68,7 @@ pub(crate) async fn run_bridge(args: BridgeArgs) -> CommandExit {
     exit
 }
 
-/// Returns the exit that reports how the bridge ended.
+/// Returns the `CommandExit` that reports how the bridge ended.
 async fn bridge_exit(agent: &RelayedAgent, process: &AgentProcess, end: &BridgeEnd) -> CommandExit {
     if end.first == BridgeSide::Client {
         return match &end.error {

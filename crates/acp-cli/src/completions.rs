@@ -18,10 +18,10 @@ use crate::args::completions::{CompletionsArgs, ShellArg};
 use crate::exit::CommandExit;
 use crate::screen::print;
 
-/// The environment variable that is set when a script runs `acp`.
+/// The environment variable that a completion script sets when it runs `acp`.
 const COMPLETE_VARIABLE: &str = "ACP_COMPLETE";
 
-/// The name of the program, which is also how the scripts find it when the user presses Tab.
+/// The name of the program. When the user presses Tab, the scripts run the program by this name.
 const PROGRAM_NAME: &str = "acp";
 
 const SHELLS: Shells<'_> = Shells(&[&AcpBash, &AcpZsh, &AcpFish]);
@@ -49,7 +49,7 @@ pub(crate) fn print_completions(args: &CompletionsArgs) -> CommandExit {
     }
 }
 
-/// Prints the candidates and returns `true` if a shell's completion script has started this process.
+/// If a shell's completion script started this process, prints the candidates and returns `true`.
 ///
 /// Call this before any thread starts: it removes a variable from the environment.
 pub(crate) fn complete_for_shell() -> Result<bool, clap::Error> {

@@ -23,8 +23,8 @@ pub(crate) struct Confinement {
 enum ConfinementKind {
     /// The user requested the sandbox. It also applies to commands that the agent runs through the host.
     Explicit(Sandbox),
-    /// The policy with this name implies the sandbox. Commands that the agent runs through the host are not sandboxed;
-    /// the policy decides about them.
+    /// The policy with this name implies the sandbox. Commands that the agent runs through the host are not sandboxed,
+    /// since the policy already applies to them.
     Implied(&'static str),
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct ConfinedCommand {
 impl Confinement {
     /// Returns the sandbox that the command line requests or implies, if any, for sessions in `roots`. The first root
     /// is the agent's working directory. `policy` is the value of `--allow`. The default policy implies no sandbox, so
-    /// that agents that write their own state start for users who do not know about sandboxes.
+    /// that agents that write their own state can start even if the user does not know about sandboxes.
     pub(crate) fn from_args(
         args: &SandboxArgs,
         policy: Option<Policy>,

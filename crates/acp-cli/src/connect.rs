@@ -197,12 +197,12 @@ async fn relay(remote: &RemoteAgent, options: ConnectOptions) -> ConnectRelayEnd
     }
 }
 
-/// What one side sends, in the pieces in which it is passed on.
+/// The input from one side, split into the pieces that are passed on.
 struct MessageSource<'m, R> {
     reader: BufReader<R>,
     /// Replaces the paths in messages.
     mapper: Option<(&'m PathMapper, MessageDirection)>,
-    /// The piece that was read last.
+    /// The piece that was read most recently.
     piece: Vec<u8>,
 }
 
@@ -215,12 +215,13 @@ impl<'m, R: AsyncRead + Unpin> MessageSource<'m, R> {
         }
     }
 
-    /// Waits for input, and returns `true` if there is none left. Dropping the future loses nothing.
+    /// Waits for input, and returns `true` at the end of input. No input is lost if the future is dropped.
     async fn has_ended(&mut self) -> io::Result<bool> {
         Ok(self.reader.fill_buf().await?.is_empty())
     }
 
-    /// Reads the next piece: a message with its paths replaced, or the bytes that are there. It is empty at the end.
+    /// Reads the next piece: a whole message with its paths replaced or, without a mapper, the bytes that are
+    /// available. The piece is empty at the end of input.
     async fn next(&mut self) -> io::Result<&[u8]> {
         self.piece.clear();
         // A large message does not keep its memory.
@@ -295,10 +296,12 @@ async fn download(
     }
 }
 
-/// Prints changes in the state of the connection. Owned by the connection and dropped when the connection ends.
+/// Prints a note whenever the state of the connection changes. Owned by the connection and dropped when the connection
+/// ends.
 struct StatusNotes {
     url: String,
-    /// Sends to the thread that prints notes, so that a client that does not read stderr cannot block the connection.
+    /// Sends notes to the thread that prints them, so that a client that does not read stderr cannot block the
+    /// connection.
     notes: SyncSender<String>,
     /// Whether the connection can be resumed after it has been cut.
     resumes: AtomicBool,
@@ -307,7 +310,8 @@ struct StatusNotes {
 }
 
 impl StatusNotes {
-    /// Returns the notes, and a receiver that completes once they have been dropped and all notes have been printed.
+    /// Starts the thread that prints notes. Also returns a receiver that completes once the `StatusNotes` has been
+    /// dropped and all notes have been printed.
     fn start(remote: &RemoteAgent) -> io::Result<(Self, oneshot::Receiver<()>)> {
         let (notes, waiting) = sync_channel::<String>(MAX_NOTES);
         let (printed, ended) = oneshot::channel();
@@ -353,7 +357,7 @@ impl StatusNotes {
     }
 }
 
-/// Returns the exit for a failed connection, with a message that tells the user what to do.
+/// Returns the `CommandExit` for a failed connection, with a message that tells the user what to do.
 fn failure_exit(error: &ConnectError, remote: &RemoteAgent) -> CommandExit {
     let url = remote.url.key();
     let cannot = |why: &str| CommandExit::agent_failed(format!("cannot connect to {url}: {why}"));

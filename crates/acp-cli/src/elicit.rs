@@ -22,7 +22,7 @@ const MAX_PAGES: usize = 64;
 /// Asks the user for input on the terminal.
 pub(crate) struct TerminalElicitation {
     user: Arc<TerminalUser>,
-    /// The web pages that the user has agreed to open and not yet completed.
+    /// The web pages that the user has agreed to open but not yet completed.
     pages: Mutex<VecDeque<ElicitationId>>,
 }
 

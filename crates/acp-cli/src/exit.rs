@@ -34,19 +34,20 @@ impl CommandExit {
         message: None,
     };
 
-    /// The exit when findings or differences have been printed.
+    /// The exit of a command that has printed findings or differences.
     pub(crate) const FINDINGS: Self = Self {
         code: 1,
         message: None,
     };
 
-    /// The exit when the reader of stdout has closed it. The code is that of a process terminated by `SIGPIPE`.
+    /// The exit of a command whose stdout was closed by its reader. The code is that of a process terminated by
+    /// `SIGPIPE`.
     pub(crate) const STDOUT_CLOSED: Self = Self {
         code: 141,
         message: None,
     };
 
-    /// The exit code for an agent that could not be started or disconnected.
+    /// The exit code for an agent that disconnected or could not be started.
     pub(crate) const AGENT_FAILED: u8 = 3;
 
     /// The exit code for invalid usage or configuration.
@@ -69,7 +70,7 @@ impl CommandExit {
         Self::new(Self::USAGE, message)
     }
 
-    /// Creates an exit for an agent that could not be started or disconnected.
+    /// Creates an exit for an agent that disconnected or could not be started.
     pub(crate) fn agent_failed(message: impl Into<String>) -> Self {
         Self::new(Self::AGENT_FAILED, message)
     }
@@ -100,8 +101,8 @@ impl CommandExit {
     }
 
     /// Turns this exit into a failure if output could not be written, for example because the disk is full. Even
-    /// [`STDOUT_CLOSED`](Self::STDOUT_CLOSED) becomes a failure, since stdout was then closed because of the error and
-    /// not by its reader.
+    /// [`STDOUT_CLOSED`](Self::STDOUT_CLOSED) becomes a failure, since in that case stdout was closed by the error, not
+    /// by its reader.
     fn check_write_error(self, why: Option<&str>) -> Self {
         let Some(why) = why else {
             return self;

@@ -195,8 +195,8 @@ fn login_commands(target: &StartTarget<'_>, agent: &AgentConnection) -> String {
     text
 }
 
-/// Returns `true` if this client supports the auth method. In version 1, which had no types at first, methods of
-/// unknown type are left to the agent. Version 2 does not allow that.
+/// Returns `true` if this client supports the auth method. Auth methods had no types when version 1 was new, so in
+/// version 1 a method of unknown type is left to the agent. Version 2 does not allow that.
 fn is_supported(agent: &AgentConnection, method: &AuthMethod) -> bool {
     let known = matches!(method, AuthMethod::Agent(_) | AuthMethod::Terminal(_));
     known || agent.version() == ProtocolVersion::V1
@@ -207,7 +207,7 @@ fn methods_json(methods: &[AuthMethod]) -> String {
     serde_json::to_string(methods).unwrap_or_default()
 }
 
-/// Returns the exit for an `auth_required` error, with the commands that log in.
+/// Returns the `CommandExit` for an `auth_required` error, with the commands that log in.
 pub(crate) fn login_required_exit(
     target: &StartTarget<'_>,
     agent: &AgentConnection,

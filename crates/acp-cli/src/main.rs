@@ -1,4 +1,4 @@
-//! The `acp` command. It parses arguments and calls the crates that do the work; it has no logic of its own.
+//! The `acp` command. Parses the arguments and calls the crates that do the work. Contains no logic of its own.
 
 mod agent;
 mod agent_login;

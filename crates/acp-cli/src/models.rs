@@ -48,7 +48,7 @@ impl FromStr for ModelArgument {
     }
 }
 
-/// Parses a setting. The error names its line in the configuration.
+/// Parses a setting. The error includes the setting's line in the configuration.
 fn parse_setting<T: FromStr<Err: Display>>(
     config: &UserConfig,
     text: Option<&Spanned<String>>,

@@ -1,4 +1,4 @@
-//! Replaces paths in messages to and from a remote agent that has the same files under other paths.
+//! Replaces paths in messages to and from a remote agent, whose machine has the same files under different paths.
 //!
 //! Only paths in fields of the protocol are replaced, in requests and notifications of its methods and in the response
 //! to `session/list`. A path in the text of a message, in a tool's raw input or output, in `_meta`, in a form, in an
@@ -23,10 +23,10 @@ const PATH_FIELDS: [&str; 3] = ["cwd", "oldPath", "path"];
 /// Fields with a list of paths.
 const PATH_LIST_FIELDS: [&str; 1] = ["additionalDirectories"];
 
-/// Fields with a URI, which may be that of a file.
+/// Fields with a URI, which may refer to a file.
 const URI_FIELDS: [&str; 1] = ["uri"];
 
-/// Fields whose content belongs to the agent, the user or an MCP server.
+/// Fields whose content belongs to the agent, the user or an MCP server. Paths in them are not replaced.
 const OPAQUE_FIELDS: [&str; 6] = [
     "_meta",
     "rawInput",
@@ -57,7 +57,7 @@ const ENCODED_IN_PATHS: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
-/// The direction in which a message passes.
+/// The direction in which a message is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MessageDirection {
     /// From the client, with local paths, to the agent.
@@ -160,7 +160,7 @@ impl PathMapper {
         walk.apply_to(message)
     }
 
-    /// Returns the path on the other side. Returns `None` if no mapping applies.
+    /// Returns the corresponding path on the other side, or `None` if no mapping applies.
     fn map_path(&self, path: &str, direction: MessageDirection) -> Option<String> {
         let sides = |mapping: &PathMapping| match direction {
             MessageDirection::ToAgent => (mapping.local.clone(), mapping.remote.clone()),
@@ -187,7 +187,7 @@ impl PathMapper {
         })
     }
 
-    /// Returns the URI of a file on the other side.
+    /// Returns the URI of the corresponding file on the other side.
     fn map_uri(&self, uri: &str, direction: MessageDirection) -> Option<String> {
         let rest = uri.strip_prefix("file://")?;
         let rest = rest.strip_prefix("localhost").unwrap_or(rest);
@@ -296,7 +296,7 @@ impl MessageWalk<'_> {
     }
 }
 
-/// Returns the rest of a path below a directory, without a separator in front. Returns an empty string for the directory
+/// Returns the part of a path below a directory, without a leading separator. Returns an empty string for the directory
 /// itself.
 fn path_below<'p>(path: &'p str, directory: &str) -> Option<&'p str> {
     let is_windows = has_backslashes(directory);
@@ -318,7 +318,7 @@ fn path_below<'p>(path: &'p str, directory: &str) -> Option<&'p str> {
     }
 }
 
-/// Returns `true` for a directory on Windows.
+/// Returns `true` if the directory is a Windows path.
 fn has_backslashes(directory: &str) -> bool {
     starts_with_drive(directory) || directory.starts_with('\\')
 }

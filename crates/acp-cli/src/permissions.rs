@@ -1,5 +1,5 @@
-//! Loads permissions from the user's and the project's rules. Also implements `acp permissions`, which lists and
-//! revokes them.
+//! Loads the user's and the project's permission rules. Also implements `acp permissions`, which lists rules and
+//! remembered answers, and revokes answers.
 
 use std::path::Path;
 

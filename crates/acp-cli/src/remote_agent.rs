@@ -62,7 +62,8 @@ impl RelayedAgent {
         })
     }
 
-    /// Returns the exit for an agent that has exited on its own and whose stderr is passed on.
+    /// Returns the `CommandExit` for an agent that exited on its own. Its stderr has already been passed on to the
+    /// user.
     pub(crate) fn exit(&self, exit: &ProcessExit) -> CommandExit {
         match self.is_remote && is_connect_exit_code(exit.code) {
             // `acp connect` has said why.

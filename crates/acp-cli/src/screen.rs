@@ -236,7 +236,8 @@ impl TerminalScreen {
         self.lock().broken
     }
 
-    /// Shows the output of `draw`. Does nothing while a question is open; the next call shows the missed output.
+    /// Shows the output of `draw`. Does nothing while a question is open. The next call after that shows the missed
+    /// output.
     pub(crate) fn draw(&self, draw: impl FnOnce(&mut ScreenOutput)) {
         let mut state = self.lock();
         if state.asking {

@@ -33,7 +33,7 @@ const TOKEN_FILE: &str = "serve.token";
 /// The name of the file in the state directory that stores the self-signed certificate and its key.
 const CERTIFICATE_FILE: &str = "serve-certificate.pem";
 
-/// Traces to record, one for each connection.
+/// The settings for recording a trace of each connection.
 pub(crate) struct RecordedConnections {
     /// The absolute path of the directory for the traces.
     pub(crate) directory: PathBuf,
@@ -42,7 +42,7 @@ pub(crate) struct RecordedConnections {
 }
 
 impl RecordedConnections {
-    /// Returns the command that starts the recorder in the place of an agent.
+    /// Returns the command that starts the recorder in place of an agent.
     fn recorder(&self, agent: AgentCommand) -> Result<AgentCommand, CommandExit> {
         let mut args: Vec<OsString> = vec!["trace".into(), self.directory.clone().into()];
         if self.secrets {

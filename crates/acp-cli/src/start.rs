@@ -103,8 +103,8 @@ impl StartTarget<'_> {
         hint.map(|hint| format!("\n{hint}")).unwrap_or_default()
     }
 
-    /// Returns the same hint as [`hint`](Self::hint) if `said` mentions the key. Otherwise, the message may be about
-    /// something else.
+    /// Returns the same hint as [`hint`](Self::hint), but only if `said` mentions the key. Any other message may be
+    /// about something else.
     pub(crate) fn hint_if_key_is_mentioned(&self, said: &str) -> String {
         let hint = self.agent.missing_key_hint(&[], said);
         hint.map(|hint| format!("\n{hint}")).unwrap_or_default()
@@ -148,8 +148,8 @@ pub(crate) fn option_arguments(name: &str, value: &str) -> Vec<String> {
     }
 }
 
-/// Returns the options common to all connections. Handlers run on the runtime's other thread, so that reading
-/// continues.
+/// Returns the options common to all connections. Handlers run on another thread of the runtime, so that they do not
+/// delay reading.
 pub(crate) fn default_connection_options() -> acp::Options {
     acp::Options::new().spawn_work(|task| {
         tokio::spawn(task);
@@ -230,7 +230,7 @@ impl From<CommandExit> for StartFailure {
 }
 
 impl StartFailure {
-    /// Returns the exit for the failure, including the end of the agent's stderr.
+    /// Returns the `CommandExit` for the failure, including the end of the agent's stderr.
     pub(crate) async fn exit(
         self,
         target: &StartTarget<'_>,
@@ -254,7 +254,7 @@ impl StartFailure {
     }
 }
 
-/// Returns the exit for an agent that disconnected or sent something invalid.
+/// Returns the `CommandExit` for an agent that disconnected or sent something invalid.
 async fn disconnect_exit(
     target: &StartTarget<'_>,
     process: &AgentProcess,

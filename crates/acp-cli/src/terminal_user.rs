@@ -15,7 +15,7 @@ const TERMINAL_PATH: &str = "/dev/tty";
 #[cfg(not(unix))]
 const TERMINAL_PATH: &str = "CONIN$";
 
-/// How long there must be no input after a question is shown before a line counts as the answer. Earlier input was
+/// How long the user must type nothing after a question is shown, before a line counts as the answer. Earlier input was
 /// meant for something else, since the user had not yet seen the question. `acp chat` uses the same duration.
 const SETTLE_TIME: Duration = Duration::from_millis(300);
 

@@ -46,7 +46,7 @@ impl FromStr for EnvRequest {
 #[derive(Debug, Clone, Default)]
 pub struct AgentEnvironment {
     environment: Environment,
-    /// The command-line arguments that give another run the same environment. They do not include the values of
+    /// The command-line arguments that set up the same environment for another run. They do not include the values of
     /// variables.
     args: Vec<String>,
 }
@@ -131,8 +131,8 @@ impl AgentEnvironment {
         self.environment.clone()
     }
 
-    /// Returns the command-line arguments that give another run the same environment. They do not include the values of
-    /// variables.
+    /// Returns the command-line arguments that set up the same environment for another run. They do not include the
+    /// values of variables.
     #[must_use]
     pub fn to_args(&self) -> &[String] {
         &self.args

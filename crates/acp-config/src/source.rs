@@ -11,7 +11,7 @@ use crate::error::ConfigError;
 /// The maximum size of a file, in bytes.
 const MAX_FILE_SIZE: u64 = 64 * 1024;
 
-/// The name of a configuration file, whether the user's or a project's.
+/// The name of both the user's and a project's configuration file.
 pub(crate) const CONFIG_FILE: &str = "config.toml";
 
 /// A configuration file that has been read: its path and text.

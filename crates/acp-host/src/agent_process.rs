@@ -1,4 +1,4 @@
-//! Runs agents as child processes. Reports clearly why one cannot be started, and ends an agent together with
+//! Runs agents as child processes. Explains why an agent could not be started, and ends an agent together with
 //! everything it started.
 
 use std::collections::VecDeque;
@@ -435,8 +435,7 @@ impl AgentProcess {
         self.running.wait_all(patience).await
     }
 
-    /// Ends the agent and everything it started. Each of these steps is taken only if the step before it was not
-    /// enough:
+    /// Ends the agent and everything it started. Each of these steps is taken only if the previous one was not enough:
     ///
     /// 1. Close the agent's standard input, and wait up to `grace`. A caller that took the input must close it itself.
     /// 2. Send SIGTERM to everything the agent started, and wait up to `grace` again.

@@ -190,7 +190,7 @@ impl Attachment {
         ContentBlock::ResourceLink(Box::new(link))
     }
 
-    /// Returns the content block to send: the image or audio, the contents of another file if the agent supports
+    /// Returns the content block to send: the image or audio, the contents of any other file if the agent supports
     /// embedded content (`promptCapabilities.embeddedContext`), or otherwise a link.
     ///
     /// # Errors

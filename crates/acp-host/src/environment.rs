@@ -6,8 +6,8 @@ use std::process::Command;
 
 use crate::process_secrets;
 
-/// Variables that most programs need in order to work on the platform and for its user. None of these variables is
-/// secret. A trailing `*` matches any suffix.
+/// Variables that most programs need in order to work on this platform and for the current user. None of these
+/// variables is secret. A trailing `*` matches any suffix.
 const PASSED_VARIABLES: [&str; 110] = [
     // User and directories.
     "HOME",

@@ -314,7 +314,7 @@ impl Files {
     }
 }
 
-/// Returns the error name that agents expect. It is Node's name, since most agents are written for Node.
+/// Returns the error code that agents expect. The codes are those of Node, since most agents are written for Node.
 fn node_error_code(kind: io::ErrorKind) -> Option<&'static str> {
     Some(match kind {
         io::ErrorKind::NotFound => "ENOENT",

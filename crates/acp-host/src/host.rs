@@ -125,9 +125,9 @@ impl<P: Prompter + Send + Sync> Host<P> {
         self
     }
 
-    /// Trusts the agent to follow the policy and to ask for everything that its mode and the rules do not allow. The
-    /// user is not asked a second time when the agent then acts through the client. Denied actions are still denied,
-    /// and rules that require asking each time still apply.
+    /// Trusts the agent to follow the policy and to request permission for everything that its mode and the rules do
+    /// not allow. The user is not asked a second time when the agent then acts through the client. Denied actions are
+    /// still denied, and rules that require asking each time still apply.
     #[must_use]
     pub fn trust_agent_to_ask(mut self) -> Self {
         self.gate.trust_agent_to_ask();

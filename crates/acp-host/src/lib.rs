@@ -1,5 +1,5 @@
-//! Provides everything that a client of the [Agent Client Protocol](https://agentclientprotocol.com) lends to an agent,
-//! and manages the agent's process.
+//! Provides the services that a client of the [Agent Client Protocol](https://agentclientprotocol.com) offers to an
+//! agent, and manages the agent's process.
 //!
 //! | item              | purpose                                           | specification page |
 //! |-------------------|---------------------------------------------------|--------------------|

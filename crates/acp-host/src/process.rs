@@ -170,8 +170,8 @@ impl RunningProcess {
         self.group.kill();
     }
 
-    /// Waits until no process in the group, and none that has left it, is running, or until `patience` has elapsed.
-    /// Returns `true` if none is running.
+    /// Waits until all processes in the group, and those that have left it, have exited, or until `patience` has
+    /// elapsed. Returns `true` if none is running.
     pub(crate) async fn wait_all(&self, patience: Duration) -> bool {
         self.group.wait_all(patience).await
     }

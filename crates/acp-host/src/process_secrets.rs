@@ -49,7 +49,7 @@ pub(crate) fn hidden_variables() -> impl Iterator<Item = (OsString, OsString)> {
 
 /// Returns `true` if a variable's name looks like the name of a secret.
 fn is_secret_name(name: &OsStr) -> bool {
-    /// Words that occur in the names of secrets, separated by underscores.
+    /// Words that indicate a secret when they occur in a variable's name, separated from other words by underscores.
     const SECRET_WORDS: [&str; 12] = [
         "APIKEY",
         "AUTH",

@@ -20,7 +20,8 @@ use crate::permissions::{AlwaysEffect, RememberedSubject};
 /// because text in these lines is assumed to be visible to the user.
 pub const CONTEXT_LINES: usize = 3;
 
-/// The maximum total size of a diff's texts, in bytes, up to which the lines that the diff shows are determined.
+/// The maximum total size of a diff's texts, in bytes. For larger texts, it is not determined which lines the diff
+/// shows.
 const MAX_DIFF_BYTES: usize = 64 * 1024;
 
 /// The keys in a tool's input under which agents put a command line or its words.

@@ -48,7 +48,7 @@ pub(crate) enum ReadLinesError {
     Io(io::Error),
 }
 
-/// Reads a range of lines, including their line endings. The lines may take up to `max` bytes as a JSON string, in
+/// Reads a range of lines, including their line endings. The lines may occupy up to `max` bytes as a JSON string, in
 /// which a control character takes six bytes.
 pub(crate) fn read_lines(
     mut file: impl Read,
@@ -108,7 +108,7 @@ pub(crate) fn read_lines(
     Ok(kept)
 }
 
-/// Returns how much space these bytes take in a JSON string, in bytes.
+/// Returns the length of this text when escaped for a JSON string, in bytes.
 fn json_escaped_len(bytes: &[u8]) -> usize {
     // There are so few bytes that the sum of their extra bytes always fits into one byte.
     const BLOCK_SIZE: usize = 48;

@@ -20,7 +20,7 @@ pub struct TextCleaner {
 
 impl TextCleaner {
     /// Returns the next piece without anything that controls the terminal: control characters, escape sequences, and
-    /// marks that change the text direction. A carriage return that restarts a line starts a new line.
+    /// marks that change the text direction. A carriage return that would restart a line begins a new line instead.
     #[must_use]
     pub fn clean_piece(&mut self, piece: &str) -> String {
         for byte in piece.bytes() {

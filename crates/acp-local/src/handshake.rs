@@ -1,4 +1,5 @@
-//! Performs the handshake in a connection's first two lines, in which each side proves that it knows the token.
+//! Performs the handshake, which is the first two lines of a connection. In it, each side proves that it knows the
+//! token.
 
 use std::fmt;
 use std::io;

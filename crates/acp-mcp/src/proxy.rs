@@ -22,7 +22,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The size of the copy buffer, in bytes, which is the same as the size of a pipe's buffer.
 const BUFFER_SIZE: usize = 64 * 1024;
 
-/// The reason why the proxy could not start or stopped.
+/// The reason why the proxy stopped or could not be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProxyError {
@@ -166,7 +166,7 @@ mod tests {
 
     use super::*;
 
-    /// The ends of a tunnel that the agent and the client use, one for each direction.
+    /// The agent's and the client's ends of a running tunnel.
     struct TunnelEnds {
         stdin: DuplexStream,
         stdout: DuplexStream,

@@ -20,7 +20,8 @@ use crate::tools::Tools;
 /// The maximum number of connections to a tool server. Further connections are closed.
 const MAX_CONNECTIONS: usize = 64;
 
-/// How long to wait after a connection could not be accepted, for example because too many files were open.
+/// How long to wait before trying again after a connection could not be accepted, for example because too many files
+/// were open.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// An MCP server in this process, which agents reach through a proxy.

@@ -14,14 +14,14 @@ pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("acp-session-i
 /// The header with which a client requests the extension and a server confirms that it supports the extension.
 pub(crate) const RESUME: HeaderName = HeaderName::from_static("acp-resume");
 
-/// The header that contains the position up to which a stream or connection has arrived.
+/// The header that contains the position up to which the data of a stream or connection has arrived.
 pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("acp-last-event-id");
 
 /// The header that contains the position of the first byte of a POST.
 pub(crate) const POSITION: HeaderName = HeaderName::from_static("acp-position");
 
-/// The header that contains the position up to which an SSE stream has arrived. See the HTML Living Standard,
-/// "Server-sent events".
+/// The header that contains the position up to which the events of an SSE stream have arrived. See the HTML Living
+/// Standard, "Server-sent events".
 pub(crate) const SSE_LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// The header in which goose sends the token.

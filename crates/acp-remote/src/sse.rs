@@ -24,7 +24,7 @@ pub(crate) fn encode_close(status: &CloseStatus) -> Vec<u8> {
     format!(": {CLOSE_PREFIX}{} {reason}\n\n", status.code).into_bytes()
 }
 
-/// A reader for the events of a stream, whose bytes can arrive in pieces of any size.
+/// An event stream reader that accepts bytes in pieces of any size.
 #[derive(Debug)]
 pub(crate) struct EventReader {
     /// The current line, which is still incomplete.
@@ -44,7 +44,7 @@ pub(crate) struct EventReader {
 pub(crate) enum StreamEvent {
     /// A message without line feeds. The id is present if it is a number.
     Message { data: Vec<u8>, id: Option<u64> },
-    /// The close code and the reason, from the comment with which servers built with this crate end a stream.
+    /// The close code and the reason, from the comment that servers built with this crate send at the end of a stream.
     Close(u16, String),
 }
 

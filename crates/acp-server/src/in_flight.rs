@@ -33,7 +33,7 @@ pub(crate) struct RequestsInFlight {
 }
 
 impl RequestsInFlight {
-    /// Creates an empty set of requests for a connection to the agent to which `counters` belongs.
+    /// Creates an empty set of requests for one connection. `counters` are the counters of its agent.
     pub(crate) fn new(counters: Arc<AgentCounters>) -> Self {
         Self {
             requests: Mutex::default(),

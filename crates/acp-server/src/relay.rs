@@ -31,16 +31,16 @@ use crate::metrics::AgentCounters;
 use crate::roots::AllowedRoots;
 use crate::served_agent::EXIT_TIMEOUT;
 
-/// The size of the first read, in bytes. It doubles while reads fill the buffer.
+/// The size of the first read, in bytes. The size doubles each time a read fills the buffer.
 const MIN_READ: usize = 8 * 1024;
 
 /// The maximum size of a read, in bytes.
 const MAX_READ: usize = 64 * 1024;
 
-/// The maximum length, in bytes, of the agent's lines that are checked for responses.
+/// The length, in bytes, of the longest line from the agent that is checked for a response.
 const MAX_RESPONSE: usize = 1024 * 1024;
 
-/// The number of responses to rejected messages that may wait for the agent to finish a line.
+/// The maximum number of responses to rejected messages that can wait for the agent to finish a line.
 const MAX_REPLIES: usize = 16;
 
 /// The parts of a connection that its relay needs.
@@ -247,7 +247,7 @@ struct AgentMessage {
     error: Option<IgnoredAny>,
 }
 
-/// Removes the request that a line responds to, if it is a response.
+/// If a line is a response, removes the request that it answers.
 fn finish_request(line: &[u8], in_flight: &RequestsInFlight) {
     // Most lines are notifications, which begin with their method. They need no parsing.
     let start = line.get(..48).unwrap_or(line);

@@ -20,7 +20,7 @@ use crate::roots::AllowedRoots;
 /// How long an agent may take to exit after its stdin is closed, and again after it is asked to exit.
 pub(crate) const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long to wait for an agent that has closed its stdout to exit, so that its exit code can be reported.
+/// How long to wait for an agent to exit after it has closed its stdout, so that its exit code can be reported.
 const EXIT_CODE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// An agent to serve: a command that speaks the protocol on stdin and stdout.
@@ -118,7 +118,7 @@ impl AgentRunner {
         status
     }
 
-    /// Returns the status that tells the client how its connection ended.
+    /// Returns the close status to send to the client, depending on how its connection ended.
     async fn close_status(&self, end: AgentRelayEnd, process: &AgentProcess) -> CloseStatus {
         match end {
             AgentRelayEnd::Client => CloseStatus::normal(),

@@ -25,7 +25,7 @@ use acp_rules::Side;
 pub const FORMAT_VERSION: u32 = 1;
 
 /// The maximum length of a message that is recorded in full, in bytes. The library's connections have the same limit.
-/// Of longer messages, and of other lines over 64 KiB, only the beginning is recorded.
+/// Only the beginning of longer messages, and of other lines over 64 KiB, is recorded.
 pub const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
 /// Whether a trace contains the secrets that were sent.

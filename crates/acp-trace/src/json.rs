@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 /// The maximum number of positions to remember for each line.
 const MAX_POSITIONS: usize = 64;
 
-/// The maximum nesting depth that this parser supports. Deeper lines are parsed by serde_json.
+/// The maximum nesting depth that this parser supports. Lines with deeper nesting are parsed by serde_json.
 const MAX_DEPTH: u32 = u64::BITS;
 
 /// The token that the parser expects next.
@@ -75,7 +75,7 @@ impl JsonPosition {
 /// A JSON checker for a sequence of lines.
 #[derive(Debug, Default)]
 pub(super) struct JsonChecker {
-    /// The remembered positions in the previous line, in order. Up to each of them, that line is valid UTF-8 and a
+    /// The remembered positions in the previous line, in order. The line up to each position is valid UTF-8 and a
     /// prefix of valid JSON.
     positions: Vec<JsonPosition>,
 }

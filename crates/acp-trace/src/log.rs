@@ -14,15 +14,15 @@ const MAX_BUFFERED_BYTES: usize = 4 * 1024 * 1024;
 /// The maximum number of queued entries.
 const MAX_ENTRIES: usize = 64 * 1024;
 
-/// The maximum age of queued entries, in microseconds. If the oldest entry is older, threads that add entries wait. A
-/// client may kill the recorder as soon as it has received the last response, and anything not written by then is
-/// missing from the trace.
+/// The maximum age of queued entries, in microseconds. While the oldest entry is older than this, threads that add
+/// entries wait. A client may kill the recorder as soon as it has received the last response, and anything not written
+/// by then is missing from the trace.
 const MAX_AGE_US: u64 = 10_000;
 
 /// How long a push waits for a writer that has fallen behind. The wait is limited because writing to a disk may hang.
 const PUSH_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// An entry in the log's queue, for bytes or an event.
+/// An entry in the log's queue: a number of bytes, or an event.
 #[derive(Debug)]
 pub(super) struct LogEntry {
     /// The time at which the entry was read, in microseconds since the start.

@@ -170,7 +170,7 @@ impl TraceRecorder {
         })
     }
 
-    /// Returns a relay that passes everything `from` sends on to `output`, and records it.
+    /// Returns a relay that records everything `from` sends, and passes it on to `output`.
     #[must_use]
     pub fn relay(&self, from: Side, output: PipeOutput) -> Relay {
         Relay::new(from, output, self.log.clone())

@@ -6,8 +6,8 @@ use super::recording::RecordingSummary;
 use super::redact::Redactor;
 use acp_rules::Side;
 
-/// The maximum length, in bytes, at which a line that is not JSON is recorded in full. Of longer lines, and of messages
-/// that are too long, only this much is recorded.
+/// The maximum length, in bytes, of a line that is recorded in full although it is not JSON. Longer lines, and messages
+/// that are too long, are truncated to this length.
 pub(super) const MAX_NOISE_BYTES: usize = 64 * 1024;
 
 /// The origin of a line: when it was read, and from which side.

@@ -30,7 +30,8 @@ pub enum RelayEnd {
     Failed(io::Error),
 }
 
-/// One direction of a relay. It blocks, so it needs a thread of its own. A blocked thread also wakes up fastest.
+/// One direction of a relay. It blocks, so it needs a thread of its own. Blocking threads also wake up with the least
+/// delay.
 #[derive(Debug)]
 pub struct Relay {
     from: Side,

@@ -116,7 +116,7 @@ impl PipeTap {
         system::copy(&self.0, input, most)
     }
 
-    /// Passes the bytes that were copied on to the output.
+    /// Passes the copied bytes on to the output.
     pub(super) fn pass(
         &self,
         input: &PipeInput,

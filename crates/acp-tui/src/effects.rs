@@ -328,7 +328,7 @@ struct AgentRun {
 }
 
 impl AgentRun {
-    /// Starts the agent, connects to it, and waits for its end. Returns the event that reports why it ended.
+    /// Starts the agent, connects to it, and waits until it ends. Returns the event that reports why it ended.
     async fn run(
         self,
         environment: Arc<ChatEnvironment>,
@@ -373,7 +373,7 @@ impl AgentRun {
     }
 }
 
-/// Sends a prompt and waits for the end of its turn.
+/// Sends a prompt and waits until its turn ends.
 async fn send_prompt(tab: TabKey, session: ClientSession, draft: PromptDraft) -> Option<ChatEvent> {
     let takes = session.agent().capabilities().prompt_capabilities.clone();
     // This reads files.
@@ -553,7 +553,7 @@ async fn edit_externally(text: &str) -> Result<String, String> {
     Ok(text.trim_end().to_owned())
 }
 
-/// Suspends the process, as Ctrl-Z does, until the shell continues it.
+/// Suspends the process, as Ctrl-Z does, until the shell resumes it.
 async fn suspend(screen: &mut ChatTerminal) -> io::Result<()> {
     #[cfg(unix)]
     {

@@ -62,7 +62,7 @@ impl LineInput {
         self.text.is_empty()
     }
 
-    /// Inserts as much of the text as fits at the cursor.
+    /// Inserts at the cursor as much of the text as fits.
     ///
     /// Control characters are removed. Line feeds and tabs become spaces unless `has_lines` is set.
     pub(crate) fn insert(&mut self, text: &str, has_lines: bool) -> InputOutcome {

@@ -120,7 +120,7 @@ impl AgentSpec {
     }
 }
 
-/// The mode and config options to set in a session when it is opened, whether new or existing.
+/// The mode and config options to set in a new or existing session when it is opened.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InitialOptions {

@@ -328,7 +328,7 @@ pub enum ParseError {
     NotAMessage {
         /// The id to use in the response.
         id: RequestId,
-        /// Why the line is not a message.
+        /// The reason why the line is not a message.
         reason: &'static str,
     },
 }

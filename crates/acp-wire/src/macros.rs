@@ -210,8 +210,8 @@ macro_rules! record {
     (@emit [patch [$($read:ty)?] $($a:tt)*] $n:ident $f:tt $c:tt $d:tt $s:tt) => {
         record! { @write [$($read)?] [$($a)*] $n $f $c $d $s
             [
-                /// Changes to the custom data (`_meta`). Each field sets a value, or removes it if it is `null`. `null`
-                /// instead of an object removes all custom data.
+                /// Changes to the custom data (`_meta`). Each field sets a value, or removes the value if the field is
+                /// `null`. A `null` in place of the object removes all custom data.
                 #[serde(default, rename = "_meta", deserialize_with = "crate::lenient::clearable", skip_serializing_if = "Option::is_none")]
                 #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::clearable_meta))]
                 Option<Option<crate::Meta>>

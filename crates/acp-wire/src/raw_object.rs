@@ -17,7 +17,7 @@ pub struct RawObject(Vec<(String, Box<RawValue>)>);
 
 /// The fields that can contain the type of an object.
 const TYPE_FIELDS: [&str; 2] = ["type", "sessionUpdate"];
-/// The maximum length, in bytes, of a type that is shown. The longest known type has 25 bytes.
+/// The maximum length, in bytes, of a type that is shown. The longest known type is 25 bytes long.
 const MAX_TYPE_BYTES: usize = 64;
 
 /// Writes the names of all fields, but only the value of the type field, because other values may be secret.

@@ -125,7 +125,7 @@ fn read_unicode_escape(digits: &str) -> Option<(char, &str)> {
     }
 }
 
-/// Appends a string as it is written between the quotes of a JSON string.
+/// Appends a string, escaped as the contents of a JSON string.
 pub fn escape_into(out: &mut Vec<u8>, text: &str) {
     const HEX_DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut rest = text.as_bytes();
@@ -202,7 +202,7 @@ mod tests {
         }
     }
 
-    /// Reads bytes in pieces of `size` bytes. The unread rest of each piece is put before the next piece.
+    /// Reads bytes in pieces of `size` bytes. The unread rest of each piece is prepended to the next piece.
     fn unescape_in_pieces(bytes: &[u8], size: usize) -> (String, StringProgress) {
         let (mut text, mut waiting) = (String::new(), Vec::new());
         for piece in bytes.chunks(size) {

@@ -51,7 +51,7 @@ impl Agent for ElicitingAgent {
     }
 }
 
-/// A user whose name is always Ada.
+/// A simulated user who always gives the name Ada.
 struct ScriptedUser;
 
 impl Elicitation<()> for ScriptedUser {

@@ -66,7 +66,7 @@ struct LocalHost {
     next: AtomicU64,
 }
 
-/// A running command, with the task that waits for it and its outcome once it has exited.
+/// A running command: the task that waits for it and, once it has exited, its outcome.
 struct RunningCommand {
     done: watch::Receiver<Option<CommandOutcome>>,
     task: tokio::task::JoinHandle<()>,

@@ -16,7 +16,7 @@ pub(crate) fn implemented_capabilities<T: DeserializeOwned + Default>(offered: &
     serde_json::from_value(Value::Object(all)).unwrap_or_default()
 }
 
-/// Adds a capability, and any enclosing objects that do not exist yet.
+/// Adds a capability, creating any enclosing objects that do not exist yet.
 fn insert_capability(capabilities: &mut Map<String, Value>, capability: Capability) {
     let mut object = capabilities;
     let mut names = capability.path.split('.').peekable();

@@ -52,7 +52,7 @@ impl<T: Default, const N: usize> LruMap<T, N> {
         &mut entry.1
     }
 
-    /// Removes the least recently used entry, except that of `but`. Returns `true` if an entry was removed.
+    /// Removes the least recently used entry other than the one for `but`. Returns `true` if an entry was removed.
     pub(crate) fn remove_oldest(&mut self, but: &str) -> bool {
         let but = to_key(but);
         let others = self.entries.iter().filter(|(id, _)| **id != *but);

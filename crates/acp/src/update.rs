@@ -152,9 +152,9 @@ pub struct ToolCallPatch {
     pub kind: Option<Option<ToolKind>>,
     /// The status of the tool call.
     pub status: Option<Option<ToolCallStatus>>,
-    /// The content that the tool call has produced so far, which replaces the previous content.
+    /// The content that the tool call has produced so far. It replaces the previous content.
     pub content: Option<Option<Vec<ToolCallOutput>>>,
-    /// The files that the tool call works on, which replace the previous ones.
+    /// The files that the tool call works on. They replace the previous list.
     pub locations: Option<Option<Vec<ToolCallLocation>>>,
     /// The input to the tool. `null` clears the field.
     pub raw_input: Option<Value>,

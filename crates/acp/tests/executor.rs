@@ -17,7 +17,7 @@ use acp::v1::{
 };
 use acp::{CloseReason, Limits, Options, Result, Transport};
 
-/// Returns transports for both ends of a socket, which use smol's streams.
+/// Returns transports for both ends of a socket, based on smol's streams.
 fn socket_transports() -> (Transport, Transport) {
     let (a, b) = UnixStream::pair().unwrap();
     (socket_transport(a), socket_transport(b))

@@ -85,7 +85,7 @@ fn memory_stays_within_the_documented_limits() {
     runtime().block_on(check_memory_of_unanswered_requests());
 }
 
-/// Returns JSON texts of about the given length, in bytes, that use much more memory than that.
+/// Returns JSON texts that are about `bytes` bytes long but use much more memory.
 fn dense_messages(bytes: usize) -> Vec<(&'static str, String)> {
     let list = |item: &str| {
         format!(

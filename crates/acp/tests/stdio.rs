@@ -184,7 +184,7 @@ mod unix {
         )
     }
 
-    /// Tests an agent whose stdin and stdout are two sockets, like in editors built on libuv.
+    /// Tests an agent whose stdin and stdout are two sockets, as in editors built on libuv.
     async fn check_two_sockets() {
         let ((writer, stdin), (reader, stdout)) = (socket_stdio(), socket_stdio());
         let child = start_agent(stdin, stdout);

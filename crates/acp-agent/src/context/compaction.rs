@@ -13,8 +13,8 @@ const MAX_RESULT_BYTES: usize = 8 * 1024;
 /// The length of a truncated result, in bytes. Half of it comes from the start of the result, and half from the end.
 pub(crate) const TRUNCATED_RESULT_BYTES: usize = 2 * 1024;
 
-/// The model's reply to a summary. Without it, the conversation would have two user messages in a row, which some
-/// models reject.
+/// The model's reply that follows a summary. Without it, the conversation would have two user messages in a row, which
+/// some models reject.
 const SUMMARY_REPLY: &str = "Continuing from there.";
 
 /// The first line of each message that contains a summary.
@@ -54,7 +54,7 @@ pub(crate) enum KeptTail {
 pub(crate) struct SummarySpan {
     /// The number of prompts that the summary covers.
     pub(crate) prompts: usize,
-    /// The number of rounds that had already run for the prompt after the summary.
+    /// The number of rounds that belong to the prompt after the summary but are part of the summary.
     pub(crate) rounds: usize,
 }
 
@@ -97,8 +97,8 @@ pub(crate) fn conversation_size(messages: &[ModelMessage]) -> u64 {
     messages.iter().map(message_size).sum()
 }
 
-/// Returns `true` if the message is a round of the model that belongs to the conversation. The history may also contain
-/// silent rounds, which do not belong to it.
+/// Returns `true` if the message is a model response that is part of the conversation. The history may also contain
+/// silent rounds, which are not.
 fn is_round(message: &ModelMessage) -> bool {
     matches!(message, ModelMessage::Assistant { .. }) && !message.is_silent()
 }
@@ -168,7 +168,8 @@ impl Compaction {
     }
 }
 
-/// Truncates results that are longer than `long`, except those of the last round, which the model has not seen yet.
+/// Truncates results that are longer than `long` or contain images, except those of the last round, which the model has
+/// not seen yet.
 fn truncate_results(messages: &mut [ModelMessage], long: usize, left: usize) {
     let last_round = messages.iter().rposition(is_round);
     let before = last_round.and_then(|at| messages.get_mut(..at));

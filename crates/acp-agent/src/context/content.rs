@@ -36,9 +36,9 @@ pub(crate) fn convert_for_model(
 
 /// The file or other resource that a URI refers to.
 enum UriTarget {
-    /// A file that tools can read, with its path for display.
+    /// A file that tools can read. Contains the path to display.
     Within(String),
-    /// A file that tools cannot read, with its path for display.
+    /// A file that tools cannot read. Contains the path to display.
     Outside(String),
     /// A resource that is not a file, such as a web page.
     Other,
@@ -106,7 +106,7 @@ fn convert_embedded_resource(
     }
 }
 
-/// Returns a name for an attached resource that can be used in a sentence.
+/// Returns a display name for an attached resource, for use in a sentence.
 fn display_name(uri: &str, workspace: &Workspace) -> String {
     match parse_uri(uri, workspace) {
         UriTarget::Within(path) => format!("the file `{path}`"),

@@ -37,7 +37,7 @@ struct ContextUsage {
     reported_tokens: Option<u64>,
     /// The number of bytes that were added to the conversation since that report.
     added_since_report: u64,
-    /// Whether the conversation was compacted after the last report.
+    /// Whether the conversation has been compacted since the last report.
     was_compacted: bool,
     /// The usage right after the last compaction, in tokens.
     tokens_after_compaction: u64,
@@ -105,7 +105,7 @@ impl Conversation {
         })
     }
 
-    /// Postpones a compaction that is currently not possible until the conversation has grown.
+    /// Postpones compaction until the conversation has grown, because the conversation cannot be compacted now.
     pub(crate) fn defer_compaction(&mut self) {
         self.usage.tokens_after_compaction = self.used_tokens().unwrap_or_default();
     }

@@ -1,4 +1,4 @@
-//! Prepares the input of a model apart from its tools: the instructions, the prompt in a form that the model
+//! Prepares everything that a model receives except its tools: the instructions, the prompt in a form that the model
 //! understands, and a conversation that fits into its context window.
 //!
 //! - `instructions.rs`, `session_section.rs` and `files.rs`: the instructions before the conversation

@@ -27,7 +27,7 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// The time limit for sending a cancellation to the server.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long to wait for the reason after a connection was lost.
+/// How long to wait for the reason why a connection was lost.
 const LOSS_REASON_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The maximum length of a progress or error message from a server that is shown to the user, in bytes.
@@ -200,8 +200,8 @@ fn is_undelivered_by_sse(error: &DynamicTransportError) -> bool {
     matches!(error, Some(SseError::Http(error)) if error.is_connect())
 }
 
-/// Returns why the connection was lost, or `None` if it was not. If only the response is missing, the server still
-/// responds to a ping.
+/// Returns why the connection was lost, or `None` if it was not. Pings the server to find out whether only the response
+/// is missing.
 async fn loss_reason(ready: &McpListing) -> Option<Arc<str>> {
     if let Some(loss) = ready.shared.loss() {
         return Some(loss.why);

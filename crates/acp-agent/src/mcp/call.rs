@@ -1,4 +1,4 @@
-//! Handles calls to the tools of MCP servers, and to the two tools with which a model reads resources.
+//! Handles calls to the tools of MCP servers, and to the agent's own tools for listing and reading resources.
 
 use acp::v1::ToolKind;
 use rmcp::model::{
@@ -49,7 +49,7 @@ pub(super) struct ReadArguments {
     pub(super) server: Option<String>,
 }
 
-/// Returns the descriptions of the two tools for resources.
+/// Returns the descriptions of the two tools that list and read resources.
 pub(super) fn resource_tools() -> [ToolSpec; 2] {
     [
         ToolSpec {
@@ -65,7 +65,7 @@ pub(super) fn resource_tools() -> [ToolSpec; 2] {
     ]
 }
 
-/// A call to an MCP server's tool, or to one of the two tools for resources.
+/// A call to an MCP server's tool, or to one of the two tools that list and read resources.
 #[derive(Debug)]
 pub(crate) struct ServerCall {
     pub(super) call: McpCall,
@@ -108,7 +108,7 @@ impl ToolInvocation for ServerCall {
         self.kind().map(ToolAction::Other)
     }
 
-    /// Returns the subject of a permission request. A tool needs permission even if the server says that it only reads,
+    /// Returns the subject of a permission request. A tool needs permission even if the server declares it read-only,
     /// because the server is not trusted, and the arguments send data to it.
     fn subject(&self) -> Option<AlwaysSubject> {
         match &self.call {
@@ -126,7 +126,8 @@ impl ToolInvocation for ServerCall {
         }
     }
 
-    /// Returns `false` if the server says that the tool only reads. It may then run in architect mode, with permission.
+    /// Returns `false` if the server declares the tool read-only. Such a tool may run in architect mode, with
+    /// permission.
     fn may_change(&self) -> bool {
         let only_reads = match &self.call {
             McpCall::Tool { annotations, .. } => is_read_only(annotations.as_ref()),
@@ -172,7 +173,7 @@ impl ServerCall {
         }
     }
 
-    /// Returns the kind of action that the rules apply to, or `None` if the call needs no permission.
+    /// Returns the kind of tool to which the rules are applied, or `None` if the call needs no permission.
     fn kind(&self) -> Option<ToolKind> {
         match &self.call {
             McpCall::Tool { annotations, .. } => Some(tool_kind(annotations.as_ref())),
@@ -331,7 +332,8 @@ fn unexpected_response_error(at: &ConnectedMcpServer) -> ToolFailure {
     ))
 }
 
-/// Returns the kind from which clients choose an icon. It is based on the server's annotations, which are only hints.
+/// Returns the kind of the tool, which clients use to choose an icon. It is based on the server's annotations, which
+/// are only hints.
 fn tool_kind(annotations: Option<&ToolAnnotations>) -> ToolKind {
     let open_world = annotations.and_then(|a| a.open_world_hint);
     match (is_read_only(annotations), open_world) {

@@ -23,7 +23,7 @@ use super::sse::SseTransport;
 use crate::causes::error_chain;
 use crate::text::{to_code_block, truncate_to_tail};
 
-/// The maximum number of requests from a server that are in flight at once. Further ones are rejected.
+/// The maximum number of requests from a server that are in flight at once. Any additional request is rejected.
 const MAX_REQUESTS: usize = 64;
 
 /// The timeout for connecting to a server over HTTP.
@@ -32,7 +32,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum number of redirects to follow when connecting to a server over HTTP.
 const MAX_REDIRECTS: usize = 5;
 
-/// How long to wait for a process that has closed its output to exit, so that its exit status can be reported.
+/// How long to wait for a process to exit after it has closed its output, so that its exit status can be reported.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The time limit for each step of a graceful shutdown of a server's process.
@@ -193,8 +193,8 @@ fn is_loopback(url: &Url) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// Returns the client's servers followed by the user's. Omits a server of the user if one of the client's has the same
-/// name.
+/// Returns the client's servers followed by the user's. Omits each of the user's servers that has the same name as one
+/// of the client's.
 pub(crate) fn merge_servers(client: Vec<McpServer>, users: &[McpServer]) -> Vec<McpServer> {
     let named: HashSet<&str> = client.iter().filter_map(McpServer::name).collect();
     let more = users.iter().filter(|server| {

@@ -13,7 +13,7 @@ use crate::text::{first_line, to_code_block, truncate_to_head};
 /// The maximum length of a result for the model, in bytes.
 const MAX_MODEL_TEXT_BYTES: usize = 64 * 1024;
 
-/// The maximum length of the text of a result for the user, in bytes.
+/// The maximum length of a result's text for the user, in bytes.
 const MAX_USER_TEXT_BYTES: usize = 256 * 1024;
 
 /// The maximum number of content blocks in a result for the user.
@@ -38,7 +38,7 @@ pub(super) struct McpResult {
 }
 
 impl McpResult {
-    /// Returns the images that the user sees, for a model that accepts images.
+    /// Returns the images in the content, for a model that accepts images.
     pub(super) fn images(&self) -> Vec<ImageContent> {
         let images = self.content.iter().filter_map(|content| match content {
             ToolCallContent::Content(content) => match &content.content {

@@ -9,7 +9,7 @@ use super::sse::SseError;
 use crate::causes::error_chain;
 use crate::text::{first_line, truncate_to_head};
 
-/// The maximum number of bytes to read from a server's own message.
+/// The maximum number of bytes to read from an error message or challenge that a server sent.
 const MAX_MESSAGE_BYTES: usize = 4 * 1024;
 
 /// The failure of an attempt to connect to a server.

@@ -1,4 +1,4 @@
-//! Handles requests and notifications of MCP servers.
+//! Handles requests and notifications from MCP servers.
 //!
 //! The roots for servers are the session's directories. If a server requests input from the user while one of its tools
 //! runs, the agent passes the request on to the client, if the client supports elicitation. Sampling, which lets a
@@ -59,7 +59,7 @@ pub(super) struct RunningRequest {
     pub(super) progress: watch::Sender<Option<McpProgress>>,
 }
 
-/// The loss of a connection to a server.
+/// A lost connection to a server.
 #[derive(Debug, Clone)]
 pub(super) struct ConnectionLoss {
     /// The reason for the loss, for the user.
@@ -75,14 +75,14 @@ pub(super) struct McpConnectionState {
     pub(super) running: Mutex<HashMap<ProgressToken, RunningRequest>>,
     /// Notified when the server's tools, prompts or resources have changed.
     pub(super) changed: Notify,
-    /// Limits a server to one question to the user at a time. Further questions are declined, so that a server cannot
-    /// flood the user.
+    /// Limits a server to one question to the user at a time. Additional questions are declined, so that a server
+    /// cannot flood the user.
     elicitation_permits: Semaphore,
     /// The ids of pages that the user was sent to, most recent last. The server reports later when a page is completed.
     opened_pages: std::sync::Mutex<VecDeque<String>>,
     loss: watch::Sender<Option<ConnectionLoss>>,
-    /// The latest requests that did not reach the server. If the connection ends because of them, their own errors may
-    /// never arrive.
+    /// The latest requests that did not reach the server. If such a failure ends the connection, the requests
+    /// themselves may never report it.
     undelivered: std::sync::Mutex<VecDeque<RequestId>>,
 }
 
@@ -149,7 +149,7 @@ impl McpConnectionState {
         all.contains(request)
     }
 
-    /// Returns the loss of the connection, or `None` if it was not lost.
+    /// Returns how the connection was lost, or `None` if it wasn't.
     pub(super) fn loss(&self) -> Option<ConnectionLoss> {
         self.loss.borrow().clone()
     }
@@ -181,7 +181,7 @@ pub(super) struct McpClientHandler {
 struct ServerQuestion {
     message: String,
     mode: ElicitationMode,
-    /// The server's id for the web page, if the user is to answer on a web page.
+    /// The server's id for the web page on which the user must answer, if any.
     page: Option<String>,
 }
 
@@ -270,7 +270,8 @@ impl McpClientHandler {
         })
     }
 
-    /// Asks the user for input, during the turn of the server's pending request.
+    /// Asks the user for input as part of a turn that is waiting for this server. Outside of such a turn, declines the
+    /// request.
     async fn ask(&self, request: ElicitRequestParams) -> Result<ElicitResult, ErrorData> {
         let nobody = || ElicitResult::new(ElicitationAction::Decline);
         let Ok(_asking) = self.shared.elicitation_permits.try_acquire() else {

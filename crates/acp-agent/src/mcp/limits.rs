@@ -18,7 +18,7 @@ pub struct McpLimits {
     /// How long a call that could not be delivered waits for the server to reconnect. The default is five seconds.
     pub reconnect: Duration,
     /// The wait before the second attempt to reconnect to a lost server. The default is one second. The first attempt
-    /// is made at once, and the wait doubles with each further attempt.
+    /// is made at once, and the wait doubles with each attempt after the second.
     pub retry: Duration,
 }
 

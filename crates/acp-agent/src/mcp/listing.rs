@@ -8,7 +8,7 @@ use rmcp::service::{Peer, ServiceError};
 
 use super::handler::McpConnectionState;
 
-/// The maximum number of tools, and also of prompts, that a server may provide.
+/// The maximum number of tools that a server may provide. The same limit applies to its prompts.
 const MAX_ITEMS: usize = 256;
 
 /// The maximum number of pages in a list.

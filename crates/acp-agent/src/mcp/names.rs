@@ -18,7 +18,7 @@ const MAX_PROMPT_NAME_LEN: usize = 128;
 /// The separator between the server and the tool. The names of the agent's own tools do not contain it.
 pub(super) const SEPARATOR: &str = "__";
 
-/// A set of names that are in use, which creates new unique names.
+/// The names that are in use, from which every new name must differ.
 #[derive(Default)]
 pub(super) struct UniqueNames(HashSet<String>);
 
@@ -68,8 +68,8 @@ impl UniqueNames {
         )
     }
 
-    /// Adds `name` to the set and returns it. If the name is too long or already in use, adds and returns the start of
-    /// the name followed by a hash of `stands_for` instead.
+    /// Adds `name` to the set and returns it. If the name is too long or already in use, adds and returns a
+    /// replacement: the start of the name followed by a hash of `stands_for`.
     fn insert_unique(&mut self, name: String, longest: usize, stands_for: &impl Hash) -> String {
         if name.len() <= longest && self.0.insert(name.clone()) {
             return name;

@@ -1,4 +1,4 @@
-//! The prompts of MCP servers, which users call as slash commands: `/server:prompt`.
+//! The prompts of MCP servers, which users run as slash commands: `/server:prompt`.
 //!
 //! The command is replaced with the text that the server returns. The model sees this text as if the user had typed it.
 

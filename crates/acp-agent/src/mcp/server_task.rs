@@ -1,5 +1,5 @@
-//! The task of an MCP server: connects to the server, listens for changes, and reconnects after a loss. Each server has
-//! a task of its own, so that no server has to wait for another.
+//! The task of an MCP server, which connects to the server, listens for changes, and reconnects after a loss. Each
+//! server has a task of its own, so that no server has to wait for another.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,8 +24,8 @@ const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 /// The time limit for closing a connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The maximum number of restarts of a local server in a session. The server may exit because of its input, and each
-/// start may involve a download.
+/// The maximum number of restarts of a local server in a session. There is a limit because the server may exit again on
+/// the same input, and each start may involve a download.
 const MAX_RESTARTS: u32 = 3;
 
 /// The maximum number of consecutive automatic attempts to reconnect to a remote server. After that, the connection is
@@ -52,7 +52,8 @@ struct LostConnection {
     failure: ConnectFailure,
     /// How long the connection lasted. `None` if it could not be established.
     lifetime: Option<Duration>,
-    /// Whether only the server's MCP session has ended. The user is not informed if the next connection succeeds.
+    /// Whether only the server's MCP session has ended. If so, and if the next connection succeeds, the user is not
+    /// informed.
     has_expired: bool,
     process: McpProcess,
 }
@@ -267,7 +268,7 @@ enum RetryPlan {
 struct RetryState {
     /// Whether the server is a process on this machine.
     is_local: bool,
-    /// The wait before the second attempt. It doubles with each further attempt.
+    /// The wait before the second attempt. It doubles with each attempt after that.
     retry_delay: Duration,
     count: u32,
     /// Whether the server has been connected in this session.

@@ -1,4 +1,4 @@
-//! The state of an MCP server, and the changes to report to the user.
+//! Tracks the state of an MCP server, and the changes to report to the user.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Errors of models, and how they are reported to the client.
+//! Model errors, and how they are reported to the client.
 
 use acp::jsonrpc;
 use serde_json::json;
@@ -14,7 +14,7 @@ pub struct ModelError {
     pub message: String,
 }
 
-/// The kind of a model error, for programs.
+/// The kind of a model error, which lets programs tell errors apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModelErrorKind {

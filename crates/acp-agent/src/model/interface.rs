@@ -52,7 +52,7 @@ pub trait Model: Send + Sync {
     fn respond<'a>(&'a self, request: RoundRequest<'a>) -> Steps<'a>;
 }
 
-/// The input of a model for one round.
+/// The input to a model for one round.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct RoundRequest<'a> {

@@ -93,7 +93,7 @@ pub struct ToolRequest {
 }
 
 impl ToolRequest {
-    /// Creates a tool call with the model's own id.
+    /// Creates a tool call with the id that the model gave it.
     pub fn new(id: impl Into<String>, tool: impl Into<String>, arguments: Value) -> Self {
         Self {
             id: id.into(),

@@ -53,7 +53,7 @@ impl Model for OfflineModel {
     }
 }
 
-/// The progress of a turn, which alone determines the next step.
+/// The progress of a turn. The next step depends on nothing else.
 struct TurnProgress<'a> {
     prompt: &'a [ContentBlock],
     /// The finished calls of the turn, with their results.

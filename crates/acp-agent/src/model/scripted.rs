@@ -348,7 +348,7 @@ fn bytes_to_tokens(bytes: usize) -> u64 {
     u64::try_from(bytes / 4).unwrap_or(u64::MAX)
 }
 
-/// Returns the steps of one round. A round ends after consecutive tool calls.
+/// Returns the steps of one round. A round ends after a series of consecutive tool calls.
 fn round_steps(turn: &[ScriptStep], round: usize) -> &[ScriptStep] {
     let mut rest = turn;
     for n in 0.. {

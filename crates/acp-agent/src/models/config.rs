@@ -15,7 +15,7 @@ pub enum ModelConfig {
     Offline,
     /// Responses read from a file, for tests. See [`ScriptedModel`](crate::ScriptedModel).
     Scripted(PathBuf),
-    /// A language model of a provider, or of any server that uses the same wire format.
+    /// A provider's language model, or a model on any server that uses the same wire format.
     Provider(Box<ProviderModel>),
     /// A choice of models for each session: the configured ones, and those of providers that have a key.
     Choices(Box<ModelChoices>),

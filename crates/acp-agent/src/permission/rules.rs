@@ -116,8 +116,8 @@ impl RuleFiles {
         self
     }
 
-    /// Sets an upper limit like [`policy`](Self::policy), which is replaced by the default policy in the user's rules,
-    /// if there is one.
+    /// Sets an upper limit like [`policy`](Self::policy). If the user's rules contain a default policy, it replaces
+    /// this limit.
     #[must_use]
     pub fn default_policy(mut self, policy: Policy) -> Self {
         let gives_way = true;
@@ -128,9 +128,9 @@ impl RuleFiles {
         self
     }
 
-    /// Declares that the client applies all of these rules itself, both to permission requests and to actions through
-    /// the client. The client also shows the user which rule denied an action, so the agent sends permission requests
-    /// even for actions that it denies.
+    /// Declares that the client applies all of these rules itself, both to permission requests and to actions that go
+    /// through the client. The client also shows the user which rule denied an action, so the agent sends permission
+    /// requests even for actions that it denies.
     #[must_use]
     pub fn enforced_by_client(mut self) -> Self {
         self.is_enforced_by_client = true;

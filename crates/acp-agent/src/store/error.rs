@@ -4,7 +4,7 @@ use acp::v1::SessionId;
 
 use crate::private_file::PrivateFileError;
 
-/// The error of an operation on a session store.
+/// An error from an operation on a session store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {

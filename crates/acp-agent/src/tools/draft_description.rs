@@ -27,7 +27,7 @@ fn draft_spec(tool: &str) -> Option<&'static DraftSpec> {
     find_tool(tool)?.draft.as_ref()
 }
 
-/// Returns `true` if the arguments of a call describe it better than its tool's name.
+/// Returns `true` if the arguments of a call describe it better than its tool's name does.
 pub(crate) fn arguments_improve_description(tool: &str) -> bool {
     draft_spec(tool).is_some()
 }

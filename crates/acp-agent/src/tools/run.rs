@@ -25,7 +25,7 @@ use crate::workspace::tool_failure::ToolFailure;
 /// The number of bytes to return from the start of the output.
 const MAX_HEAD_BYTES: usize = 8 * 1024;
 
-/// The number of bytes to return from the end of the output. The result is usually at the end.
+/// The number of bytes to return from the end of the output, which is usually where the result is.
 const MAX_TAIL_BYTES: usize = 24 * 1024;
 
 /// The default timeout for a command, in seconds.
@@ -154,7 +154,7 @@ impl RunTool {
 enum OutputView {
     /// The output is shown in a client terminal.
     Client,
-    /// The output is shown in a terminal of the agent that the client displays.
+    /// The output is shown in a display terminal.
     Terminal(DisplayTerminal, Arc<ProcessEvents>),
     /// The output is shown as text in the tool call. Each update contains all of the output.
     Text,

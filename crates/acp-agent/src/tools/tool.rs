@@ -166,9 +166,9 @@ impl ToolOutput {
 pub(crate) struct ToolExecution<'a> {
     pub(crate) workspace: &'a Workspace,
     pub(crate) handle: &'a ReportedCall,
-    /// The user's rules, for tools whose action is known only while they run.
+    /// The user's rules, for tools whose action becomes known only while they run.
     pub(crate) rules: &'a RuleFiles,
-    /// The terminals that are shown in the call. They remain visible whatever the result is.
+    /// The terminals that are shown in the call. They remain visible regardless of the result.
     pub(crate) terminals: Vec<ToolCallContent>,
     /// The change from [`ToolInvocation::preview`], which the user may have seen.
     pub(crate) preview: Option<TextChange>,

@@ -1,5 +1,5 @@
-//! Compacts a conversation during a turn: before the context window is full, if a round does not fit into it, and for
-//! `/compact`.
+//! Compacts a conversation during a turn: when the context window is nearly full, when a round does not fit into it, or
+//! when the user runs `/compact`.
 
 use acp::v1::{CompactionId, CompactionStatus, CompactionUpdate, ContentBlock, StopReason};
 use jiff::Timestamp;

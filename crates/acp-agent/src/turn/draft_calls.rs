@@ -19,7 +19,7 @@ use crate::tools::partial::{complete_members, parse_partial};
 use crate::tools::tool::CallDescription;
 use crate::workspace::Workspace;
 
-/// The maximum length of a call's arguments, in bytes, at which they are still parsed and shown after every chunk.
+/// The length, in bytes, up to which the arguments of a call are parsed and shown after every chunk.
 ///
 /// Longer arguments are parsed and shown each time their length has doubled. So the cost of a long file is linear in
 /// its length rather than quadratic.

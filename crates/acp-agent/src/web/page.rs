@@ -117,8 +117,8 @@ fn to_markdown(html: &str) -> Result<String, String> {
     Ok(converter.tree_to_markdown(&tree))
 }
 
-/// Estimates the maximum number of elements that are open at the same time, without a full parser. The estimate is high
-/// rather than low, because an end tag only closes an element with the same name.
+/// Estimates the maximum number of elements that are open at the same time, without a full parser. The estimate errs on
+/// the high side, because it assumes that an end tag only closes an element with the same name.
 fn max_open_elements(html: &str) -> usize {
     // These elements have optional end tags or no content.
     const IMPLICITLY_CLOSED_ELEMENTS: [&str; 33] = [

@@ -46,7 +46,7 @@ pub(crate) struct LocalProcess {
     events: Arc<ProcessEvents>,
 }
 
-/// The events of a process of the agent that have not been shown yet.
+/// The events of an agent's own process that have not been shown yet.
 #[derive(Default)]
 pub(crate) struct ProcessEvents {
     state: Mutex<PrintedOutput>,
@@ -157,8 +157,8 @@ impl CommandProcess {
         }
     }
 
-    /// Returns the events of the process, if this is a process of the agent. The client itself shows the output of a
-    /// client terminal.
+    /// Returns the events of the process, if the agent runs it itself. The output of a client terminal is shown by the
+    /// client.
     pub(crate) fn events(&self) -> Option<&Arc<ProcessEvents>> {
         match self {
             Self::Client(_) => None,

@@ -1,4 +1,4 @@
-//! Defines the failures of tools.
+//! Defines the ways in which a tool call can fail.
 
 use acp::jsonrpc;
 

@@ -293,7 +293,7 @@ fn count_failed(calls: &[ThreadToolCall]) -> usize {
 }
 
 /// A model that writes these calls in pieces of this many bytes, followed by a call that it does not complete. Its
-/// further responses are empty.
+/// later responses are empty.
 struct CallWritingModel(Vec<ToolRequest>, usize);
 
 impl Model for CallWritingModel {

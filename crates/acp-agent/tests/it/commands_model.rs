@@ -1,4 +1,4 @@
-//! Tests slash commands for a model that understands language, and the user's own commands.
+//! Tests slash commands, including the user's own, with a model that understands language.
 
 use crate::common::hears::RequestRecorder;
 use crate::common::{AgentFixture, NO_CAPABILITIES, wait_for_thread};

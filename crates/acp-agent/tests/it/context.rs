@@ -1,4 +1,4 @@
-//! Tests the input of a model: the instructions, the content of prompts, and the conversation.
+//! Tests the input that a model receives: the instructions, the content of prompts, and the conversation.
 
 use crate::common::hears::RequestRecorder;
 use crate::common::{ALL_CAPABILITIES, AgentFixture, NO_CAPABILITIES, wait_for_thread};

@@ -1,5 +1,5 @@
-//! Attempts to escape from a session's roots with each of the agent's tools, as a deceived model might. The tools use
-//! the client's files, or access files directly.
+//! Attempts to escape from a session's roots with each of the agent's tools, as a deceived model might. The tools
+//! access files either through the client or directly.
 
 #[path = "../../../acp-host/tests/it/common/ordinary_user.rs"]
 mod ordinary_user;
@@ -31,7 +31,7 @@ fn tests_pass_as_an_ordinary_user() {
     ordinary_user::rerun_as_ordinary_user(module_path!(), &[]);
 }
 
-/// A client that gives access to its files, or to none.
+/// A client that gives the agent access to its files or, for `None`, to no files.
 struct LendingClient(Option<Files>);
 
 impl ReadTextFile<()> for LendingClient {

@@ -37,7 +37,7 @@ use acp_host::{Host, HostSession, Policy, Prompter};
 enum TaskSetting {
     /// Version 1, with the client's files and terminals.
     Lent,
-    /// Version 1, with the agent's own access and commands, whose output the client shows as text.
+    /// Version 1, where the agent accesses files and runs commands itself, and the client shows the output as text.
     Own,
     /// Version 2, which has no client files or terminals. The client shows display terminals.
     Draft,

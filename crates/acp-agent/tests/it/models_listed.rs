@@ -1,4 +1,4 @@
-//! Tests the models that a server at the user's own URL lists. They can be chosen, and nothing waits for the list.
+//! Tests that the models listed by a server at the user's own URL can be chosen, and that nothing waits for the list.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Tests modes that are changed by the client and by the agent, between turns and during a turn.
+//! Tests mode changes by the client and by the agent, between turns and during a turn.
 
 use crate::common;
 use crate::common::{

@@ -1,4 +1,5 @@
-//! Tests which actions are allowed, rejected and remembered, and what happens if a file changes in the meantime.
+//! Tests which actions are allowed, rejected and remembered, and what happens if a file changes before the user
+//! answers.
 
 use crate::common::{
     ALL_CAPABILITIES, ALLOW, ALLOW_ALWAYS, AgentFixture, NO_CAPABILITIES, QuestionAnswer, REJECT,

@@ -1,4 +1,4 @@
-//! Tests language models that fail: the error that the client receives, and that the session can continue afterwards.
+//! Tests how the failures of a language model are reported to the client, and that the session can continue afterwards.
 //! For failures in the middle of a task, see `provider_broken_midway.rs`.
 
 use crate::common;
@@ -647,7 +647,7 @@ async fn missing_key_requires_login() {
     }
 }
 
-/// Checks that the session is usable: the model does not respond, but the agent itself does.
+/// Checks that the session is still usable, with a command that the agent handles without the model.
 async fn assert_session_usable(f: &AgentFixture) {
     let said = f.prompt_for_text("/help").await;
     assert!(said.contains("/compact"), "{said}");

@@ -1,5 +1,5 @@
-//! Tests the reports of tool calls: each report contains only the changed fields, always with the status, and the
-//! subject comes first.
+//! Tests how tool calls are reported: each update contains only the status and the fields that changed, and the first
+//! title is descriptive.
 
 use crate::common;
 use std::time::Duration;

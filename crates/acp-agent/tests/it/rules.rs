@@ -1,4 +1,4 @@
-//! Tests rules of the user and of the project, which the agent applies itself in each mode.
+//! Tests the user's and the project's rules, which the agent applies itself in each mode.
 
 use crate::common::{
     ALL_CAPABILITIES, ALLOW, ALLOW_ALWAYS, AgentFixture, NO_CAPABILITIES, OfferedCapabilities,

@@ -1,4 +1,4 @@
-//! Tests stored sessions: a replay shows the same as before, and the sessions can be continued.
+//! Tests stored sessions: a replay shows the same items as the original session, and the sessions can be continued.
 
 use crate::common;
 use std::path::Path;

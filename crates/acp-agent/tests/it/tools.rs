@@ -1,5 +1,5 @@
-//! Tests edge cases of the tools' output for the model and the user, through a client's files and terminals and by
-//! direct access.
+//! Tests edge cases of the tools' output for the model and the user, with access through the client and with direct
+//! access.
 
 use crate::common;
 use crate::common::hears::RequestRecorder;

@@ -410,7 +410,8 @@ impl RemoteClientHarness {
         stream.is_some_and(|stream| stream.sender.is_some())
     }
 
-    /// Sends a message: over HTTP, on the stream of the session or the connection, or over WebSocket, in a text frame.
+    /// Sends a message. Over HTTP, it is sent on the stream of the session or the connection. Over WebSocket, it is
+    /// sent in a text frame.
     pub(crate) async fn send(
         &mut self,
         session: Option<&str>,

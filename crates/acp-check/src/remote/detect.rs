@@ -53,8 +53,7 @@ pub async fn detect_transports(
     }
 }
 
-/// Returns `true` unless the status of a POST means that the server does not accept POST requests, or not from this
-/// client.
+/// Returns `false` if the status of a POST means that the server accepts no POST requests, or none from this client.
 fn is_offered(status: u16) -> bool {
     !matches!(status, 401 | 403 | 404 | 405 | 421 | 426)
 }

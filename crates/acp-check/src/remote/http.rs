@@ -1,4 +1,4 @@
-//! Sends single HTTP requests, over which the check has full control.
+//! Sends individual HTTP requests, so that a check can control every detail of them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

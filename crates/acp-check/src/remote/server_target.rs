@@ -139,7 +139,7 @@ impl RemoteServer {
         })
     }
 
-    /// Returns the scheme, for HTTP/2.
+    /// Returns the URL scheme to send in HTTP/2 requests.
     pub(crate) fn scheme(&self) -> &str {
         self.url.scheme()
     }

@@ -1,4 +1,4 @@
-//! Sends and receives single WebSocket frames (RFC 6455), over which the check has full control.
+//! Sends and receives individual WebSocket frames (RFC 6455), so that a check can control every detail of them.
 
 use std::fmt::Write as _;
 use std::io::Cursor;
@@ -16,7 +16,7 @@ const MAX_WEBSOCKET_LEN: usize = 64 * 1024 * 1024;
 const HANDSHAKE_KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
 pub(crate) const HANDSHAKE_ACCEPT: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
 
-/// The mask of all frames. It need not be random, because no proxy needs protection from the suite.
+/// The mask of all frames. It need not be random, because random masks only protect proxies from malicious clients.
 const FRAME_MASK: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
 
 pub(crate) const TEXT: OpCode = OpCode::Data(Data::Text);

@@ -11,7 +11,7 @@ use crate::verdict::{Verdict, truncate};
 /// The maximum number of evidence lines shown for a failure. Only the last lines are shown.
 const MAX_EVIDENCE_LINES: usize = 12;
 
-/// The number of checks that must share a reason before it is listed at the end of the report.
+/// The number of checks that must share a reason before the reason is listed at the end of the report.
 const MIN_COMMON_CHECKS: usize = 5;
 
 /// The maximum length of a reason that is listed at the end of the report, in characters.

@@ -1,4 +1,5 @@
-//! Tests checks that only a process can fail. The agents are shell scripts, one correct and some wrong.
+//! Tests of the checks that only an agent in a separate process can fail. The agents are shell scripts: a correct one
+//! and several wrong ones.
 
 use std::sync::Arc;
 use std::time::Duration;

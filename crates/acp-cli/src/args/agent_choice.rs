@@ -41,7 +41,7 @@ impl AgentChoiceArgs {
         self.agent.is_some() || self.url.url.is_some() || !self.agent_command.is_empty()
     }
 
-    /// Returns the chosen agent, for work in `cwd`. Asks the user about a project's agent that is not allowed yet.
+    /// Returns the chosen agent, for work in `cwd`. If it is a project agent that is not allowed yet, asks the user.
     ///
     /// # Errors
     /// The name is unknown, the configuration is invalid, or the project's agent is not allowed.

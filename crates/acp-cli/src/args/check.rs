@@ -102,8 +102,8 @@ pub(crate) enum CheckArgs {
 
     /// Check a server of the remote transport.
     ///
-    /// Each check connects to the server, which must be running, over WebSocket or streamable HTTP. It is the
-    /// transport that is checked, according to the draft. To check the agent behind it, use `acp check agent`.
+    /// Each check connects to the server, which must be running, over WebSocket or streamable HTTP. These
+    /// checks cover the transport, as the draft defines it. To check the agent behind it, use `acp check agent`.
     ///
     /// Checks open sessions and send short prompts. They reject every permission request.
     #[command(after_long_help = SERVER_EXAMPLES)]
@@ -239,7 +239,7 @@ pub(crate) struct CheckServerArgs {
 
     /// Directory for sessions, on the server.
     ///
-    /// The default is a temporary directory of this machine, with a small project in it.
+    /// The default is a temporary directory on this machine, with a small project in it.
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<String>,
 

@@ -9,8 +9,8 @@ use super::remote::RemoteArgs;
 pub(crate) struct ConnectArgs {
     /// URL of the agent.
     ///
-    /// `acp serve` prints it. Schemes are ws, wss, http and https, and for agents without a server of their own
-    /// tcp://HOST:PORT and unix:PATH. Other users can see the command line, so pass the token with --token-file
+    /// `acp serve` prints it. The schemes are ws, wss, http and https, and for agents that listen on a plain
+    /// socket, tcp://HOST:PORT and unix:PATH. Other users can see the command line, so pass the token with --token-file
     /// or ACP_TOKEN rather than as part of the URL.
     #[arg(value_name = "URL")]
     pub(crate) url: TypedUrl,

@@ -17,7 +17,7 @@ pub(crate) struct RemoteArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) token_file: Option<PathBuf>,
 
-    /// Header that has the token.
+    /// Header that carries the token.
     ///
     /// The default is `authorization`, with a bearer token. goose expects `x-secret-key`.
     #[arg(long, value_name = "NAME", value_enum)]
@@ -71,8 +71,8 @@ impl From<TokenHeaderArg> for TokenHeader {
 pub(crate) struct UrlArgs {
     /// URL of a remote agent, instead of a command that starts one.
     ///
-    /// `acp serve` prints it. Schemes are ws, wss, http and https, and for agents without a server of their own
-    /// tcp://HOST:PORT and unix:PATH. Other users can see the command line, so pass the token with --token-file
+    /// `acp serve` prints it. The schemes are ws, wss, http and https, and for agents that listen on a plain
+    /// socket, tcp://HOST:PORT and unix:PATH. Other users can see the command line, so pass the token with --token-file
     /// or ACP_TOKEN rather than as part of the URL.
     #[arg(long, value_name = "URL", conflicts_with_all = ["agent", "env"])]
     pub(crate) url: Option<TypedUrl>,

@@ -43,7 +43,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "resume", add = candidates::session_names())]
     pub(crate) session: Option<SessionName>,
 
-    /// Start a new session under the name, even if one exists.
+    /// Start a new session under the name, even if the name is in use.
     #[arg(long, requires = "session")]
     pub(crate) new: bool,
 

@@ -64,20 +64,20 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
 
-    /// Use a TLS certificate that is signed with its own key.
+    /// Use a self-signed TLS certificate.
     ///
     /// It is created once and stored in acp's state directory. Clients trust it by its fingerprint, which is
     /// printed and is part of the URL.
     #[arg(long, conflicts_with = "tls_cert")]
     pub(crate) tls_self_signed: bool,
 
-    /// Allow an address that other machines can reach without TLS, or without a token.
+    /// Allow an address that other machines can reach, even without TLS or without a token.
     ///
     /// Everyone on the network path can then read the token and all messages, and act as the client.
     #[arg(long)]
     pub(crate) insecure: bool,
 
-    /// Host name that clients may use in the URL, in addition to names of this machine's loopback.
+    /// Host name that clients may use in the URL, in addition to this machine's loopback names.
     ///
     /// Other names are rejected, so that a web page cannot reach the agent by changing what its own name
     /// resolves to. An address given with --listen is allowed. Can be repeated.
@@ -86,7 +86,7 @@ pub(crate) struct ServeArgs {
 
     /// Origin of web pages that may connect, such as `https://example.com`.
     ///
-    /// Pages of this machine's loopback are allowed. Can be repeated.
+    /// Pages from a loopback address of this machine are allowed. Can be repeated.
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) origin: Vec<String>,
 

@@ -11,7 +11,7 @@ use clap::{ValueEnum, ValueHint};
 use super::candidates;
 use crate::exit::CommandExit;
 
-/// The name of the subdirectory of the state directory that reverted files are moved to.
+/// The subdirectory of the state directory to which reverted files are moved.
 const UNDONE_DIRECTORY: &str = "undone";
 
 // The sandbox.
@@ -112,7 +112,7 @@ impl FromStr for ReachablePort {
 
 impl SandboxArgs {
     /// Returns the rules of the sandbox, or `None` for no sandbox. A policy of `reads` or `none` implies a read-only
-    /// sandbox, unless `--sandbox` says where writing is allowed.
+    /// sandbox, unless `--sandbox` specifies where writing is allowed.
     ///
     /// # Errors
     /// A --writable directory does not exist, or --writable or --reachable is given without the sandbox it needs.
@@ -203,7 +203,7 @@ impl SessionArgs {
         }
     }
 
-    /// Returns the MCP servers from `--mcp`, and those configured for the agent under other names.
+    /// Returns the MCP servers from `--mcp`, plus the servers configured for the agent that have different names.
     pub(crate) fn mcp_servers(
         &self,
         configured: Vec<McpServer>,

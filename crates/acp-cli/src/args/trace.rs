@@ -52,6 +52,10 @@ pub(crate) enum TraceSubcommand {
     ///
     /// Like `acp serve`. To record what passes between clients and an existing server, serve a remote agent:
     /// `--agent NAME`, or `-- acp connect URL`.
+    #[command(
+        override_usage = "acp trace serve [OPTIONS] DIR [-- AGENT COMMAND...]",
+        after_long_help = SERVE_EXAMPLES
+    )]
     Serve(TraceServeArgs),
 }
 
@@ -59,8 +63,8 @@ pub(crate) enum TraceSubcommand {
 pub(crate) struct TraceServeArgs {
     /// Directory for the traces.
     ///
-    /// It is created if it does not exist. Each connection gets a file whose name is the time. Only you can
-    /// read the files. With --sandbox, the agent can write to the directory.
+    /// It is created if it does not exist. Each connection is recorded in a new file, named after the current
+    /// time. Only you can read the files. With --sandbox, the agent can write to the directory.
     #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) directory: PathBuf,
 
@@ -249,8 +253,8 @@ fn parse_glob(pattern: &str) -> Result<GlobMatcher, globset::Error> {
 pub(crate) struct RecordArgs {
     /// Trace file to write.
     ///
-    /// It has one JSON object per line. Only you can read it. In a directory, a file is created whose name is
-    /// the time.
+    /// It has one JSON object per line. Only you can read it. If FILE is a directory, a file named after the
+    /// current time is created in it.
     #[arg(value_name = "FILE", required = true)]
     pub(crate) file: Option<PathBuf>,
 
@@ -296,6 +300,18 @@ Exit codes:
     2  invalid command line, or FILE already exists
     3  the agent could not be started, or exited
   130  terminated by a signal, along with the agent";
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  acp trace serve traces -- gemini --acp
+  acp trace serve traces --listen 127.0.0.1:7181 -- acp connect ws://127.0.0.1:7180/acp
+  acp trace show traces/2026-11-25T10-00-00-4711.trace
+
+Exit codes:
+    0  shut down by a signal
+    1  the server failed, or DIR could not be created
+    2  invalid command line
+    3  the agent's program was not found";
 
 const SHOW_EXAMPLES: &str = "\
 Examples:

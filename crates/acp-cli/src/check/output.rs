@@ -28,7 +28,7 @@ pub(super) fn read_baseline(args: &CheckRunArgs) -> Result<Vec<String>, CommandE
     }
 }
 
-/// Writes a report, and returns the corresponding exit.
+/// Writes a report, and returns the corresponding `CommandExit`.
 pub(super) fn finish(
     args: &CheckRunArgs,
     report: &CheckReport,
@@ -37,7 +37,7 @@ pub(super) fn finish(
     Ok(report_exit(report, args.strict))
 }
 
-/// Returns the exit for a report.
+/// Returns the `CommandExit` for a report.
 fn report_exit(report: &CheckReport, strict: bool) -> CommandExit {
     let broken = report
         .outcomes

@@ -55,7 +55,7 @@ impl SessionNaming {
         self.session_id.clone().filter(|_| !self.is_new)
     }
 
-    /// Requires that the agent stores its sessions.
+    /// Returns an error unless the agent stores its sessions.
     ///
     /// `why_not` returns the reason why it does not, if that is known.
     pub(super) fn require_stored_sessions(
@@ -81,7 +81,7 @@ impl SessionNaming {
         )))
     }
 
-    /// Returns the exit for a named session that could not be opened.
+    /// Returns the `CommandExit` for a named session that could not be opened.
     pub(super) fn open_failure_exit(
         &self,
         agent: &AgentChoice,

@@ -72,7 +72,7 @@ fn forget_name(args: &ForgetSessionArgs) -> Result<(), CommandExit> {
     }
 }
 
-/// Returns the exit for an unknown session name.
+/// Returns the `CommandExit` for an unknown session name.
 fn unknown_name_exit(name: &str, agent: &str, cwd: &Path) -> CommandExit {
     CommandExit::usage(format!(
         "no session of {agent} named `{name}` in {}; list sessions with `acp sessions`",

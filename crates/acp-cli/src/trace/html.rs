@@ -46,8 +46,8 @@ pub(super) fn write_html(args: &HtmlArgs) -> CommandExit {
     }
 }
 
-/// Returns the exit for a page that could not be written. If reading the trace fails partway through, the exit code is
-/// the same as if it could not be opened.
+/// Returns the `CommandExit` for a page that could not be written. If reading the trace fails partway through, the exit
+/// code is the same as for a trace that cannot be opened.
 fn page_exit(error: &PageError, message: String) -> CommandExit {
     match error {
         PageError::Read(_) => CommandExit::usage(message),

@@ -185,7 +185,7 @@ impl<'a> LintOutput<'a> {
     }
 }
 
-/// Returns a count followed by its noun in the singular or plural.
+/// Formats a count and its noun, in the singular or plural.
 pub(super) fn format_count(count: u64, what: &str) -> String {
     match count {
         1 => format!("1 {what}"),

@@ -56,8 +56,8 @@ pub(super) async fn record_trace(args: RecordArgs) -> CommandExit {
     exit
 }
 
-/// Returns a file in a directory whose name is the current time in UTC. It also has the id of this process, since
-/// several recorders may start at the same time.
+/// Returns the path of a new file in a directory. The file's name consists of the current time in UTC and the id of
+/// this process, since several recorders may start at the same time.
 fn new_file_in(directory: &Path) -> PathBuf {
     let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H-%M-%S");
     directory.join(format!("{now}-{}.trace", std::process::id()))
@@ -159,7 +159,7 @@ fn spawn_relay(
     std::thread::Builder::new().spawn(relay).map(drop)
 }
 
-/// Waits until one side ends the connection, and returns the corresponding exit.
+/// Waits until one side ends the connection, and returns the corresponding `CommandExit`.
 async fn wait_for_first_end(
     agent: &RelayedAgent,
     process: &AgentProcess,
@@ -194,7 +194,7 @@ async fn wait_for_first_end(
     }
 }
 
-/// Returns the exit for an agent that has closed its stdout.
+/// Returns the `CommandExit` for an agent that has closed its stdout.
 async fn agent_exit(agent: &RelayedAgent, process: &AgentProcess) -> CommandExit {
     match tokio::time::timeout(EXIT_TIMEOUT, process.wait()).await {
         Ok(exit) => agent.exit(&exit),

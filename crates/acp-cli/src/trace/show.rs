@@ -341,7 +341,7 @@ fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(blanks))
 }
 
-/// Wraps text to a width, preserving its line breaks. Returns at most one line more than is shown.
+/// Wraps text to a width, preserving its line breaks. Returns at most one more line than is shown.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for line in text.trim_end().lines() {

@@ -196,7 +196,7 @@ args = ["-c", "echo $$ > server.pid; echo \"$GIVEN\" > server.env; while true; d
 env = { GIVEN = "given" }
 "#;
 
-/// Starts the agent with that server configured, waits until the server is running, and returns its process id.
+/// Starts the agent with [`SILENT_SERVER`] configured, waits until the server is running, and returns its process id.
 #[cfg(unix)]
 fn start_editor_with_server(
     project: &TestProject,

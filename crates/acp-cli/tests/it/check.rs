@@ -22,7 +22,7 @@ fn stdout_text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// The arguments for the bundled agent, which has no model here and executes typed commands.
+/// The arguments for the bundled agent, which runs without a model and executes typed commands.
 const BUNDLED_AGENT_ARGS: &[&str] = &[
     "--prompt-for",
     "read=/read notes.txt",

@@ -20,7 +20,7 @@ use crate::serve::Server;
 const WAIT_FOR_GO_PROMPT: &str =
     "/run touch begun; while [ ! -e go ]; do sleep 0.05; done; echo finished";
 
-/// A running `acp connect`, or a command in its place, whose client sends raw messages.
+/// A running `acp connect`, or another command that is run instead. The test acts as its client and sends raw messages.
 struct ConnectProcess {
     child: Child,
     stdin: Option<ChildStdin>,

@@ -1,4 +1,4 @@
-//! Tests of the environment that agents get, and of the absence of secrets from logs.
+//! Tests of the environment that agents get. Also tests that logs contain no secrets.
 
 use std::process::Command;
 

@@ -18,7 +18,8 @@ fn tests_pass_as_an_ordinary_user() {
     ordinary_user::rerun_as_ordinary_user(module_path!(), &[(BINARY_VARIABLE, Path::new(ACP))]);
 }
 
-/// Makes the agent try these paths in the root. Returns, for each, what it read and whether it could write.
+/// Makes the agent try to read and write these paths in the root. For each path, returns what was read and whether
+/// writing succeeded.
 fn try_paths(scene: &EscapeScene, paths: &[String], flags: &[&str]) -> Vec<(Option<String>, bool)> {
     let file = |name| scene.root.join(name);
     std::fs::write(file(PATHS_FILE), serde_json::to_string(paths).unwrap()).unwrap();

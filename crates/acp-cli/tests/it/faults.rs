@@ -25,7 +25,7 @@ const KILL_COUNT: usize = 200;
 /// The approximate number of updates in a whole turn, across which the kills are spread.
 const MAX_UPDATES: u64 = 60;
 
-/// How long it may take until all processes that were started are gone.
+/// How long to wait until all started processes are gone.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A reproducible random number generator.

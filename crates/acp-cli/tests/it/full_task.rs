@@ -1,4 +1,5 @@
-//! Tests of a whole task with a local model, using a user's two commands and a server that responds like a model.
+//! Tests of a whole task with a local model, replaced here by a server that responds like one. Runs the two commands
+//! that a user would run.
 
 #[path = "../../../acp-agent/tests/it/common/provider/mod.rs"]
 #[allow(dead_code, unreachable_pub, reason = "not every test needs it")]

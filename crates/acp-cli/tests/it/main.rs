@@ -24,6 +24,7 @@ mod check_client;
 #[cfg(unix)]
 mod check_remote;
 mod common;
+mod conformance_pages;
 #[cfg(unix)]
 mod connect;
 mod environment;

@@ -93,7 +93,7 @@ fn spawn_proxy(told: &McpServerStdio) -> Child {
         .unwrap()
 }
 
-/// Connects an agent to a server that it has started.
+/// Connects to a server as the agent that has started it.
 async fn connect(child: &mut Child) -> RunningService<RoleClient, ()> {
     let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     let connected = with_timeout("the server answers", ().serve((stdout, stdin))).await;

@@ -11,8 +11,8 @@ use crate::common::terminal::CommandTerminal;
 use crate::common::{CommandResult, TestProject};
 use serde_json::{Value, json};
 
-/// Starts a model server that sends this response once and does not list its models. Returns its address and the thread
-/// that returns the request it received.
+/// Starts a model server that sends this response once and does not list its models. Returns the server's address, and
+/// the handle of its thread, which returns the received request.
 fn start_server(answer: String) -> (String, std::thread::JoinHandle<(String, Value)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -61,7 +61,7 @@ fn open_session(editor: &mut ScriptedEditor, project: &TestProject) -> Result<Va
     editor.send_and_wait("session/new", params)
 }
 
-/// Returns `id=value` of each config option, and the available models.
+/// Returns each config option as `id=value`, and the available models.
 fn option_values(opened: &Value) -> (Vec<String>, Vec<String>) {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let all = opened["configOptions"].as_array().unwrap();

@@ -1,10 +1,10 @@
-//! Remote agents that have the project in another directory: `--map` and `paths` in `config.toml`.
+//! Tests of remote agents that have the project in a different directory, with `--map` or `paths` in `config.toml`.
 
 use crate::common::{ACP, TestProject};
 use crate::connect::token_file;
 use crate::serve::Server;
 
-/// A project, and a server that may open only another directory.
+/// A project, and a server that may open only a different directory.
 struct TwoDirectories {
     project: TestProject,
     /// The directory on the server.
@@ -27,7 +27,7 @@ impl TwoDirectories {
         }
     }
 
-    /// The arguments that choose the agent, with the mapping.
+    /// Returns the arguments that choose the agent and map its paths.
     fn agent_args(&self, url: &str) -> Vec<String> {
         let map = format!("{}={}", self.project.path().display(), self.remote);
         ["--url", url, "--token-file", &self.token, "--map", &map]

@@ -21,7 +21,7 @@ impl TestProject {
 
 /// Returns the command line of an agent that sends a request to the client without asking for permission, and writes
 /// the response to the file `answer`.
-fn request_line(method: &str, params: &str) -> String {
+fn requesting_agent_script(method: &str, params: &str) -> String {
     format!(
         r#"while read -r line; do case $line in
           *'"initialize"'*) printf '%s\n' '{{"jsonrpc":"2.0","id":0,"result":{{"protocolVersion":1}}}}';;
@@ -100,7 +100,7 @@ fn project_rules_can_only_deny() {
     // The same from a directory below, and for what the agent does not ask for.
     std::fs::create_dir(project.file(".git")).unwrap();
     std::fs::create_dir(project.file("below")).unwrap();
-    let create = request_line(
+    let create = requesting_agent_script(
         "terminal/create",
         r#"{"sessionId":"s","command":"touch","args":["made"]}"#,
     );
@@ -176,7 +176,8 @@ fn questions_are_rejected_without_a_terminal() {
             let project = TestProject::new();
             project.write_config("permissions.toml", rules);
             let root = std::fs::canonicalize(project.path()).unwrap();
-            let agent = request_line(method, &params.replace("PROJECT", root.to_str().unwrap()));
+            let agent =
+                requesting_agent_script(method, &params.replace("PROJECT", root.to_str().unwrap()));
             project.write_file("agent.sh", &agent);
             let redirect = if stdin == "pipe" { "" } else { stdin };
             let run =
@@ -339,7 +340,7 @@ fn always_answer_is_remembered_until_revoked() {
 #[test]
 fn permission_can_be_remembered_for_the_project() {
     let project = TestProject::new();
-    let create = request_line(
+    let create = requesting_agent_script(
         "terminal/create",
         r#"{"sessionId":"s","command":"touch","args":["made"]}"#,
     );

@@ -22,7 +22,7 @@ const OTHER_FILES: u64 = 500;
 /// The number of sockets that the server has open at a time.
 const SOCKETS: usize = 1024;
 
-/// The maximum memory for such a socket, in bytes.
+/// The maximum memory that the server may use for each socket with an unfinished request, in bytes.
 const MAX_SOCKET_MEMORY: usize = 64 * 1024;
 
 /// How long the server may take to close the first sockets. It allows 10 seconds for the headers of a request.

@@ -1,4 +1,4 @@
-//! `acp run` on a terminal: questions, colors and Ctrl-C.
+//! Tests of `acp run` on a terminal: questions, colors and Ctrl-C.
 
 use crate::common::terminal::CommandTerminal;
 use crate::common::{ACP, TestProject};

@@ -491,7 +491,8 @@ mod unix {
             .expect_stderr("continuing without recording");
     }
 
-    /// Asserts that `cat` run by `acp trace` returns all input, and that every line is recorded in both directions.
+    /// Asserts that `cat`, run by `acp trace`, returns all of its input, and that every line is recorded in both
+    /// directions.
     fn assert_relays(
         input: OwnedFd,
         output: OwnedFd,

@@ -1,4 +1,4 @@
-//! Tests that the page that `acp trace html` writes works in a browser.
+//! Tests that the page written by `acp trace html` works in a browser.
 
 use crate::common::{CommandResult, TestProject};
 use serde_json::{Value, json};

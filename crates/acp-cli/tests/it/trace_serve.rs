@@ -1,4 +1,4 @@
-//! `acp trace serve`: agents over the network, with a trace of each connection.
+//! Tests of `acp trace serve`, which serves agents over the network and records a trace of each connection.
 
 use std::path::{Path, PathBuf};
 

@@ -36,7 +36,7 @@ pub struct AgentSelector {
     pub protocol: Option<u16>,
 }
 
-/// A function that asks the user a yes-or-no question and returns the answer, or `None` if there is no user to ask.
+/// The function that asks the user a yes-or-no question and returns the answer. `None` if there is no user to ask.
 pub type ConfirmFn<'a> = Option<&'a dyn Fn(&str) -> bool>;
 
 /// The agent that was chosen, with the settings for its sessions.
@@ -385,7 +385,7 @@ fn to_strings(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// Returns the name of the default agent, if one is configured, and a note for the user where needed.
+/// Returns the name of the default agent, if one is configured, and any note for the user.
 ///
 /// The project's default takes precedence over the user's if the user has allowed the project's agents.
 fn default_agent(

@@ -81,7 +81,7 @@ impl ListedAgent {
         }
     }
 
-    /// Returns a one-line summary: the agent's title and command or its URL, how to install it, or why it cannot be used.
+    /// Returns a one-line summary: the agent's title and command, its URL, how to install it, or why it cannot be used.
     #[must_use]
     pub fn summary(&self) -> String {
         if let Some(wrong) = &self.error {

@@ -1,10 +1,10 @@
-//! Directories that a remote agent has under another path.
+//! Mappings between directories on this machine and their paths on a remote agent's machine.
 
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-/// A directory on this machine, and the path under which a remote agent has it.
+/// A directory on this machine, and its path on the agent's machine.
 ///
 /// Both paths are absolute and end without a separator, except for a root.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,12 +58,12 @@ impl FromStr for PathMapping {
     }
 }
 
-/// Returns `true` if a path is absolute on Unix or Windows. The agent's machine may have another system than this one.
+/// Returns `true` if a path is absolute on Unix or Windows. The agent's machine may run a different operating system.
 fn is_absolute(path: &str) -> bool {
     path.starts_with(['/', '\\']) || is_drive(path)
 }
 
-/// Returns `true` if a path starts with a drive of Windows.
+/// Returns `true` if a path starts with a Windows drive.
 fn is_drive(path: &str) -> bool {
     matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic())
 }

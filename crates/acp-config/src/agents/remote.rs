@@ -13,7 +13,7 @@ use super::token_file::read_token_file;
 use crate::error::ConfigError;
 use crate::quote::quote;
 
-/// The environment variable that contains the token for a remote agent without any other token.
+/// The environment variable that contains the token for a remote agent if no other token is given.
 pub const TOKEN_VARIABLE: &str = "ACP_TOKEN";
 
 /// A URL as typed by the user. It is validated when the agent is chosen. Errors do not show its token.
@@ -43,7 +43,7 @@ pub struct RemoteOptions {
     pub token_header: Option<TokenHeader>,
     /// The fingerprint of the server's certificate.
     pub pin: Option<String>,
-    /// The directories that the agent has under other paths.
+    /// The directories whose paths differ on the agent's machine.
     pub paths: Vec<PathMapping>,
 }
 
@@ -77,7 +77,7 @@ pub struct RemoteAgent {
     pub token_header: TokenHeader,
     /// The SHA-256 fingerprint of the only certificate to trust, prefixed with `sha256:`.
     pub pin: Option<String>,
-    /// The directories that the agent has under other paths.
+    /// The directories whose paths differ on the agent's machine.
     pub paths: Vec<PathMapping>,
     /// The command-line arguments that choose the same agent again. They do not contain the token.
     args: Vec<String>,

@@ -119,13 +119,13 @@ impl RemoteUrl {
         }
     }
 
-    /// Returns `true` if the server can be sent a token.
+    /// Returns `true` if a token can be sent to the server.
     #[must_use]
     pub fn takes_token(&self) -> bool {
         !self.text.starts_with("tcp:") && !self.text.starts_with("unix:")
     }
 
-    /// Returns `true` if the server has a certificate.
+    /// Returns `true` if the server is reached over TLS, and therefore has a certificate.
     #[must_use]
     pub fn has_tls(&self) -> bool {
         self.text.starts_with("wss:") || self.text.starts_with("https:")

@@ -31,7 +31,7 @@ pub struct AgentSettings {
     pub token_header: Option<TokenHeader>,
     /// The fingerprint of the only certificate to trust.
     pub pin: Option<String>,
-    /// Directories on this machine, and the paths under which a remote agent has them.
+    /// Directories on this machine, and their paths on the remote agent's machine.
     #[serde(default)]
     pub(crate) paths: BTreeMap<String, String>,
     /// The values of environment variables to set for the agent.
@@ -124,7 +124,7 @@ impl AgentSettings {
         Ok(Some(url))
     }
 
-    /// Returns the directories that a remote agent has under other paths.
+    /// Returns the directories whose paths differ on a remote agent's machine.
     ///
     /// # Errors
     /// A path is relative.

@@ -1,5 +1,5 @@
 //! Determines where agents store their own state. An agent must be able to write to these paths even if a sandbox makes
-//! others read-only.
+//! all other paths read-only.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,8 @@ pub enum AgentStatePath {
     Home(&'static str),
     /// A file, relative to the home directory. A missing file is not created, because agents reject an empty file.
     HomeFile(&'static str),
-    /// The directory given by an environment variable (the first string). If the variable is not set, a directory in
-    /// the home directory (the second string).
+    /// The directory in an environment variable (the first string), or else a directory in the home directory (the
+    /// second string).
     EnvOrHome(&'static str, &'static str),
     /// A directory in `$XDG_CONFIG_HOME`.
     Config(&'static str),

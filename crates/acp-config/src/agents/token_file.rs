@@ -7,8 +7,7 @@ use std::path::Path;
 /// The maximum size of a file, in bytes.
 const MAX_FILE_SIZE: u64 = 4096;
 
-/// Reads the token in a file, without surrounding whitespace. The returned note is a warning if other users can read
-/// the file.
+/// Reads the token in a file, without surrounding whitespace. Also returns a warning if other users can read the file.
 ///
 /// # Errors
 /// The file cannot be read, is empty, or is not text.

@@ -12,7 +12,7 @@ use super::state_paths::{self, AgentStatePath};
 pub struct KnownAgent {
     /// The agent's name in this program.
     pub name: &'static str,
-    /// The agent's other names: in the registry, as the name of its program, and in other clients.
+    /// The agent's other names: its name in the registry, the name of its program, and its names in other clients.
     pub aliases: &'static [&'static str],
     /// The agent's title, to show to the user.
     pub title: &'static str,

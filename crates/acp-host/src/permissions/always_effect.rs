@@ -9,8 +9,8 @@ use super::{Action, DecisionSource, Permissions, RememberedSubject, remembered};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AlwaysEffect {
-    /// The answer is remembered for the project until the user revokes it. It covers tool calls of this kind with
-    /// exactly one of these commands or files.
+    /// The answer is remembered for the project until the user revokes it. It covers tool calls of this kind whose
+    /// command or file is exactly one of these.
     Remembered {
         /// The kind of tool call that the answer covers.
         kind: ToolKind,

@@ -45,7 +45,7 @@ enum WordOrigin {
     Shell,
     /// The agent, which uses no shell. The words are quoted in the line.
     Words,
-    /// Either a shell or no program at all. Depending on which files exist, the line may also be the path of a program.
+    /// Depending on which files exist, either a shell or nothing at all: the whole line may be the path of a program.
     Ambiguous,
 }
 

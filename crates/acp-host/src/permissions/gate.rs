@@ -19,7 +19,7 @@ pub(crate) struct PermissionGate<P> {
     permissions: Permissions,
     prompter: P,
     on_note: Box<dyn Fn(PermissionNote) + Send + Sync>,
-    /// Whether the agent is trusted to ask for everything that its mode and the rules do not allow.
+    /// Whether the agent is trusted to request permission for everything that its mode and the rules do not allow.
     trusts_agent_to_ask: bool,
 }
 

@@ -268,7 +268,7 @@ fn is_edit(action: &Action) -> bool {
         )
 }
 
-/// Returns the change to a file that the request shows. Returns `None` if the request shows no change, or only changes
+/// Returns the change that the request shows for a file. Returns `None` if the request shows no change, or only changes
 /// to other files. A change that the user has not seen is not granted, so the user is asked when it is made.
 fn edit_shown_by(request: &PermissionRequest, action: &Action, file: &Path) -> Option<ShownChange> {
     let is_this_file = |path: &str| {

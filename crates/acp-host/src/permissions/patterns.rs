@@ -10,7 +10,7 @@ use super::command_parts::CommandPart;
 use super::shell::LITERAL_MARK;
 
 /// The name of the directory in a project that contains its permissions files. An "allow" rule matches this directory
-/// only if the rule's pattern includes its name.
+/// only if the rule's pattern contains the name.
 pub(super) const PERMISSION_DIRECTORY: &str = ".acp";
 
 /// A pattern for file paths. `*` and `?` match anything except `/`, and `**` matches any number of directories.
@@ -19,7 +19,8 @@ pub(crate) struct PathPattern {
     text: String,
     /// The globs for "allow" rules.
     allow_globs: GlobSet,
-    /// The globs for "ask" and "deny" rules. They also match through symlinks in the pattern itself.
+    /// The globs for "ask" and "deny" rules. They also match the paths that result from resolving symlinks in the
+    /// pattern itself.
     deny_globs: GlobSet,
 }
 
@@ -359,7 +360,8 @@ mod tests {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Checks that real shells run each allowed line as a single command with these words, whatever characters it has.
+    /// Checks that real shells run each allowed line as a single command with these words, whatever characters the line
+    /// contains.
     #[cfg(unix)]
     #[test]
     fn allowed_line_is_a_single_literal_command_in_real_shells() {

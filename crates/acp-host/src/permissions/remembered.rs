@@ -56,9 +56,9 @@ pub struct RememberedAnswer {
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum RememberedSubject {
-    /// A command, by its exact line.
+    /// A command, identified by its exact line.
     Command(String),
-    /// A file, by its real path.
+    /// A file, identified by its real path.
     Path(PathBuf),
 }
 
@@ -221,8 +221,8 @@ impl RememberedAnswers {
         }
     }
 
-    /// Returns the effect of the answers on an action, together with the answer that decides it, which either rejects
-    /// any part of the action or allows all of it.
+    /// Finds the answer that decides the action, and returns it with its effect. An answer that rejects any part of the
+    /// action takes precedence. To be allowed, the whole action must be covered by answers.
     ///
     /// Permission covers exactly what was shown. A rejection covers the command or the file even if the agent changes
     /// the kind, the directory or the variables, or adds more commands.

@@ -55,7 +55,7 @@ struct ShellReader<'a> {
     previous: Option<char>,
     /// Whether nothing has been marked so far.
     is_literal: bool,
-    /// Whether all further characters are marked because it is unclear where words and quotes end.
+    /// Whether all remaining characters are marked, because it is unclear where words and quotes end.
     is_unclear: bool,
     /// Whether the next word may be a command's name or a variable assignment before the name.
     is_at_command: bool,
@@ -96,7 +96,7 @@ impl<'a> ShellReader<'a> {
         self.marked.extend([LITERAL_MARK, c]);
     }
 
-    /// Adds a character. It and all later characters are marked.
+    /// Adds a character, and marks it and all characters after it.
     fn push_unclear(&mut self, c: char) {
         self.push_special(c);
         self.is_unclear = true;

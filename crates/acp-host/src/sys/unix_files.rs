@@ -90,7 +90,8 @@ fn copy_extended_attributes(file: &File, old: &File) -> io::Result<()> {
     use rustix::io::Errno;
 
     const ACL_ATTRIBUTE: &[u8] = b"system.posix_acl_access";
-    /// The kernel's limit on the total size of the attribute names and on the size of each attribute's value, in bytes.
+    /// The kernel's limit, in bytes, on the total size of a file's attribute names, and also on the size of each
+    /// attribute's value.
     const MAX_ATTRIBUTE_BYTES: usize = 64 * 1024;
 
     let mut names = vec![0; MAX_ATTRIBUTE_BYTES];

@@ -100,7 +100,7 @@ impl ProcessGroup {
     }
 
     /// Waits until the leader has exited or `patience` has elapsed. Returns `true` if it has exited. The other
-    /// processes of a killed job end with it.
+    /// processes of a killed job end together with the leader.
     pub(crate) async fn wait_all(&self, patience: Duration) -> bool {
         tokio::time::timeout(patience, self.wait()).await.is_ok()
     }

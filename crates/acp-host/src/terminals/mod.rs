@@ -75,7 +75,7 @@ pub enum TerminalEventKind {
 pub struct HostTerminals {
     setup: TerminalOptions,
     shared: Arc<TerminalCounters>,
-    /// The terminals of open sessions, and of some closed ones.
+    /// The terminals of open sessions, and of closed ones that have not been removed from the list yet.
     sessions: Mutex<Vec<Weak<OpenTerminals>>>,
 }
 

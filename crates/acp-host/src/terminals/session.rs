@@ -52,7 +52,7 @@ struct SessionTerminalsState {
 }
 
 struct HostTerminal {
-    /// The number of terminals that the connection had created, counting this one.
+    /// The terminal's number, counted across all terminals that the connection has created.
     number: u64,
     running: RunningProcess,
     output: Arc<Mutex<BoundedText>>,

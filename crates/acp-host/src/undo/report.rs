@@ -1,4 +1,4 @@
-//! The report about an undo, for the user.
+//! The report of an undo, as shown to the user.
 
 use std::path::{Path, PathBuf};
 

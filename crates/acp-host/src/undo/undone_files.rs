@@ -107,8 +107,8 @@ fn flat_name(path: &Path) -> PathBuf {
     flat.into()
 }
 
-/// Copies a file or directory, and subtracts the number of copied bytes from `left`. Fails if there are more bytes than
-/// that.
+/// Copies a file or directory, and subtracts the number of copied bytes from `left`. Fails if there are more than
+/// `left` bytes to copy.
 fn copy_entry(from: &Dir, path: &Path, to: &Dir, place: &Path, left: &mut u64) -> io::Result<()> {
     let meta = from.symlink_metadata(path)?;
     if meta.is_dir() {

@@ -136,7 +136,7 @@ async fn kernel_magic_links_are_resolved_by_their_text() {
 /// Writes through a hard link to a file outside the root. A hard link inside the root counts as inside. Writing
 /// replaces the name with a new file, and the file outside keeps its contents.
 #[tokio::test]
-async fn writing_a_hard_link_does_not_change_the_outside_file() {
+async fn writing_through_a_hard_link_does_not_change_the_outside_file() {
     let scene = EscapeScene::new();
     let (inside, outside) = (scene.root.join("hard"), scene.outside.join("secret"));
     fs::hard_link(&outside, &inside).unwrap();

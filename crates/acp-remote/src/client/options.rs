@@ -186,8 +186,8 @@ impl fmt::Debug for Trust {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum HttpVersion {
-    /// For HTTP, the version negotiated by TLS. Without TLS, HTTP/2, or HTTP/1.1 if the server does not understand
-    /// HTTP/2. For WebSocket, HTTP/1.1.
+    /// HTTP/1.1 for WebSocket. For streamable HTTP, the version that TLS negotiates or, without TLS, HTTP/2 if the
+    /// server supports it and HTTP/1.1 otherwise.
     #[default]
     Auto,
     /// HTTP/1.1 only.

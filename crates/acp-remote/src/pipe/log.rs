@@ -1,4 +1,4 @@
-//! A log of the bytes of one stream that have not been sent or not been acknowledged yet.
+//! A log of one stream's bytes that have not been sent, or that have been sent but not acknowledged.
 
 use std::collections::VecDeque;
 
@@ -16,8 +16,8 @@ pub(crate) enum Retention {
     UntilAcknowledged,
 }
 
-/// A log of the bytes of one stream that have not been sent or not been acknowledged yet. A position counts the
-/// stream's bytes.
+/// A log of one stream's bytes that have not been sent, or that have been sent but not acknowledged. Positions are byte
+/// offsets in the stream.
 #[derive(Debug)]
 pub(crate) struct SentLog {
     bytes: VecDeque<u8>,

@@ -1,4 +1,4 @@
-//! The two directions of a connection, between the library and the network.
+//! Implements the two directions of a connection, between the library and the network.
 
 mod incoming;
 mod lines;

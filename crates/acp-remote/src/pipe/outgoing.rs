@@ -1,4 +1,4 @@
-//! A buffer for the bytes that the library has written, which form a single stream.
+//! Buffers the bytes that the library writes, until they have been sent and acknowledged.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use super::transport::{DroppedHalves, MessageSink};
 use super::{LineFilter, OutOfWindow, Retention, SentLog};
 
-/// A buffer for bytes that the library has written and that have not been sent or not been acknowledged yet.
+/// A buffer of the bytes that the library has written and that still have to be sent or acknowledged.
 #[derive(Debug)]
 pub(crate) struct OutgoingPipe {
     state: Mutex<OutgoingState>,
@@ -93,7 +93,7 @@ impl OutgoingPipe {
         self.with_log(|log| log.set_retention(retention));
     }
 
-    /// Passes the unsent bytes to `encode`, in two pieces. Marks as many bytes as sent as `encode` returns.
+    /// Passes the unsent bytes to `encode`, in two pieces. `encode` returns how many of them to mark as sent.
     pub(crate) fn send_with(&self, encode: impl FnOnce(&[u8], &[u8]) -> usize) -> OutgoingProgress {
         self.with_log(|log| {
             let (first, second) = log.unsent();
@@ -109,8 +109,8 @@ impl OutgoingPipe {
         }
     }
 
-    /// Returns `true` if the buffer is full or nothing more will be written. A message whose end is not buffered must
-    /// then be sent in pieces.
+    /// Returns `true` if the buffer is full or nothing more will be written. A message that is only partly buffered
+    /// must then be sent in pieces.
     pub(crate) fn is_full(&self) -> bool {
         let state = self.lock();
         state.is_finished || state.log.pending_len() >= self.limit

@@ -20,7 +20,7 @@ pub(crate) trait MessageSink: Send + Sync + 'static {
     /// Ends the stream and waits until everything has been sent.
     fn poll_shutdown(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 
-    /// Ends the stream because the writer has been dropped.
+    /// Ends the stream. Called when the writer is dropped.
     fn close_writer(&self);
 }
 

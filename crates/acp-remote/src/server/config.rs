@@ -1,4 +1,4 @@
-//! The configuration of an endpoint: what it accepts, and its limits.
+//! Defines the configuration of an endpoint: access control and limits.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub struct ServerConfig {
     pub origins: AllowedOrigins,
     /// The limits on connections, requests and buffers.
     pub limits: ServerLimits,
-    /// How long the server waits for a client whose connection was cut (60 s). Zero turns the extension off.
+    /// How long the server waits for a client whose connection was cut (60 s). Zero disables the resume extension.
     pub grace: Duration,
     /// The time between probes of an idle connection (15 s). Probes are pings, or comments in streams.
     pub heartbeat: Duration,
@@ -45,7 +45,7 @@ impl Default for ServerConfig {
 }
 
 impl ServerConfig {
-    /// Returns the terms to send to a client that requests the extension, and the smaller of both sides' windows.
+    /// Returns the terms to send to a client that requests the extension, and the smaller of the two sides' windows.
     /// Returns `None` for other clients.
     pub(super) fn resume_terms(&self, headers: &HeaderMap) -> Option<(ResumeTerms, usize)> {
         let theirs = ResumeTerms::from_headers(headers).filter(|_| !self.grace.is_zero())?;
@@ -58,8 +58,8 @@ impl ServerConfig {
     }
 }
 
-/// The hosts that a request may name in `Host` (`:authority` in HTTP/2). This prevents DNS rebinding, because a page
-/// that reaches this machine that way still sends its own host name.
+/// The hosts that a request may name in `Host` (`:authority` in HTTP/2). The check prevents DNS rebinding, in which a
+/// page reaches this machine but still sends its own host name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AllowedHosts {

@@ -8,11 +8,11 @@ use http::{HeaderMap, Uri, Version};
 
 use crate::CloseStatus;
 
-/// A handler of connections. It serves an agent on each connection, or passes the bytes to a process. Every `async
+/// Handles connections, for example by serving an agent on each, or by passing the bytes to a process. Every `async
 /// fn(ConnectionInfo, Transport)` is a handler.
 pub trait ConnectionHandler: Send + Sync + 'static {
-    /// Handles a connection in a task of its own. Once the handler has returned or dropped both halves of the
-    /// transport, everything already written is still sent, and the client gets the returned status.
+    /// Handles a connection in its own task. After the handler returns, or drops both halves of the transport,
+    /// everything already written is still sent, and the client gets the returned status.
     ///
     /// The transport's reader ends when the client closes the connection, or does not come back in time. The future is
     /// dropped when the endpoint is [shut down](super::AgentEndpoint::shut_down) and its time is over.
@@ -33,7 +33,7 @@ where
     }
 }
 
-/// Information about a connection at its start.
+/// Information about a connection, as known when it starts.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ConnectionInfo {
@@ -43,8 +43,8 @@ pub struct ConnectionInfo {
     pub kind: TransportKind,
     /// The version of HTTP that the client uses.
     pub version: Version,
-    /// The address of the client, or of a reverse proxy. `None` if the server does not know it
-    /// ([`PeerAddress`](super::PeerAddress)).
+    /// The address of the client, or of a reverse proxy. `None` if the request has no
+    /// [`PeerAddress`](super::PeerAddress).
     pub peer: Option<SocketAddr>,
     /// The requested URI, without a token.
     pub uri: Uri,

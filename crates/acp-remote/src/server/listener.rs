@@ -42,7 +42,7 @@ pub struct ServeOptions {
     pub header_bytes: usize,
     /// The maximum number of requests and streams on one HTTP/2 socket (256).
     pub streams: u32,
-    /// The token to cancel to stop accepting sockets. [`serve`] then returns when the open sockets have ended.
+    /// Cancel this token to stop accepting sockets. [`serve`] then returns when the open sockets have ended.
     pub shutdown: CancellationToken,
 }
 
@@ -127,7 +127,8 @@ where
     Ok(())
 }
 
-/// Returns `true` if a later `accept` may succeed, because only this client is gone or no file descriptor was free.
+/// Returns `true` if a later `accept` may succeed. The error may concern only one client, or a lack of file
+/// descriptors.
 fn is_temporary(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, InvalidInput};
     !matches!(error.kind(), InvalidInput)
@@ -160,7 +161,7 @@ where
     serve_stream(shaken, Some(peer), service, options).await
 }
 
-/// Serves a service on one stream, such as a connection to a Unix-domain socket, or one whose TLS was terminated
+/// Runs a service on one stream, such as a connection to a Unix-domain socket, or one whose TLS was terminated
 /// elsewhere. Ignores [`ServeOptions::tls`].
 ///
 /// # Errors

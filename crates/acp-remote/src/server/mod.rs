@@ -1,4 +1,4 @@
-//! The server, which is an endpoint that serves agents.
+//! Implements the server, which is an endpoint that serves agents.
 //!
 //! [`AgentEndpoint`] is the service, and [`serve`] accepts sockets for it. With the cargo feature `axum`, `router`
 //! mounts it in a router. To serve several agents, create an endpoint for each and mount them on different paths.

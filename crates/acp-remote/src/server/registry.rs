@@ -20,7 +20,7 @@ pub(super) enum ServedConnection {
 }
 
 impl ServedConnection {
-    /// Returns the numbers of message bytes received and sent.
+    /// Returns the number of message bytes received and the number sent.
     fn transferred(&self) -> (u64, u64) {
         match self {
             Self::WebSocket(connection) => connection.transferred(),

@@ -21,10 +21,10 @@ use crate::header;
 use crate::pipe::{OutOfWindow, Retention, pipe_transport};
 use crate::websocket::{Link, LinkEnd, LinkOptions, LinkRole, SocketPipes, accept_key};
 
-/// How long an upgrade may take after the response was sent.
+/// The time limit for an upgrade after the response has been sent.
 const UPGRADE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a handler may keep running after its client has gone.
+/// How long a handler may keep running after its client is gone.
 const LINGER_TIME: Duration = Duration::from_secs(30);
 
 const KEY_HEADER: &str = "sec-websocket-key";
@@ -39,7 +39,7 @@ pub(super) struct WebSocketConnection {
 }
 
 impl WebSocketConnection {
-    /// Returns the numbers of message bytes received and sent.
+    /// Returns the number of message bytes received and the number sent.
     pub(super) fn transferred(&self) -> (u64, u64) {
         (
             self.wire.incoming.received(),
@@ -243,7 +243,7 @@ struct ServerConnectionTask {
 }
 
 impl ServerConnectionTask {
-    /// Runs the handler and the sockets until all have ended.
+    /// Runs the handler and the sockets until they have all ended.
     async fn run<H: ConnectionHandler>(
         self,
         handler: Arc<H>,

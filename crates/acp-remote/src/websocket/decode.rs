@@ -37,7 +37,7 @@ pub(super) struct FrameDecoder {
     /// The maximum length of a message, in bytes.
     max_message: u64,
     frame: Option<FrameInProgress>,
-    /// The type of the current message, and its length so far, while its last frame has not been read.
+    /// The type of the current message and its length so far, until its last frame has been read.
     message: Option<(Data, u64)>,
 }
 

@@ -6,7 +6,7 @@ use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
 use super::mask::{MaskGenerator, apply_mask};
 use crate::CloseStatus;
 
-/// The minimum size, in bytes, at which the start of an incomplete message is sent.
+/// The number of bytes to buffer before the start of an incomplete message is sent.
 const MAX_FRAGMENT_BYTES: usize = 32 * 1024;
 
 /// An encoder that writes frames into a buffer.

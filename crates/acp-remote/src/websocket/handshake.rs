@@ -1,4 +1,4 @@
-//! Creates and answers the keys of the WebSocket handshake (RFC 6455, 4.2.2).
+//! Creates the keys of the WebSocket handshake, and computes the answers to them (RFC 6455, 4.2.2).
 
 use tungstenite::handshake::{client, derive_accept_key};
 

@@ -1,5 +1,5 @@
 //! Moves a connection's messages over one socket. Handles frames in both directions, pings, acknowledgements and the
-//! close.
+//! closing handshake.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::pipe::{DroppedHalves, IncomingPipe, OutgoingPipe};
 /// The number of bytes to write at a time.
 const MAX_BATCH_BYTES: usize = 64 * 1024;
 
-/// The size of the read buffer, in bytes. Sockets that receive a lot of data use the large size.
+/// The sizes of the read buffer, in bytes. Sockets that receive a lot of data use the large one.
 const SMALL_READ_BYTES: usize = 4 * 1024;
 const LARGE_READ_BYTES: usize = 64 * 1024;
 
@@ -123,7 +123,7 @@ pub(crate) struct Link<'a> {
     changed: Notify,
 }
 
-/// The pending instructions to the writer from the reader and the timer.
+/// The instructions from the reader and the timer that the writer has yet to carry out.
 #[derive(Debug)]
 struct ControlState {
     last_received: Instant,

@@ -5,7 +5,7 @@ use rustls::crypto::SecureRandom;
 /// The number of random bytes to fetch at a time.
 const BLOCK_SIZE: usize = 256;
 
-/// Combines bytes with a mask. `offset` is the position of the first byte in its frame.
+/// Applies a mask to bytes. `offset` is the position of the first byte in its frame.
 pub(super) fn apply_mask(bytes: &mut [u8], mask: [u8; 4], offset: usize) {
     let [a, b, c, d] = mask;
     let mask = match offset % 4 {
@@ -25,8 +25,8 @@ pub(super) fn apply_mask(bytes: &mut [u8], mask: [u8; 4], offset: usize) {
     }
 }
 
-/// A source of unpredictable masks. The masks prevent anyone from making a client's frames look like a request to a
-/// proxy (RFC 6455, 10.3).
+/// A source of unpredictable masks. They keep attackers from crafting frames that look like HTTP requests to a proxy
+/// (RFC 6455, 10.3).
 #[derive(Debug)]
 pub(super) struct MaskGenerator {
     random: &'static dyn SecureRandom,

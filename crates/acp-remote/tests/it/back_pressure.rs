@@ -1,4 +1,4 @@
-//! Tests that a client that does not read blocks only its own agent, and that memory use stays bounded.
+//! Tests that a client that stops reading blocks only its own agent, and that memory use stays bounded.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,7 +34,7 @@ async fn wait_until_stalled(sent: &AtomicUsize) -> usize {
     }
 }
 
-/// A client that does not handle updates while the gate is closed.
+/// A client whose update handler waits until the semaphore has a permit.
 #[derive(Clone)]
 struct SlowClient(Arc<Semaphore>);
 

@@ -54,8 +54,7 @@ async fn run_session(
     ((normalize_ids(&shown), asked, answered), cuts)
 }
 
-/// Replaces the parts that differ between runs, which are the sequences of eight or more hexadecimal digits in random
-/// ids.
+/// Replaces all sequences of eight or more hexadecimal digits, because random ids differ between runs.
 fn normalize_ids(shown: &str) -> String {
     let mut out = String::new();
     for word in shown.split_inclusive(|c: char| !c.is_ascii_hexdigit()) {

@@ -1,4 +1,4 @@
-//! Tests that both sides get a reason when a connection ends, and that losses are reported.
+//! Tests that both sides get the reason why a connection ended, and that lost connections are reported.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

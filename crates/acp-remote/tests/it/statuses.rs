@@ -1,4 +1,4 @@
-//! Tests of every status code in the draft, with requests as other clients send them.
+//! Tests every status code in the draft, using the requests that other clients send.
 
 use acp_remote::server::{ServeOptions, ServerConfig, ServerLimits};
 

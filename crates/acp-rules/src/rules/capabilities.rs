@@ -81,7 +81,7 @@ impl Capabilities {
         }
     }
 
-    /// Forgets the auth methods if an error response can list different ones.
+    /// Forgets the auth methods if an error response may list different ones.
     pub(super) fn apply_error(&mut self, error: &Value) {
         if error["code"] == -32000 && !error["data"].is_null() {
             self.auth_methods = None;

@@ -27,7 +27,7 @@ const MAX_ANSWERED_REQUESTS: usize = 1024;
 /// longer when the conversation ends, it is reported.
 const MAX_WAIT_US: u64 = 30_000_000;
 
-/// A pending request, with the facts that the rules need about it.
+/// A pending request, with the information that the rules need about it.
 #[derive(Debug, Clone)]
 pub(super) struct RuleRequest {
     pub(super) method: String,
@@ -49,7 +49,7 @@ pub(super) struct RuleRequests {
     /// The requests, by direction and id.
     open: HashMap<(Direction, String), RuleRequest>,
     answered_ids: HashMap<Direction, VecDeque<String>>,
-    /// Whether there were too many requests to remember all of them.
+    /// Whether there were more requests than can be remembered.
     has_overflowed: bool,
 }
 
@@ -174,7 +174,7 @@ impl RuleRequests {
         }
     }
 
-    /// Reports requests that are still pending at the end of a conversation and have been pending for too long.
+    /// Reports the requests that have been pending for too long when a conversation ends.
     pub(super) fn end(&mut self, found: &mut Findings) {
         let now = found.position.time_us;
         let long = |_, open: &RuleRequest| {

@@ -54,11 +54,11 @@ pub struct Finding {
     pub rule: &'static Rule,
     /// The side that broke the rule.
     pub side: Side,
-    /// The wrong message. If a response is missing, this is the request.
+    /// The offending message. If a response is missing, this is the request.
     pub message: MessagePosition,
-    /// An earlier message that the wrong message contradicts, if any.
+    /// An earlier message that the offending message contradicts, if any.
     pub earlier: Option<MessagePosition>,
-    /// What is wrong, as the rest of a sentence that starts with the side.
+    /// A description of the violation, worded as the rest of a sentence that starts with the side.
     pub text: String,
 }
 

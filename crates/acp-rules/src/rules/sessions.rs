@@ -32,14 +32,14 @@ const MAX_EARLY_MESSAGES: usize = 64;
 /// Methods whose response contains the id of a new session.
 const OPENING_METHODS: &[&str] = &["session/new", "session/fork"];
 
-/// A session, with the facts that the rules need about it.
+/// A session, with the information that the rules need about it.
 #[derive(Debug)]
 pub(super) struct RuleSession {
     /// Whether the session is open.
     is_open: bool,
     closed_at: Option<MessagePosition>,
-    /// The number of pending requests that load or resume the session. Until they get a response, its history may be
-    /// replayed.
+    /// The number of pending requests that load or resume the session. Until these get responses, the session's history
+    /// may be replayed.
     pending_loads: u32,
     turns: RuleTurns,
     tool_calls: RuleToolCalls,
@@ -69,9 +69,9 @@ impl RuleSession {
 #[derive(Debug)]
 pub(super) struct RuleSessions {
     table: BoundedTable<RuleSession>,
-    /// Messages about unknown sessions. The response to a pending request can still contain their ids.
+    /// Messages about unknown sessions, whose ids may still arrive in the response to a pending request.
     early_messages: Vec<(String, MessagePosition)>,
-    /// Whether the client has listed sessions. If so, it can know the ids of sessions that were opened elsewhere.
+    /// Whether the client has listed sessions. If so, it may know the ids of sessions that were opened elsewhere.
     has_listed: bool,
 }
 

@@ -22,7 +22,7 @@ rules! {
 /// The maximum number of terminals to remember.
 const MAX_TERMINALS: usize = 4096;
 
-/// A client terminal, with the facts that the rules need about it.
+/// A client terminal, with the information that the rules need about it.
 #[derive(Debug)]
 struct RuleTerminal {
     created_at: MessagePosition,

@@ -18,7 +18,7 @@ rules! {
 /// The maximum number of tool calls to remember for each session.
 const MAX_CALLS: usize = 1024;
 
-/// A tool call, with the facts that the rules need about it.
+/// A tool call, with the information that the rules need about it.
 #[derive(Debug)]
 struct RuleToolCall {
     status: Option<(String, MessagePosition)>,

@@ -16,12 +16,12 @@ rules! {
     UNASKED = "cancelled-unasked" Should "prompt-turn" "Only a turn that the client has cancelled ends with `cancelled`.";
 }
 
-/// The turns of a session, with the facts that the rules need about them.
+/// The turns of a session, with the information that the rules need about them.
 #[derive(Debug, Default)]
 pub(super) struct RuleTurns {
     /// The number of pending prompts.
     running_prompts: u32,
-    /// The message that sent the first pending prompt.
+    /// The message that contained the first pending prompt.
     began_at: MessagePosition,
     is_cancelled: bool,
     /// Whether the user has answered a request, which can end the turn.

@@ -8,7 +8,7 @@ use super::fault::{SchemaFault, SchemaFaultKind};
 use super::notation::{ShapeDefinition, ShapeField, ShapeObject, ShapeType, ShapeUnion};
 use super::shapes::Schema;
 
-/// The maximum nesting depth to check. Any value is allowed below it, because no shape is nested more deeply.
+/// The maximum nesting depth to check. Values below it are not checked, because no shape is nested more deeply.
 const MAX_NESTING_DEPTH: usize = 64;
 
 /// The maximum number of faults to report for one message.
@@ -339,8 +339,7 @@ impl<'a> SchemaChecker<'a> {
         }
     }
 
-    /// Returns `true` if the value has the right type despite the fault, which concerns a nested value or a string's
-    /// format.
+    /// Returns `true` if the value has the right type, and the fault concerns only a nested value or a string's format.
     fn matches_kind(&self, fault: &SchemaFault) -> bool {
         let form = matches!(
             fault.kind,
@@ -360,7 +359,7 @@ impl<'a> SchemaChecker<'a> {
         self.add_fault(SchemaFaultKind::Type { expected, found });
     }
 
-    /// Describes a type in words, and resolves named types.
+    /// Describes a type in words, resolving named types.
     fn describe_expected(&self, of: &ShapeType) -> String {
         match of {
             ShapeType::Named(name) => match self.schema.shapes.get(name) {
@@ -442,7 +441,7 @@ fn is_uri(uri: &str) -> bool {
         && !uri.contains(|c: char| c.is_whitespace() || c.is_control())
 }
 
-/// Returns `true` if a string is a date and time in the format of `2026-01-31T12:00:00.5+01:00`.
+/// Returns `true` if a string is a date and time such as `2026-01-31T12:00:00.5+01:00`.
 fn is_date_time(time: &str) -> bool {
     let bytes = time.as_bytes();
     let digits = |range: std::ops::Range<usize>| {

@@ -87,7 +87,8 @@ pub(super) enum ShapeType {
     Named(&'static str),
 }
 
-/// Parses shapes. Lines with errors are skipped and described in the second list, which a test ensures is empty.
+/// Parses shapes. Skips lines with errors, and describes them in the second list. A test ensures that this list is
+/// empty.
 pub(super) fn parse_shapes(
     text: &'static str,
 ) -> (HashMap<&'static str, ShapeDefinition>, Vec<String>) {

@@ -1,4 +1,4 @@
-//! The tests of this crate, in a single program with one module for each subject.
+//! Tests of this crate, built as a single binary with one module per subject.
 
 // Clippy takes only what is in a test function for a test.
 #![allow(

@@ -1,5 +1,5 @@
-//! Converts trace records to readable form, with the kind of message, the request that a response belongs to, and a
-//! summary.
+//! Converts trace records to readable entries. An entry shows the kind of message, the request that a response belongs
+//! to, and a summary.
 
 mod summary;
 

@@ -273,7 +273,7 @@ fn blocks_text(content: Option<&Value>) -> String {
     texts.join(" ")
 }
 
-/// Returns the text of a content block, or a description if it has none.
+/// Returns the text of a content block, or a description of the block if it has no text.
 fn block_text(block: &Value) -> String {
     let text = |name: &str| block.get(name).and_then(Value::as_str);
     if let Some(said) = text("text") {

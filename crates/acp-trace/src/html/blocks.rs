@@ -1,4 +1,4 @@
-//! Writes messages into the page in blocks of lines, where each line is JSON.
+//! Writes messages to the page as lines of JSON, grouped into blocks.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -65,8 +65,8 @@ impl<'a, W: Write> BlockWriter<'a, W> {
     }
 }
 
-/// Escapes JSON so that it contains no markup and no line ends. In JSON, `<` occurs only in strings, and line ends only
-/// between tokens.
+/// Escapes JSON so that it contains no markup and no line breaks. In JSON, `<` occurs only in strings, and line breaks
+/// only between tokens.
 pub(super) fn escape_markup(json: &str) -> Cow<'_, str> {
     if memchr::memchr3(b'<', b'\r', b'\n', json.as_bytes()).is_none() {
         return Cow::Borrowed(json);

@@ -43,7 +43,8 @@ const SCRIPT: &str = concat!(
     "})();\n",
 );
 
-/// A finding to show in the page. It concerns a message, or one that should have followed it but is missing.
+/// A finding to show in the page. It is about the message on a line of the trace, or about a missing message that
+/// should have followed it.
 #[derive(Debug, Clone, Serialize)]
 pub struct PageFinding {
     /// The number of the trace line that the finding is about.

@@ -21,7 +21,7 @@ const MAX_TEXT_BYTES: usize = 64 * 1024;
 /// The maximum number of items in the session view. Only the last ones are shown.
 const MAX_ITEMS: usize = 5000;
 
-/// How long computing a diff may take before the diff is made coarser.
+/// The time limit for computing an exact diff. After that, the diff is made coarser.
 const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
 
 pub(super) fn session_markup(session: &TracedSession) -> Markup {

@@ -138,8 +138,7 @@ impl TracedSessions {
 }
 
 impl TracedSession {
-    /// Records the effects of an update: the positions of new items, and facts that the thread does not keep, such as
-    /// turn ends.
+    /// Records the positions of new items, and information that is not in the thread, such as where turns end.
     fn record_event(
         &mut self,
         thread: ThreadHandle,

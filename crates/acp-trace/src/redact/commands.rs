@@ -213,8 +213,8 @@ fn replace_ranges(text: &str, secrets: &[Range<usize>]) -> Option<String> {
     Some(without)
 }
 
-/// Finds secrets in text that starts at `offset`, and in quoted text inside it. At the maximum depth, a quote that was
-/// not opened ends the text, because it closes the outer one.
+/// Finds secrets in text that starts at `offset`, and in quoted text inside it. At the maximum depth, an unmatched
+/// quote ends the text, because it closes the surrounding quote.
 fn collect_secrets(
     text: &str,
     offset: usize,

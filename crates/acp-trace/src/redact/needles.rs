@@ -5,7 +5,7 @@ use std::ops::Range;
 use aho_corasick::{AhoCorasick, packed};
 
 /// Text that occurs in secrets or hints at them, in uppercase or lowercase. A match only leads to a closer search,
-/// because the text may also occur elsewhere. Longer hints that contain one of these need no entry.
+/// because the text may also occur elsewhere. Longer hints that contain one of these do not need entries of their own.
 const NEEDLES: &[&str] = &[
     // Names: see `names.rs`.
     "\"env\"",

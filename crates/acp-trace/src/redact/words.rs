@@ -20,7 +20,7 @@ pub(super) enum ShellToken {
 pub(super) struct ShellWords<'a> {
     pub(super) text: &'a str,
     pub(super) offset: usize,
-    /// Whether the text is itself quoted, so that a quote that was not opened within it marks its end.
+    /// Whether the text is itself quoted. If so, an unmatched quote in it marks its end.
     pub(super) within_quotes: bool,
 }
 

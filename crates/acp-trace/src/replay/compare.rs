@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use acp_rules::REDACTED;
 
-/// The names of fields that contain an id, which differs in each run.
+/// The names of fields that contain ids, which differ in each run.
 const ID_FIELDS: &[&str] = &[
     "sessionId",
     "toolCallId",

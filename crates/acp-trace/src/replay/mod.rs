@@ -261,9 +261,9 @@ struct ReplayPlayer<'a> {
     /// Live messages that have not been matched yet.
     unmatched: VecDeque<Value>,
     ids: LiveIds,
-    /// The live ids of requests from the live side, by their recorded ids as JSON.
+    /// The live id of each request from the live side, keyed by the request's recorded id as JSON.
     live_request_ids: HashMap<String, Value>,
-    /// The methods of requests from the played side, by their ids as JSON.
+    /// The method of each request from the played side, keyed by the request's id as JSON.
     sent_methods: HashMap<String, String>,
     report: ReplayReport,
 }

@@ -62,7 +62,7 @@ impl Prompter for ChatPrompter {
     }
 }
 
-/// The client of a chat, for its connection to one agent.
+/// The client side of a chat's connection to one agent.
 pub(crate) struct ChatClient {
     pub(crate) host: Arc<Host<ChatPrompter>>,
     pub(crate) process: Arc<AgentProcess>,

@@ -35,11 +35,11 @@ pub(crate) struct AgentExit {
     pub(crate) description: String,
     /// The last lines of the agent's output.
     pub(crate) output_tail: String,
-    /// What the user can do to make the agent start.
+    /// The action that the user can take to make the agent start.
     pub(crate) remedy: Remedy,
 }
 
-/// Something the user can do when an agent does not start.
+/// An action that the user can take when an agent does not start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Remedy {
     /// No remedy is known.

@@ -12,7 +12,7 @@ use tokio::sync::{Notify, oneshot};
 /// A question that an agent asks the user.
 #[derive(Debug, Clone)]
 pub(crate) enum ChatQuestion {
-    /// A permission request, and the effect that an "always" answer to it has.
+    /// A permission request, and the effect of answering it with "always".
     ///
     /// Specification: Tool Calls, "Requesting Permission".
     Permission(Box<PermissionRequest>, AlwaysEffect),
@@ -52,7 +52,7 @@ struct QuestionQueueState {
 /// A queue of the open questions of one agent.
 pub(crate) struct QuestionQueue {
     state: Mutex<QuestionQueueState>,
-    /// Wakes the chat when questions are added or dropped so that it redraws.
+    /// Wakes the chat to redraw when questions are added or dropped.
     wake: Arc<Notify>,
 }
 

@@ -303,8 +303,8 @@ impl App {
         }
     }
 
-    /// Stops an agent before its login program runs if it has no open sessions, because an agent reads its credentials
-    /// when it starts. An agent with open sessions keeps running.
+    /// Stops an agent that has no open sessions before its login program runs, because agents read their credentials
+    /// when they start. An agent with open sessions keeps running.
     fn stop_unused_agent(&mut self, key: AgentKey) -> Option<RunningAgent> {
         let in_use = |tab: &Tab| tab.agent == key && tab.session.is_some();
         if self.tabs.iter().any(in_use) {

@@ -132,7 +132,7 @@ pub(crate) enum ChatEffect {
     DecodeImage(DecodeTask),
     /// Copy text to the terminal's clipboard.
     Copy(String),
-    /// Suspend the process until the shell continues it.
+    /// Suspend the process until the shell resumes it.
     Suspend,
     /// Redraw the whole screen.
     Redraw,

@@ -105,7 +105,7 @@ pub(crate) enum ChatEvent {
         question: u64,
         result: Result<(), String>,
     },
-    /// The user's own editor exited, with this text as the result.
+    /// The user's own editor exited. Contains the edited text.
     ExternallyEdited { tab: TabKey, text: String },
     /// The image on the clipboard was written to a file, or reading it failed.
     ImagePasted {

@@ -209,7 +209,7 @@ impl App {
         }
     }
 
-    /// Returns whether the Tab key moves the focus to the conversation, which it does unless the editor shows a popup.
+    /// Returns whether the Tab key moves the focus to the conversation. It does so unless the editor shows a popup.
     fn tab_key_moves_focus(&self) -> bool {
         let tab = self.tabs.get(self.active);
         tab.is_none_or(|tab| !tab.editor.has_popup())

@@ -1,4 +1,4 @@
-//! Shows overlays, the windows over the conversation, such as lists, single-line inputs and the help.
+//! Shows overlays, which are windows over the conversation: lists, single-line inputs, the help page and others.
 
 use std::path::PathBuf;
 
@@ -59,9 +59,9 @@ pub(super) struct SessionPicker {
 /// The maximum number of sessions listed.
 const MAX_SESSIONS: usize = 2_000;
 
-/// The letter that, with Ctrl, deletes the selected session.
+/// The letter that deletes the selected session when pressed together with Ctrl.
 const DELETE_KEY: char = 'd';
-/// The letter that, with Ctrl, forks the selected session.
+/// The letter that forks the selected session when pressed together with Ctrl.
 const FORK_KEY: char = 'f';
 
 impl SessionPicker {

@@ -12,7 +12,7 @@ use crate::text::wrap::wrap_line;
 /// The maximum width of the window, in columns.
 const MAX_WIDTH_COLUMNS: u16 = 100;
 
-/// Text in a window that scrolls.
+/// A window with scrollable text.
 pub(super) struct Pager {
     title: &'static str,
     lines: Vec<Line<'static>>,

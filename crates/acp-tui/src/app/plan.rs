@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::draw_context::DrawContext;
 use crate::text::fit::truncate_to_width;
 
-/// The maximum number of a plan's steps that are shown.
+/// The maximum number of plan steps shown.
 const MAX_SHOWN_STEPS: usize = 6;
 
 /// Lays out a plan above the prompt. If there is not enough space, completed steps are hidden first.

@@ -1,4 +1,4 @@
-//! Stores a project's prompt history in a file, where it is kept between chats.
+//! Stores a project's prompt history in a file that persists between chats.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};

@@ -300,8 +300,7 @@ impl PromptEditor {
         true
     }
 
-    /// Replaces the label next to the cursor with the pasted text that it stands for so that the user can edit the
-    /// text.
+    /// Replaces the label next to the cursor with the pasted text that it stands for, so that the text can be edited.
     fn expand_paste(&mut self) -> EditorOutcome {
         let mark = self.buffer.marked().mark_at(self.buffer.cursor());
         let Some((range, MarkContent::Paste(text))) = mark.map(|m| (m.range.clone(), &m.content))

@@ -13,7 +13,7 @@ pub(crate) enum MarkContent {
     File(PathBuf),
 }
 
-/// A marked range of a text. It contains no line breaks, is never empty, and the cursor is never inside it.
+/// A marked range of a text. It is never empty and contains no line breaks, and the cursor is never inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TextMark {
     /// The range that is marked, in bytes.

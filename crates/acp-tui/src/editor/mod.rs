@@ -61,7 +61,7 @@ pub(crate) struct PromptEditor {
     commands: Vec<CommandItem>,
     files: FileFinder,
     completion: Option<Completion>,
-    /// How long a key that chooses a file waits for matches for the most recently typed characters.
+    /// How long to wait for matches for the latest query when a key chooses a file.
     completion_timeout: Duration,
     /// The position of the `/` or `@` whose completion list the user closed.
     dismissed_at: Option<usize>,
@@ -200,7 +200,7 @@ impl PromptEditor {
         }
     }
 
-    /// Handles a paste of text, or of the paths of files that were dropped on the terminal. Image and audio files are
+    /// Handles pasted text, or the pasted paths of files that were dropped on the terminal. Image and audio files are
     /// attached. Other files are mentioned at the cursor.
     pub(crate) fn paste(&mut self, text: &str) -> EditorOutcome {
         if let Some(search) = &mut self.search {

@@ -1,4 +1,4 @@
-//! Implements the text buffer of a prompt, with a cursor, and with edits by grapheme clusters, words and lines.
+//! Implements the text buffer of a prompt, which has a cursor and can be edited by grapheme cluster, word and line.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -18,7 +18,7 @@ pub(crate) struct TextBuffer {
     marked_text: MarkedText,
     /// The byte position of the cursor. It is on a cluster boundary and never inside a mark.
     cursor: usize,
-    /// The text that was killed last, which [`yank`](Self::yank) inserts.
+    /// The most recently killed text, which [`yank`](Self::yank) inserts.
     kill_buffer: MarkedText,
     undo: VecDeque<UndoStep>,
     redo: Vec<UndoStep>,
@@ -180,8 +180,8 @@ impl TextBuffer {
         true
     }
 
-    /// Deletes the text between the cursor and a position, and saves it for [`yank`](Self::yank). If nothing has
-    /// happened since the previous kill, the text is joined with that of the previous kill.
+    /// Deletes the text between the cursor and a position, and saves it for [`yank`](Self::yank). If the previous
+    /// action was also a kill, the text is joined with the text that it saved.
     fn kill(&mut self, to: usize) -> bool {
         let range = self.range_to(to);
         if range.is_empty() {
@@ -218,7 +218,7 @@ impl TextBuffer {
         })
     }
 
-    /// Inserts the text that was killed last.
+    /// Inserts the most recently killed text.
     pub(crate) fn yank(&mut self) -> bool {
         let killed = self.kill_buffer.clone();
         self.insert(killed);
@@ -239,7 +239,7 @@ impl TextBuffer {
         true
     }
 
-    /// Redoes the step that was undone last.
+    /// Redoes the most recently undone step.
     pub(crate) fn redo(&mut self) -> bool {
         let Some(change) = self.redo.pop() else {
             return false;

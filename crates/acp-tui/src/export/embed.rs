@@ -38,7 +38,7 @@ pub(super) fn embed_markdown(text: &str) -> String {
     text
 }
 
-/// Returns the parser options for the Markdown dialects of different readers.
+/// Returns the parser options for the Markdown dialects that different viewers use.
 ///
 /// What is HTML or a heading in one of them is not in another, and the result must be safe in all.
 fn markdown_options() -> [Options; 3] {

@@ -55,7 +55,7 @@ struct ExportPage {
     speaker: Option<ExportSpeaker>,
 }
 
-/// The side from which a block comes, as named in a heading.
+/// The source of a block, as named in a heading.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ExportSpeaker {
     User,
@@ -371,7 +371,7 @@ fn file_change_text(change: &FileChange) -> String {
     }
 }
 
-/// Describes an image or audio block whose data has `base64` characters.
+/// Describes an image or audio block. `base64` is the length of its base64 data.
 fn media_text(what: &str, mime_type: &str, base64: usize) -> String {
     let bytes = base64 / 4 * 3;
     format!(

@@ -35,7 +35,7 @@ pub(super) fn paint_cell(
     cell.set_symbol(symbol).set_style(style);
 }
 
-/// Returns the nearest color that all 256-color terminals share: a 6×6×6 cube and 24 grays.
+/// Returns the index of the nearest color that all 256-color terminals share: a 6×6×6 cube and 24 grays.
 fn nearest_indexed_color(r: u8, g: u8, b: u8) -> u8 {
     const CUBE_LEVELS: [u8; 6] = [0, 95, 135, 175, 215, 255];
     let level = |value: u8| match value {

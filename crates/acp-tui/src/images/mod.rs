@@ -38,7 +38,8 @@ pub(crate) struct PixelSize {
 }
 
 impl PixelSize {
-    /// The cell size to assume if the terminal reports none. It is that of the first terminals with sixel support.
+    /// The cell size to assume if the terminal reports none. It is the cell size of the first terminals with sixel
+    /// support.
     pub(crate) const DEFAULT_CELL: Self = Self {
         width: 10,
         height: 20,

@@ -63,9 +63,9 @@ pub(crate) struct QuestionView {
     was_early: bool,
     /// The first visible line of the body.
     top: usize,
-    /// The number of the body's lines that were visible when it was last drawn.
+    /// The number of body lines that were visible when the body was last drawn.
     visible_lines: usize,
-    /// Whether the end of the body has been visible.
+    /// Whether the end of the body has been shown.
     was_read: bool,
     /// Whether part of the body cannot be shown.
     partial: bool,
@@ -142,7 +142,7 @@ impl QuestionView {
         self.question.id
     }
 
-    /// Handles the question's return to the screen after another tab was shown. Keys are accepted only after a pause.
+    /// Handles the reappearance of the question after another tab was shown. Keys are accepted only after a pause.
     pub(crate) fn on_shown(&mut self, now: Instant) {
         self.unsettled_at = now;
     }

@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthStr as _;
 /// The number of columns between tab stops.
 const TAB_WIDTH: usize = 4;
 
-/// The maximum number of characters shown per line. Longer lines are data or generated code.
+/// The maximum number of characters shown per line. Longer lines are usually data or generated code.
 pub(super) const MAX_LINE_CHARS: usize = 4_000;
 
 /// A line of code in which every character is visible.

@@ -33,7 +33,7 @@ pub(crate) const MAX_BYTES: usize = 200_000;
 /// Nothing after a longer line is highlighted, because the parser's state at its end is unknown.
 pub(crate) const MAX_LINE_BYTES: usize = 1_000;
 
-/// The language of a text, or the file path from which it is derived.
+/// The language of a text, or the file path from which to derive it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language<'a> {
     /// The name of the language as written after a code fence: `rust`, `c++`, `sh`.

@@ -15,8 +15,8 @@ use crate::text::image::{describe_block, image_dimensions};
 use crate::text::wrap::wrap_line;
 
 /// The number of bytes that are hashed at each end of an image's data. Data of up to twice this length is hashed
-/// completely. For longer data, the ends are enough, because every image format has a part near one of them that
-/// depends on everything in between.
+/// completely. For longer data, hashing both ends is enough: every image format has a part near one end that depends on
+/// everything in between.
 const MAX_HASHED_BYTES: usize = 64 * 1024;
 
 /// The space reserved for an image among the lines of an item.

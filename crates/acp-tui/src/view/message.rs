@@ -11,7 +11,7 @@ use crate::draw_context::DrawContext;
 use crate::text::markdown::MarkdownView;
 use crate::text::wrap::wrap_line;
 
-/// The maximum number of lines of a user's text that are shown.
+/// The maximum number of lines shown of a user's text.
 const MAX_USER_LINES: usize = 2_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

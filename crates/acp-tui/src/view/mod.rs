@@ -376,7 +376,7 @@ impl ViewRenderer<'_> {
         at
     }
 
-    /// Returns the top line at which the last line is at the bottom of the view.
+    /// Returns the line at the top of the view when the last line is at the bottom.
     fn last_top(&mut self, height: u16) -> LinePosition {
         let behind = LinePosition {
             item: self.end,
@@ -426,8 +426,8 @@ impl ViewRenderer<'_> {
         }
     }
 
-    /// Applies a scroll command. Returns `false` if the command must wait, because the view can neither scroll from a
-    /// line that is not laid out nor scroll up into an item whose end is not laid out.
+    /// Applies a scroll command. Returns `false` if the command must wait for more layout: the view cannot scroll from
+    /// a line that is not laid out, or up into an item whose end is not laid out.
     fn apply(&mut self, moved: ScrollMove, height: u16) -> bool {
         let top = self.resolve_top(height);
         let known = match self.view.anchor {

@@ -18,10 +18,10 @@ use crate::text::wrap::wrap_line;
 /// The prefix of each line of a subagent except the first.
 const BODY_INDENT: &str = "│ ";
 
-/// The maximum number of lines that a collapsed subagent shows of its work.
+/// The maximum number of lines of its work that a collapsed subagent shows.
 const MAX_COLLAPSED_LINES: usize = 6;
 
-/// The maximum number of an expanded subagent's items that are laid out, counted from the end.
+/// The maximum number of items laid out for an expanded subagent, counted from the end.
 const MAX_ITEMS: usize = 500;
 
 /// The laid-out lines of a subagent.

@@ -27,16 +27,16 @@ use crate::text::wrap::{LineIndent, wrap_line, wrap_line_into};
 /// The prefix of each line of a card except the first.
 const BODY_INDENT: &str = "  ";
 
-/// The maximum number of lines that a collapsed card shows of a change.
+/// The maximum number of lines of a change that a collapsed card shows.
 const MAX_DIFF_LINES: usize = 14;
 
-/// The maximum number of lines that a collapsed card shows of a command's output.
+/// The maximum number of lines of a command's output that a collapsed card shows.
 const MAX_OUTPUT_LINES: usize = 6;
 
-/// The maximum number of lines that a collapsed card shows of a failed call's text.
+/// The maximum number of lines of a failed call's text that a collapsed card shows.
 const MAX_FAILURE_LINES: usize = 6;
 
-/// The maximum number of lines that an expanded card shows of raw input or output.
+/// The maximum number of lines of raw input or output that an expanded card shows.
 const MAX_RAW_LINES: usize = 200;
 
 /// The maximum number of times a change is laid out again because of new highlighting. If a change has more texts than
@@ -310,7 +310,7 @@ impl ToolCallBody<'_> {
         }
     }
 
-    /// Records that a text is shown so that it is not shown twice.
+    /// Records that a text has been shown, so that it is not shown twice.
     fn mark_shown(&mut self, text: &str) {
         let text = normalize_text(text);
         if !text.is_empty() {

@@ -42,7 +42,7 @@ record! {
     /// An auth method for which the client runs the agent's program in a terminal. Exit code 0 means success. The
     /// method must not be passed to `authenticate`.
     pub secret AuthMethodTerminal {
-        /// The id that distinguishes the auth method from others of the agent.
+        /// The id of the method, unique among the agent's auth methods.
         required id: AuthMethodId,
         /// The name to show to the user.
         required name: String,
@@ -72,7 +72,7 @@ impl std::fmt::Debug for AuthMethodTerminal {
 record! {
     /// An auth method that the agent handles itself when it receives `authenticate`.
     pub struct AuthMethodAgent {
-        /// The id that distinguishes the auth method from others of the agent.
+        /// The id of the method, unique among the agent's auth methods.
         required id: AuthMethodId,
         /// The name to show to the user.
         required name: String,

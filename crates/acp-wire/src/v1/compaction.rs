@@ -17,7 +17,7 @@ record! {
         required status: CompactionStatus,
         /// The whole summary, which replaces the previous one.
         clearable_list summary: ContentBlock,
-        /// Why the compaction failed.
+        /// The reason why the compaction failed.
         clearable error: String,
     }
 }

@@ -98,7 +98,7 @@ impl From<SessionConfigSelect> for SessionConfigKind {
     }
 }
 
-/// A config option with several possible values, of which one is selected.
+/// A config option with several possible values, one of which is selected.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[serde(rename_all = "camelCase")]
@@ -123,8 +123,8 @@ impl SessionConfigSelect {
     }
 }
 
-/// The possible values of a select option, at least one. In JSON, an empty list of groups and an empty list of values
-/// are the same.
+/// The possible values of a select option. There is at least one. In JSON, an empty list of groups and an empty list of
+/// values are the same.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[serde(untagged)]
@@ -202,7 +202,7 @@ record! {
         required group: SessionConfigGroupId,
         /// The heading of the group.
         required name: String,
-        /// The values, at least one.
+        /// The values. There is at least one.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         required_list options: SessionConfigSelectOption,
     }

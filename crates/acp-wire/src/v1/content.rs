@@ -136,7 +136,7 @@ record! {
     pub struct Icon {
         /// The URI of the icon's image file.
         required src: String,
-        /// The media type, for use if the server of the image does not state it.
+        /// The media type to assume if the image's server does not specify one.
         optional mime_type: String,
         /// The sizes that the icon is meant for, such as `48x48`, or `any`.
         optional_list sizes: String,

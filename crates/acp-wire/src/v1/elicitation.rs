@@ -262,9 +262,9 @@ record! {
         optional pattern: String,
         /// The format that the text must have, such as an email address.
         optional format: StringFormat,
-        /// The value that the field starts with.
+        /// The initial value of the field.
         optional default: String,
-        /// The strings to choose from, at least one.
+        /// The strings to choose from. There is at least one.
         #[serde(rename = "enum")]
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_non_empty_list))]
         optional_list enum_values: String,
@@ -314,7 +314,7 @@ record! {
         /// The largest valid number.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_finite))]
         optional maximum: f64,
-        /// The value that the field starts with.
+        /// The initial value of the field.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_finite))]
         optional default: f64,
     }
@@ -331,7 +331,7 @@ record! {
         optional minimum: i64,
         /// The largest valid number.
         optional maximum: i64,
-        /// The value that the field starts with.
+        /// The initial value of the field.
         optional default: i64,
     }
 }
@@ -343,7 +343,7 @@ record! {
         optional title: String,
         /// A description to show to the user.
         optional description: String,
-        /// The value that the field starts with.
+        /// The initial value of the field.
         optional default: bool,
     }
 }
@@ -383,7 +383,7 @@ pub enum MultiSelectItems {
 record! {
     /// Strings to choose from, without titles.
     pub struct StringMultiSelectItems {
-        /// The strings, at least one.
+        /// The strings. There is at least one.
         #[serde(rename = "enum")]
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         required values: Vec<String>,
@@ -393,7 +393,7 @@ record! {
 record! {
     /// Strings to choose from, with titles.
     pub struct TitledMultiSelectItems {
-        /// The strings, at least one.
+        /// The strings. There is at least one.
         #[serde(rename = "anyOf")]
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         required options: Vec<EnumOption>,
@@ -429,7 +429,7 @@ impl<'de> Deserialize<'de> for MultiSelectItems {
     }
 }
 
-/// The response to `elicitation/create`, with what the user did.
+/// The response to `elicitation/create`, which contains the user's action.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]

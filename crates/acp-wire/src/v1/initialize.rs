@@ -30,8 +30,7 @@ impl std::fmt::Display for ProtocolVersion {
 }
 
 impl<'de> Deserialize<'de> for ProtocolVersion {
-    /// Reads anything that is not a version number as version 0, which no peer supports. Before version 1, versions
-    /// were dates.
+    /// Reads anything other than a version number as version 0, which no peer supports. Versions before 1 were dates.
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         Ok(Self(u16::lenient(d)?.unwrap_or(0)))
     }
@@ -156,8 +155,8 @@ record! {
     }
 }
 
-/// The fields as deserialized, under either name. A serde alias would reject an object with both names, which an agent
-/// may send to be compatible with every client.
+/// The fields of [`AgentCapabilities`] as received, with both names that `mcp_capabilities` may have. A serde alias
+/// would reject an object with both names, which an agent may send to be compatible with every client.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RawAgentCapabilities {

@@ -16,7 +16,7 @@ tagged! {
     fallback = read_stdio_with_type;
 }
 
-/// Reads a server of type `stdio`, as version 2 and some clients write it.
+/// Reads a server of type `stdio`, the form that version 2 and some clients use.
 fn read_stdio_with_type(tag: &str, object: &crate::RawObject) -> Option<McpServer> {
     (tag == "stdio").then(|| object.read().ok().map(McpServer::Stdio))?
 }
@@ -44,7 +44,7 @@ record! {
     }
 }
 
-/// Leaves out the value, which may be secret.
+/// Formats the header without its value, which may be secret.
 impl std::fmt::Debug for HttpHeader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("HttpHeader")

@@ -1,4 +1,4 @@
-//! Session modes, which config options supersede. See the specification's page "Session Modes".
+//! Session modes, which are superseded by config options. See the specification's page "Session Modes".
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -79,8 +79,8 @@ record! {
     }
 }
 
-/// The fields as deserialized, under either name. A serde alias would reject an update with both names, which an agent
-/// may send to be compatible with every client.
+/// The fields of [`CurrentModeUpdate`] as received, with both names that the mode id may have. A serde alias would
+/// reject an update with both names, which an agent may send to be compatible with every client.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RawCurrentModeUpdate {

@@ -22,7 +22,7 @@ record! {
 record! {
     /// An option that the user can choose in a permission request.
     pub struct PermissionOption {
-        /// The id that the response repeats if the user chooses this option.
+        /// The id to send in the response if the user chooses this option.
         required option_id: PermissionOptionId,
         /// The label to show to the user.
         required name: String,
@@ -46,7 +46,8 @@ open_enum! {
 }
 
 impl Default for PermissionOptionKind {
-    /// Returns an unknown kind, for options that do not state theirs. Such an option must not be chosen automatically.
+    /// Returns an unknown kind, which is used for options that are sent without a kind. Such an option must not be
+    /// chosen automatically.
     fn default() -> Self {
         Self::Unknown(String::new())
     }

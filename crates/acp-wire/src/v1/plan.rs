@@ -19,7 +19,8 @@ string_id! {
 }
 
 record! {
-    /// An update with the full content of one of several plans. Unstable: requires the client's capability `plan`.
+    /// An update with the full content of one plan, for sessions with several plans. Unstable: requires the client's
+    /// capability `plan`.
     pub struct PlanUpdate {
         /// The id and the new content of the plan.
         required plan: PlanUpdateContent,
@@ -56,7 +57,8 @@ record! {
     }
 }
 
-/// The fields as deserialized, under either name. A serde alias would reject a plan with both names.
+/// The fields of [`PlanItems`] as received, with both names that the id may have. A serde alias would reject a plan
+/// with both names.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RawPlanItems<E: Lenient> {
@@ -129,7 +131,7 @@ open_enum! {
     /// The priority of a step.
     #[derive(Default)]
     pub enum PlanEntryPriority {
-        /// The goal depends on the step.
+        /// The goal cannot be reached without the step.
         High = "high",
         /// The step is important.
         #[default]

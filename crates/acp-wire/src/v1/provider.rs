@@ -77,7 +77,7 @@ record! {
 }
 
 impl std::fmt::Debug for SetProviderRequest {
-    /// Omits the values of headers, to keep secrets out of logs.
+    /// Omits header values, to keep secrets out of logs.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let headers: Vec<&String> = self.headers.keys().collect();
         f.debug_struct("SetProviderRequest")

@@ -30,7 +30,7 @@ record! {
         required_list mcp_servers: McpServer,
         /// Additional roots, as absolute paths.
         list additional_directories: String,
-        /// Instructions for the model that come from the client. Unstable: requires the agent's capability
+        /// The client's instructions for the model. Unstable: requires the agent's capability
         /// `sessionCapabilities.systemPrompt`.
         strict system_prompt: SystemPrompt,
     }
@@ -62,7 +62,7 @@ record! {
         required_list mcp_servers: McpServer,
         /// Additional roots, as absolute paths.
         list additional_directories: String,
-        /// Instructions for the model that come from the client. Unstable: requires the agent's capability
+        /// The client's instructions for the model. Unstable: requires the agent's capability
         /// `sessionCapabilities.systemPrompt`.
         strict system_prompt: SystemPrompt,
     }
@@ -92,7 +92,7 @@ record! {
         list additional_directories: String,
         /// The MCP servers to connect to.
         list mcp_servers: McpServer,
-        /// Instructions for the model that come from the client. Unstable: requires the agent's capability
+        /// The client's instructions for the model. Unstable: requires the agent's capability
         /// `sessionCapabilities.systemPrompt`.
         strict system_prompt: SystemPrompt,
     }
@@ -123,7 +123,7 @@ record! {
         list additional_directories: String,
         /// The MCP servers to connect to.
         list mcp_servers: McpServer,
-        /// Instructions for the model that come from the client. Unstable: requires the agent's capability
+        /// The client's instructions for the model. Unstable: requires the agent's capability
         /// `sessionCapabilities.systemPrompt`.
         strict system_prompt: SystemPrompt,
     }
@@ -231,8 +231,8 @@ record! {
 }
 
 record! {
-    /// An update of a session's title and of the time of its last change. Absent fields are unchanged, and `null`
-    /// clears a field.
+    /// An update of a session's title and the time it last changed. Absent fields are unchanged, and `null` clears a
+    /// field.
     pub struct SessionInfoUpdate {
         /// The title to show to the user.
         clearable title: String,

@@ -38,11 +38,11 @@ tagged! {
         CurrentModeUpdate(CurrentModeUpdate) = "current_mode_update",
         /// All config options, with their current values.
         ConfigOptionUpdate(ConfigOptionUpdate) = "config_option_update" | "config_options_update",
-        /// A new title, or a new time of the last change.
+        /// A new title for the session, or a new time of its last change.
         SessionInfoUpdate(Box<SessionInfoUpdate>) = "session_info_update",
         /// How much of the context window is used, and the cost so far.
         UsageUpdate(Box<UsageUpdate>) = "usage_update",
-        /// A new or changed plan, one of several. Unstable; the client must support `plan`.
+        /// A new or changed plan, in a session that can have several. Unstable; the client must support `plan`.
         PlanUpdate(PlanUpdate) = "plan_update",
         /// The removal of a plan. Unstable; the client must support `plan`.
         PlanRemoved(PlanRemoved) = "plan_removed",

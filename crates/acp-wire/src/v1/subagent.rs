@@ -15,7 +15,7 @@ record! {
         clearable description: String,
         /// The operations that the client may perform on the subagent. If absent, none.
         clearable capabilities: SubagentSessionCapabilities,
-        /// Whether the subagent is working, as in a `state_update` of its session.
+        /// The subagent's state, in the form that a `state_update` of its session has.
         clearable state: StateUpdate,
         /// The working directory, as an absolute path. If absent, the parent's.
         clearable cwd: String,

@@ -1,4 +1,4 @@
-//! Instructions for the model that come from the client. Unstable: requires the agent's capability
+//! The client's instructions for the model. Unstable: requires the agent's capability
 //! `sessionCapabilities.systemPrompt`, or `session.systemPrompt` in version 2.
 
 use super::ContentBlock;

@@ -35,7 +35,7 @@ record! {
     }
 }
 
-/// Leaves out the value, which may be secret.
+/// Formats the variable without its value, which may be secret.
 impl std::fmt::Debug for EnvVariable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("EnvVariable")

@@ -9,7 +9,7 @@ string_id! {
 }
 
 record! {
-    /// A use of a tool by the agent, as first reported.
+    /// A tool call, as the agent first reports it.
     pub struct ToolCall {
         /// The id of the new tool call, unique in its session.
         required tool_call_id: ToolCallId,
@@ -45,9 +45,9 @@ record! {
         optional title: String,
         /// The tool's programmatic name. Added after the schema of August 2026.
         optional name: String,
-        /// The content that the tool call has produced so far, which replaces the previous content.
+        /// The content that the tool call has produced so far. It replaces the previous content.
         optional_list content: ToolCallContent,
-        /// The files that the tool call works on, which replace the previous ones.
+        /// The files that the tool call works on. They replace the previous list.
         optional_list locations: ToolCallLocation,
         /// The tool's input, as arbitrary JSON.
         any raw_input,

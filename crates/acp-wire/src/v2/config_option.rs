@@ -66,11 +66,11 @@ pub struct SetSessionConfigOptionRequest {
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub enum SessionConfigOptionValue {
-    /// The id of one of a select option's values (`id`).
+    /// The id of a value that a select option offers (`id`).
     Id(SessionConfigValueId),
     /// A boolean (`boolean`).
     Boolean(bool),
-    /// An unknown type, with its fields as received.
+    /// A value of an unknown type, with its fields as received.
     #[cfg_attr(feature = "arbitrary", arbitrary(skip))]
     Unknown(RawObject),
 }

@@ -5,7 +5,7 @@ record! {
     pub struct Diff {
         /// One entry for each changed file. This list is authoritative.
         required_list changes: DiffChange,
-        /// The changes as text to show to the user, which may be incomplete.
+        /// The changes as text to show to the user. The text may be incomplete.
         optional patch: DiffPatch,
     }
 }
@@ -27,7 +27,7 @@ tagged! {
 }
 
 record! {
-    /// A change to a file that does not change its path.
+    /// A change to a file whose path stays the same.
     pub struct DiffPathChange {
         /// The absolute path of the file.
         required path: String,
@@ -39,7 +39,7 @@ record! {
 }
 
 record! {
-    /// A change to a file that gives it a new path.
+    /// A change that moves or copies a file to another path.
     pub struct DiffPathPairChange {
         /// The absolute path of the file before the change.
         required old_path: String,

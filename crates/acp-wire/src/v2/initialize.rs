@@ -26,7 +26,7 @@ record! {
         tolerant info: Implementation,
         /// The agent's capabilities.
         defaulted capabilities: AgentCapabilities,
-        /// The auth methods that the agent offers. An agent with any auth method supports `auth/login` and
+        /// The auth methods that the agent offers. If there is at least one, the agent supports `auth/login` and
         /// `auth/logout`.
         list auth_methods: AuthMethod,
     }

@@ -24,7 +24,7 @@ tagged! {
 }
 
 impl PlanUpdateContent {
-    /// Returns the id of the plan, or `None` for an unknown type without one.
+    /// Returns the plan's id, or `None` if the plan is of an unknown type and has no id.
     #[must_use]
     pub fn plan_id(&self) -> Option<PlanId> {
         match self {

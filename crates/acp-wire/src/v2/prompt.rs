@@ -17,8 +17,8 @@ record! {
     /// The response to `session/prompt`, which confirms that the message is now part of the conversation. Updates
     /// report the results and the end of the work.
     pub struct PromptResponse {
-        /// The id of the message, which the update for the message repeats. Empty if the agent does not send one, as in
-        /// the draft of August 2026.
+        /// The id of the message, which is repeated in the update that reports the message. Empty if the agent does not
+        /// send one, as in the draft of August 2026.
         tolerant message_id: MessageId,
     }
 }

@@ -11,8 +11,7 @@ record! {
         list additional_directories: String,
         /// The MCP servers to connect to.
         list mcp_servers: McpServer,
-        /// Instructions for the model that come from the client. Unstable: requires the agent's capability
-        /// `session.systemPrompt`.
+        /// The client's instructions for the model. Unstable: requires the agent's capability `session.systemPrompt`.
         strict system_prompt: SystemPrompt,
     }
 }
@@ -43,8 +42,7 @@ record! {
         /// The point from which the conversation is replayed. The agent sends the replay before its response. If
         /// absent, nothing is replayed.
         optional replay_from: ReplayFrom,
-        /// Instructions for the model that come from the client. Unstable: requires the agent's capability
-        /// `session.systemPrompt`.
+        /// The client's instructions for the model. Unstable: requires the agent's capability `session.systemPrompt`.
         strict system_prompt: SystemPrompt,
     }
 }
@@ -63,7 +61,7 @@ record! {
 }
 
 impl ReplayFrom {
-    /// Creates a replay from the start of the conversation.
+    /// Requests a replay from the start of the conversation.
     #[must_use]
     pub fn start() -> Self {
         Self::Start(ReplayFromStart::new())
@@ -92,8 +90,7 @@ record! {
         list additional_directories: String,
         /// The MCP servers to connect to.
         list mcp_servers: McpServer,
-        /// Instructions for the model that come from the client. Unstable: requires the agent's capability
-        /// `session.systemPrompt`.
+        /// The client's instructions for the model. Unstable: requires the agent's capability `session.systemPrompt`.
         strict system_prompt: SystemPrompt,
     }
 }
@@ -111,8 +108,8 @@ record! {
 }
 
 record! {
-    /// An update of a session's title and of the time of its last change. Absent fields are unchanged, and `null`
-    /// clears a field.
+    /// An update of a session's title and the time it last changed. Absent fields are unchanged, and `null` clears a
+    /// field.
     pub patch SessionInfoUpdate {
         /// The title to show to the user.
         clearable title: String,

@@ -50,7 +50,7 @@ tagged! {
         AvailableCommandsUpdate(AvailableCommandsUpdate) = "available_commands_update",
         /// All config options, with their current values.
         ConfigOptionUpdate(ConfigOptionUpdate) = "config_option_update" | "config_options_update",
-        /// A new title, or a new time of the last change.
+        /// A new title for the session, or a new time of its last change.
         SessionInfoUpdate(Box<SessionInfoUpdate>) = "session_info_update",
         /// How much of the context window is used, and the cost so far.
         UsageUpdate(Box<UsageUpdate>) = "usage_update",

@@ -18,9 +18,9 @@ record! {
         clearable kind: ToolKind,
         /// The status of the tool call.
         clearable status: ToolCallStatus,
-        /// The content that the tool call has produced so far, which replaces the previous content.
+        /// The content that the tool call has produced so far. It replaces the previous content.
         clearable_list content: ToolCallContent,
-        /// The files that the tool call works on, which replace the previous ones.
+        /// The files that the tool call works on. They replace the previous list.
         clearable_list locations: ToolCallLocation,
         /// The tool's input, as arbitrary JSON.
         clearable_any raw_input,

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use acp_wire::{Method, MethodKind, Sender, extensions, v1, v2};
 
-/// How the library supports a method or a kind: its name, the support on the agent's side, and the support on the
-/// client's side. These lists are maintained by hand, because this crate does not depend on the library.
+/// How the library supports a method or a kind of update: its name, then the agent's side, then the client's side.
+/// These lists are maintained by hand, because this crate does not depend on the library.
 type MethodStatus = (&'static str, &'static str, &'static str);
 
 const YES: &str = "yes";
@@ -274,7 +274,7 @@ fn render_content(text: &mut String) {
     render_kinds(text, CONTENT_STATUSES, (v1, &[], ""), (v2, &[], ""));
 }
 
-/// The kinds in one version, those of them that are unstable, and the note to print for the unstable ones.
+/// All kinds in one version, the unstable kinds among them, and the note to print for the unstable ones.
 type VersionKinds = (
     &'static [&'static str],
     &'static [&'static str],

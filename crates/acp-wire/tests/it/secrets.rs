@@ -1,4 +1,4 @@
-//! Tests that `Debug` output shows no secrets, whether of a type with a secret or of a type that contains one.
+//! Tests that `Debug` output shows no secrets, even when the secret is in a nested value.
 
 use std::fmt::Debug;
 

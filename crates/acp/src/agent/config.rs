@@ -1,4 +1,4 @@
-//! Checks and conversions of an agent's config options, including the modes for older clients.
+//! Checks and converts an agent's config options, including the session modes for older clients.
 //!
 //! An agent only implements config options. For clients of version 1, the option of category `mode` is also sent as the
 //! session's modes, and the two are kept in sync. See the specification's page "Session Config Options", "Relationship to

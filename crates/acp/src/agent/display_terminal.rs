@@ -132,5 +132,5 @@ impl DisplayTerminal {
     }
 }
 
-/// The part that makes generated ids unique. It changes each time a session is opened.
+/// The part of a generated id that makes it unique. It changes each time a session is opened.
 pub(crate) type OpeningId = Arc<str>;

@@ -52,7 +52,7 @@ impl ClientInfo {
         }
     }
 
-    /// Checks that the client supports a method, which is given by its version 1 name.
+    /// Checks that the client supports the method with the given version 1 name.
     ///
     /// # Errors
     /// The client does not support the method: [`Error::Unsupported`].
@@ -164,7 +164,7 @@ fn response_meta<A: Agent>(side: &AgentSide<A>) -> Option<Meta> {
     Some(meta).filter(|meta| !meta.is_empty())
 }
 
-/// Returns the agent's capabilities, which include those of all optional methods that it implements.
+/// Returns the agent's capabilities, including those for all optional methods that it implements.
 fn agent_capabilities<A: Agent>(side: &AgentSide<A>) -> AgentCapabilities {
     let agent = &*side.agent;
     let offered = v1::ClientRequest::offered_by(side);

@@ -146,8 +146,8 @@ pub trait Agent: Send + Sync + 'static {
         format!("sess_{}", uuid::Uuid::new_v4().simple()).into()
     }
 
-    /// Performs work that follows the opening of a session, such as announcing slash commands. Called once the client
-    /// knows the session's id.
+    /// Does follow-up work for a session that was just opened, such as announcing slash commands. Called once the
+    /// client knows the session's id.
     fn session_opened(
         &self,
         state: &Self::State,

@@ -75,8 +75,8 @@ impl Drop for ReportedTurnGuard {
 }
 
 impl<A: Agent> AgentSide<A> {
-    /// Starts a turn. The reader calls this method itself, so that a later cancellation finds the turn, and prompts run
-    /// in the order in which they arrive.
+    /// Starts a turn. The connection's reader calls this method directly, so that a later cancellation finds the turn,
+    /// and prompts run in the order in which they arrive.
     pub(crate) fn prompt(
         self: &Arc<Self>,
         session: &SessionId,

@@ -158,7 +158,7 @@ impl Session {
         Ok(order_guard)
     }
 
-    /// Takes the order lock if the session is recorded. Until the returned guard is dropped, nothing else in this
+    /// Acquires the order lock if the session is recorded. Until the returned guard is dropped, nothing else in this
     /// session is recorded or sent.
     pub(super) async fn lock_order(&self) -> RecordingOrderGuard<'_> {
         match self.recording_unless_replaying() {

@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::lru_map::LruMap;
 use crate::session_setup::SessionSetup;
 
-/// What an agent returns for an opened session: its own [`State`](super::Agent::State) `S`, and the config options.
+/// The result of opening a session: the agent's own [`State`](super::Agent::State) `S`, and the config options.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct OpenedSession<S = ()> {
@@ -72,7 +72,8 @@ impl<S> OpenedSession<S> {
     }
 }
 
-/// An open session, with which an agent sends updates to the client. Clones are cheap and refer to the same session.
+/// A handle to an open session, which an agent uses to send updates to the client. Clones are cheap and refer to the
+/// same session.
 ///
 /// Its methods send updates. Each waits while the client reads slowly, and fails if the connection has ended. If the
 /// agent has a [`Recorder`](super::Recorder), each also waits for the recorder, and fails with
@@ -86,7 +87,7 @@ struct SessionInner {
     roots: Vec<String>,
     conn: Connection,
     client: Arc<ClientInfo>,
-    /// Makes generated ids unique, even if the session is opened again.
+    /// The part of generated ids that keeps them unique, even if the session is opened again.
     opening_id: OpeningId,
     /// Whether updates are discarded instead of sent.
     is_muted: AtomicBool,
@@ -105,7 +106,7 @@ const MAX_TOOL_CALL_TITLES: usize = 1024;
 #[derive(Default)]
 pub(super) struct AgentSessionState {
     config_options: Vec<SessionConfigOption>,
-    /// The current message, with the type of its chunks. The next chunk continues this message if it is of the same
+    /// The chunk type and the id of the current message. The next chunk continues this message if it is of the same
     /// type.
     pub(super) current_message: Option<(&'static str, MessageId)>,
     message_count: u64,
@@ -125,7 +126,7 @@ pub(super) struct AgentSessionState {
     /// The cancellation token of the turn whose prompt the agent is working on.
     prompt_token: Option<CancellationToken>,
     /// The cancellation tokens of the running and queued turns, for `session/cancel`.
-    turn_count: Vec<CancellationToken>,
+    turn_tokens: Vec<CancellationToken>,
 }
 
 /// A guard that marks a session as working on a prompt until it is dropped.
@@ -357,8 +358,8 @@ impl Session {
             .await
     }
 
-    /// Reports one of several plans in full. It replaces the plan with the same id. A client that supports only one
-    /// plan (version 1, without `plan`) receives a single plan with the steps of all plans.
+    /// Reports a whole plan, for sessions with several plans. It replaces the plan with the same id. A client that
+    /// supports only one plan (version 1, without `plan`) receives a single plan with the steps of all plans.
     ///
     /// # Errors
     /// The connection has ended.
@@ -538,24 +539,24 @@ impl Session {
     }
 
     pub(crate) fn register_turn(&self, cancel: CancellationToken) {
-        self.lock_state().turn_count.push(cancel);
+        self.lock_state().turn_tokens.push(cancel);
     }
 
     /// Returns the number of running and queued turns.
     pub(crate) fn turn_count(&self) -> usize {
-        self.lock_state().turn_count.len()
+        self.lock_state().turn_tokens.len()
     }
 
-    /// Removes turns that have ended, which are those whose tokens are cancelled.
+    /// Removes the turns whose tokens are cancelled, which includes all turns that have ended.
     pub(crate) fn remove_ended_turns(&self) {
         self.lock_state()
-            .turn_count
+            .turn_tokens
             .retain(|turn| !turn.is_cancelled());
     }
 
     /// Cancels all turns (`session/cancel`).
     pub(crate) fn cancel(&self) {
-        for turn in &self.lock_state().turn_count {
+        for turn in &self.lock_state().turn_tokens {
             turn.cancel();
         }
     }
@@ -592,8 +593,8 @@ pub(crate) struct PendingQuestion<'a> {
 }
 
 impl PendingQuestion<'_> {
-    /// Ends the question after an answer or an error. Reports that the agent continues, unless another question is
-    /// pending.
+    /// Marks the question as no longer pending, after an answer or an error. Reports that the agent continues, unless
+    /// another question is pending.
     pub(crate) async fn finish(mut self) -> Result<()> {
         self.mark_answered();
         if self.needs_state_update {

@@ -88,7 +88,8 @@ pub(super) fn start_shared<A: Agent>(
     Connection::new(transport, options, Arc::new(side))
 }
 
-/// Returns the limits of [`serve`]. With them, a client that closes its end of the connection still gets its responses.
+/// Returns the limits that [`serve`] uses. With them, a client that closes its end of the connection still gets its
+/// responses.
 #[must_use]
 pub fn default_limits() -> Limits {
     Limits {
@@ -161,7 +162,7 @@ impl<A: Agent> AgentSide<A> {
     }
 }
 
-/// Returns the request. Returns an error if the request is invalid or arrived before `initialize`.
+/// Returns the request, or an error if the request is invalid or arrived before `initialize`.
 fn require_initialized<R>(request: Result<R, ReadError>, begun: Result<()>) -> Result<R> {
     let request = request?;
     begun.map(|()| request)

@@ -51,7 +51,7 @@ impl NewToolCall {
         self
     }
 
-    /// Sets the files that the call works on, which an editor can follow.
+    /// Sets the files that the call works on, so that an editor can follow the agent's work.
     #[must_use]
     pub fn locations(mut self, locations: Vec<ToolCallLocation>) -> Self {
         self.call = self.call.locations(locations);
@@ -65,7 +65,7 @@ impl NewToolCall {
         self
     }
 
-    /// Returns the tool call. If it has no id, gives it one from `id`.
+    /// Returns the tool call. If it has no id yet, calls `id` to create one.
     pub(super) fn into_tool_call(self, id: impl FnOnce() -> ToolCallId) -> ToolCall {
         let mut call = self.call;
         if self.needs_id {

@@ -100,8 +100,8 @@ impl Turn {
     }
 
     /// Waits for the user's answer. Returns `None` if the turn is cancelled first. Version 2 clients get a state update
-    /// when the agent starts to wait, and another when it continues after an answer or an error, or because it has
-    /// dropped the question.
+    /// when the agent starts to wait, and another when it continues, whether it got an answer, got an error or dropped
+    /// the question.
     pub(super) async fn wait_for_user<T>(
         &self,
         answer: impl Future<Output = Result<T>>,
@@ -140,9 +140,9 @@ impl Turn {
         Ok(self.or_cancelled(answer).await?.content)
     }
 
-    /// Writes a text file through the client, which creates the file if it does not exist. `path` is absolute. A
-    /// request that was sent continues even if the turn is cancelled. See "Writing Files" on the specification's page
-    /// "File System".
+    /// Writes a text file through the client, which creates the file if it does not exist. `path` is absolute. Once the
+    /// request is sent, the write continues even if the turn is cancelled. See "Writing Files" on the specification's
+    /// page "File System".
     ///
     /// # Errors
     /// The client does not support the method ([`Error::Unsupported`]), the client returned an error, or the connection

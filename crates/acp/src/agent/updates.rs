@@ -18,7 +18,7 @@ enum WireUpdate {
 }
 
 impl Session {
-    /// Sends an update, converted from either version to the negotiated one.
+    /// Sends an update. An update of either version is converted to the negotiated one.
     ///
     /// # Errors
     /// The client speaks version 1, which cannot express the update

@@ -158,7 +158,7 @@ impl V1ConfigOptions {
             .any(|option| has_option_category(option, switch.category()))
     }
 
-    /// Returns the option with an id that none of the agent's own options has.
+    /// Returns a copy of the option with an id that none of the agent's own options has.
     fn set_unused_id(&self, switch: LegacySetting, option: &RawObject) -> RawObject {
         let mut option = option.clone();
         option.set("configId", to_raw_value(&self.legacy_setting_id(switch)));

@@ -1,5 +1,5 @@
-//! Translates diffs. Version 1 contains the text of a file before and after the change. Version 2 contains a list of
-//! changes and a patch.
+//! Translates diffs. A version 1 diff contains the text of a file before and after the change. A version 2 diff
+//! contains a list of changes and a patch.
 
 use acp_wire::{RawObject, v1};
 

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 pub(super) use crate::object::{to_object, to_raw_value};
 
-/// The output to each side that results from reading one line.
+/// The bytes to send to each side after one line has been read.
 #[derive(Debug, Default)]
 pub(super) struct BridgeOutput {
     pub(super) client: Vec<u8>,

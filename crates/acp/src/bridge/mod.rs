@@ -74,7 +74,7 @@ pub enum BridgeSide {
     Agent,
 }
 
-/// How a bridge ended, with the side that ended first and its error.
+/// How a bridge ended: which side ended first, and with what error, if any.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct BridgeEnd {

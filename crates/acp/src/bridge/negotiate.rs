@@ -1,4 +1,4 @@
-//! Negotiates the version with `initialize`, and dispatches lines before and after that.
+//! Negotiates the version with `initialize`, and dispatches lines before and after the negotiation.
 
 use acp_wire::jsonrpc::{self, Incoming, ParseError, RequestId};
 use acp_wire::v1::ProtocolVersion;
@@ -265,7 +265,7 @@ impl BridgeState {
         }
     }
 
-    /// Handles the end of the agent's output. Each pending request of the client gets an error response.
+    /// Handles the end of the agent's output. Each of the client's pending requests gets an error response.
     pub(super) fn agent_closed(&mut self, out: &mut BridgeOutput) {
         let error = jsonrpc::Error::internal("the agent exited without responding");
         match &mut self.phase {

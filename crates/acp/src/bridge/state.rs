@@ -1,4 +1,4 @@
-//! The pending requests and the sessions of a bridge, both limited in number.
+//! A bridge's pending requests and its sessions, both limited in number.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -70,7 +70,7 @@ impl<T> PendingRequests<T> {
 /// pending request, and [`Limits::requests`](crate::Limits::requests) limits the number of pending requests.
 const MAX_SESSIONS: usize = 2048;
 
-/// A table with a maximum number of sessions. When it is full, the least recently used idle session is removed.
+/// A session table of limited size. When it is full, the least recently used idle session is removed.
 #[derive(Debug, Default)]
 pub(super) struct BridgeSessions<T> {
     entries: HashMap<String, (u64, T)>,

@@ -93,7 +93,7 @@ struct V1ToV2Session {
     current_message: Option<(String, String)>,
     /// The titles of the session's tool calls.
     titles: LruMap<String, 512>,
-    /// The ids of the terminals that the client knows.
+    /// The ids of the terminals that the client knows about.
     terminals: LruMap<(), 512>,
     /// Whether the agent is sending a replay that the client did not request. The updates of the replay are dropped.
     hides_replay: bool,
@@ -183,7 +183,7 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// Handles the end of the agent's output. Responds with `error` to each pending request of the client.
+    /// Handles the end of the agent's output. Responds with `error` to each of the client's pending requests.
     pub(super) fn agent_closed(&mut self, error: &jsonrpc::Error, out: &mut BridgeOutput) {
         for (id, request) in self.client_requests.drain() {
             match request {

@@ -151,7 +151,7 @@ impl V2ToV1Bridge {
         }
     }
 
-    /// Handles the end of the agent's output. Responds with `error` to each pending request of the client.
+    /// Handles the end of the agent's output. Responds with `error` to each of the client's pending requests.
     pub(super) fn agent_closed(&mut self, error: &jsonrpc::Error, out: &mut BridgeOutput) {
         for (id, _) in self.client_requests.drain() {
             write_error(&mut out.client, &id, error);

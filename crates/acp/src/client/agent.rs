@@ -329,7 +329,7 @@ impl AgentConnection {
         ClientSession::new(self.clone(), id, thread)
     }
 
-    /// Checks that the agent supports a method, which is given by its version 1 name.
+    /// Checks that the agent supports the method with the given version 1 name.
     ///
     /// # Errors
     /// The agent does not support the method: [`Error::Unsupported`].
@@ -347,8 +347,8 @@ impl AgentConnection {
             .map_err(|missing| agent_capability_error(format!("_meta.{missing}")))
     }
 
-    /// Checks that the agent supports everything that a session setup requires. Also adds those of the client's own MCP
-    /// servers that the agent supports.
+    /// Checks that the agent supports everything that a session setup requires. Also adds the client's own MCP servers,
+    /// except for those that the agent does not support.
     pub(super) fn prepare_setup(&self, setup: SessionSetup) -> Result<SessionSetup> {
         if !self.0.negotiated.has_sessions {
             return Err(agent_capability_error("session"));

@@ -117,7 +117,8 @@ fn negotiate(
     }
 }
 
-/// Converts an error response to `initialize`. If the agent supports only other versions, returns a version error.
+/// Converts the error that the agent sent in response to `initialize`. If the agent supports only other versions,
+/// returns a version error.
 fn version_error(error: jsonrpc::Error, latest: ProtocolVersion) -> Error {
     if error.code != jsonrpc::Error::UNSUPPORTED_PROTOCOL_VERSION {
         return Error::Rpc(error);

@@ -20,8 +20,8 @@ impl ClientMcpServers {
         }))
     }
 
-    /// Appends those of the client's servers that the agent supports to a session setup. A server whose name is already
-    /// in use is left out, because agents tell servers apart by their names.
+    /// Adds the client's own servers to the end of a session setup, except for those that the agent does not support. A
+    /// server whose name is already in use is left out, because agents tell servers apart by their names.
     pub(crate) fn add_to(
         &self,
         mut setup: SessionSetup,

@@ -26,7 +26,8 @@ const PROMPT_OPTIONS: RequestOptions = RequestOptions {
     cancel_on_drop: false,
 };
 
-/// An open session, with which a client sends prompts to the agent. Clones are cheap and refer to the same session.
+/// A handle to an open session, which a client uses to send prompts to the agent. Clones are cheap and refer to the
+/// same session.
 #[derive(Debug, Clone)]
 pub struct ClientSession {
     agent: AgentConnection,
@@ -51,8 +52,8 @@ impl ClientSession {
         &self.thread
     }
 
-    /// Returns the session's state of the client `C`. Returns `None` if the session is closed, or if the connection
-    /// belongs to a client of another type.
+    /// Returns the state that the client `C` keeps for the session. Returns `None` if the session is closed, or if the
+    /// connection belongs to a client of another type.
     #[must_use]
     pub fn state<C: super::Client>(&self) -> Option<Arc<C::State>> {
         self.sessions().client_state::<C>(&self.id)

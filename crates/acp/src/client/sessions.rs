@@ -1,5 +1,5 @@
-//! The sessions of a live client: the client core's session table behind a lock, with the client's own state for each
-//! session and the future that waits for the session's turn.
+//! The sessions of a live client. Wraps the client core's session table in a lock, and adds the client's own state for
+//! each session and the future that waits for the session's turn.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -123,7 +123,7 @@ impl ClientSessionEntry {
         Some(self.finished_turn(result?))
     }
 
-    /// Returns a turn that has ended, with its result and the future that waits for it.
+    /// Takes the future that waits for the turn, and returns it with the turn's result.
     fn finished_turn(&mut self, result: TurnResult) -> FinishedTurn {
         FinishedTurn {
             result: Some(result.map_err(Error::Rpc)),

@@ -31,9 +31,9 @@ pub trait ClientState<C: ?Sized>: Send + Sync + 'static {
         let _ = stop_reason;
     }
 
-    /// Stops what the session has started, because the session was closed or the connection has ended. Do this here
-    /// rather than when the state is dropped, because calls that are still running keep the state alive, possibly for a
-    /// long time. Must not block.
+    /// Called when the session was closed or the connection has ended, to stop any work that the session has started.
+    /// Do this here rather than when the state is dropped, because calls that are still running keep the state alive,
+    /// possibly for a long time. Must not block.
     fn closed(&self) {}
 }
 

@@ -49,7 +49,7 @@ pub struct ObservedChange {
     pub event: Option<ObservedEvent>,
 }
 
-/// An event in a session that is not recorded in its thread.
+/// A session event that is not recorded in the session's thread.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ObservedEvent {
@@ -427,7 +427,7 @@ fn on_thread_response<R: Request>(
     })
 }
 
-/// Applies the response to a prompt. Returns the turn's result if the turn has ended.
+/// Handles the response to a prompt. Returns the turn's result if the turn has ended.
 fn answer_prompt(
     thread: &mut Thread,
     is_v2: bool,

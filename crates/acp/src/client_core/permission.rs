@@ -1,4 +1,4 @@
-//! Completes permission requests with known details of the tool call and the subagent.
+//! Adds known details of the tool call and the subagent to permission requests.
 
 use acp_wire::v1::{
     self, PermissionOption, RequestPermissionOutcome, SessionId, ToolCallUpdate, ToolKind,
@@ -13,7 +13,7 @@ use crate::update::ToolCallPatch;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PermissionRequest {
-    /// The session that the request comes from, which may be a subagent's.
+    /// The session that sent the request, possibly a subagent's.
     pub session_id: SessionId,
     /// The session that the user has opened: the requesting session itself, or the root session of a subagent.
     pub root_session_id: SessionId,
@@ -142,8 +142,8 @@ impl From<v2::RequestPermissionRequest> for ReceivedPermissionRequest {
 }
 
 impl<S> SessionTable<S> {
-    /// Applies a permission request to the thread of its session, and completes it with known details of the tool call
-    /// and the subagent. Returns `None` if the session is not in the table.
+    /// Applies a permission request to the thread of its session, and fills in known details of the tool call and the
+    /// subagent. Returns `None` if the session is not in the table.
     pub(crate) fn request_permission(
         &self,
         request: ReceivedPermissionRequest,

@@ -49,7 +49,7 @@ pub(crate) enum UnopenedReason {
 pub(crate) struct ReplayBackup {
     unopened: Option<UnopenedReason>,
     parent: Option<SessionId>,
-    /// The thread, boxed because every request that opens a session has space for a backup.
+    /// The thread, boxed because every request that opens a session reserves space for a backup.
     thread: Box<Thread>,
 }
 

@@ -1,4 +1,4 @@
-//! Manages the subagents in the table of sessions, which are announced by `subagent_update`.
+//! Manages the subagents in the session table. A parent session announces its subagents with `subagent_update`.
 //!
 //! A subagent that an open session announces is also an open session. Its items are shown in its parent's thread, and
 //! its requests are handled. The number of subagents is limited. Subagents beyond the limit are shown, but their

@@ -152,10 +152,10 @@ impl Drop for Driver {
     }
 }
 
-/// All tasks of a connection except for reading, which are writing and the work on requests.
+/// All tasks of a connection other than reading: writing, and the work on requests.
 pub(crate) struct Tasks {
     queue: Mutex<DriverQueue>,
-    /// The number of running tasks that the end of the connection waits for.
+    /// The number of running tasks that must end before the connection can end.
     running_count: watch::Sender<usize>,
     spawn_fn: Option<SpawnFn>,
 }

@@ -148,7 +148,7 @@ impl Limits {
 /// The number of bytes that are read at a time.
 const READ_BUFFER_BYTES: usize = 64 * 1024;
 
-/// The memory that the library itself uses for a task that works on a request, in bytes.
+/// The memory, in bytes, that the library itself uses for a task that handles a request.
 const TASK_BYTES: usize = 16 * 1024;
 
 /// The memory that an agent's side needs for a session, in bytes. It covers the session's paths and two copies of its

@@ -499,7 +499,7 @@ impl<H: Handler> ConnectionTask<H> {
     }
 
     /// Starts the writer, which is shut down once everything is written. After a failed write, it is shut down only if
-    /// this ends a process.
+    /// doing so ends a process.
     fn spawn_writer(&self, mut writer: TransportWriter, ends_process: bool) -> WriterGuard {
         let writing = WriterGuard::default();
         let (written, given_up) = (writing.written.clone(), writing.abandoned.clone());

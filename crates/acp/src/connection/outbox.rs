@@ -23,7 +23,7 @@ const MAX_REUSED_CAPACITY: usize = 1024 * 1024;
 /// CPU cache.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// The number of bytes that a sender that has waited may send before it must queue again.
+/// The number of bytes that a sender may send after waiting, before it must queue again.
 const SENDER_TURN_BYTES: usize = 8 * 1024;
 
 /// The buffer in which messages wait to be written.
@@ -43,10 +43,10 @@ pub(crate) struct Outbox {
 #[derive(Debug, Default)]
 struct OutboxState {
     buf: Vec<u8>,
-    /// The number of waiting senders. While any sender is waiting, others can use only the bytes that remain of the
+    /// The number of waiting senders. While any sender is waiting, others can use only the bytes left over from the
     /// last sender's turn.
     waiting_senders: usize,
-    /// The number of bytes that remain of the last sender's turn.
+    /// The number of bytes left over from the last sender's turn.
     turn_bytes: usize,
     close_reason: Option<CloseReason>,
     /// Whether a message is being inserted in pieces. Until it is complete, messages that cannot wait go to `deferred`.

@@ -69,8 +69,7 @@ pub(crate) struct PendingTable {
 #[derive(Default)]
 struct PendingTableState {
     requests: HashMap<i64, PendingEntry>,
-    /// The ids of requests whose responses nothing is waiting for any longer. Some may have received a response in the
-    /// meantime.
+    /// The ids of requests whose responses are no longer awaited. Some may have received a response in the meantime.
     abandoned: VecDeque<i64>,
     next_id: i64,
     close_error: Option<Error>,
@@ -167,7 +166,7 @@ impl PendingTable {
         Some(waiting.large_text.as_ref()?.field)
     }
 
-    /// Returns `true` if any pending request has a response that can be handled before updates that arrived earlier.
+    /// Returns `true` if the response to any pending request can be handled before updates that arrived earlier.
     pub(crate) fn has_overtaking_request(&self) -> bool {
         self.lock().requests.values().any(|w| !w.is_ordered)
     }

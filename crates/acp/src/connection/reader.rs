@@ -440,7 +440,7 @@ async fn reject_oversized<H: Handler>(conn: &Connection, whose: MessageOutline, 
     send_error(conn, &id, &error).await;
 }
 
-/// The name that error messages use for a request whose method is unknown.
+/// The name used in error messages for a request with an unknown method.
 const UNKNOWN_METHOD: &str = "the request";
 
 /// Fails the request whose response is too large.

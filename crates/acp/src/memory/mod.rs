@@ -17,9 +17,9 @@ pub(crate) use weight::weight;
 
 // Both estimates count these in the same way.
 
-/// The memory of a `BTreeMap` node, in bytes, for an object whose fields are not known. A node has capacity for eleven
-/// entries, so even an object with one entry uses a whole node.
+/// The size of a `BTreeMap` node, in bytes, which is counted for an object whose fields are not known. A node has
+/// capacity for eleven entries, so even an object with one entry uses a whole node.
 const MAP_BYTES: usize = 704;
 
-/// The memory of a string in addition to its text, in bytes, which covers the pointer and the allocator's rounding.
+/// The memory that a string uses in addition to its text, in bytes: its pointer, and the allocator's rounding.
 const STRING_BYTES: usize = 48;

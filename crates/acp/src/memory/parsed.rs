@@ -2,14 +2,15 @@
 
 use super::{MAP_BYTES, STRING_BYTES};
 
-/// The memory used per byte of text, in bytes. Parts that can be malformed are copied once.
+/// The memory counted for each byte of text, in bytes. It is twice the text, because parts that can be malformed are
+/// copied once.
 const MEMORY_PER_TEXT_BYTE: usize = 2;
-/// The memory of an object, in bytes. A protocol struct is smaller than a map.
+/// The memory counted for an object, in bytes. Protocol structs are smaller than maps, so this covers both.
 const OBJECT_BYTES: usize = MAP_BYTES;
-/// The memory of a list with capacity for four items, in bytes.
+/// The memory that a list uses, in bytes, if it has capacity for four items.
 const LIST_BYTES: usize = 192;
-/// The memory of each additional item of a list or an object, in bytes. Lists grow by doubling, and nodes are at least
-/// half full.
+/// The memory that each additional item of a list or an object uses, in bytes. Lists grow by doubling, and map nodes
+/// are at least half full.
 const ITEM_BYTES: usize = 192;
 
 /// Estimates the memory that a message uses, in bytes. Returns `None` if the estimate is at most `limit`.

@@ -210,7 +210,7 @@ impl Thread {
         self.enforce_limit();
     }
 
-    /// Replaces a terminal's output with the output that the client reports, which may be only the end of it.
+    /// Replaces a terminal's output with the output that the client reports. The client may report only the last part.
     pub(crate) fn report_terminal_output(&mut self, id: &TerminalId, output: &str) {
         self.change_terminal(id, |terminal| {
             let more = output.strip_prefix(&*terminal.output());

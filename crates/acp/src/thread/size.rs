@@ -25,9 +25,9 @@ pub struct Truncation {
     pub terminals: u64,
     /// The number of dropped plans. The least recently changed plans are dropped first.
     pub plans: u64,
-    /// The number of parts dropped from items and settings that otherwise remain. These parts are the start of a
-    /// message and the content of a tool call, which are marked as truncated, and values that were too large, such as
-    /// lists of commands or options.
+    /// The number of parts dropped from items and settings that otherwise remain. A part can be the start of a message
+    /// or the content of a tool call, which is then marked as truncated, or a value that was too large, such as a list
+    /// of commands or options.
     pub parts: u64,
 }
 
@@ -164,7 +164,7 @@ impl Thread {
         self.items.get(number.checked_sub(self.truncation.items)?)
     }
 
-    /// Returns an item so that it can be changed, and sets the item's revision to that of the thread.
+    /// Returns an item to modify, and sets its revision to that of the thread.
     pub(super) fn item_mut(&mut self, number: usize) -> Option<&mut Item> {
         let item = self
             .items
@@ -357,7 +357,7 @@ impl ThreadTerminal {
         self.stored_len() + text(&self.command) + text(&self.cwd) + self.state_weight
     }
 
-    /// Updates the recorded size of the terminal's exit status, dimensions and capabilities.
+    /// Updates the recorded memory use of the terminal's state: its exit status, dimensions and capabilities.
     pub(super) fn update_state_weight(&mut self) {
         self.state_weight =
             weight(&self.exit_status) + weight(&self.size) + weight(&self.capabilities);

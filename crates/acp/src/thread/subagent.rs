@@ -9,7 +9,7 @@ use acp_wire::v2::StateUpdate;
 use super::{ItemKind, Thread, ThreadHandle};
 use crate::memory::weight;
 
-/// The ratio of the size limit of a parent's thread to that of a subagent's thread.
+/// The size limit of a parent's thread, divided by the size limit of a subagent's thread.
 const SUBAGENT_LIMIT_DIVISOR: usize = 64;
 
 /// A subagent in a thread, with its own thread.

@@ -33,9 +33,9 @@ pub(crate) type TransportWriter = Pin<Box<dyn AsyncWrite + Send>>;
 pub struct Transport {
     pub(crate) reader: TransportReader,
     pub(crate) writer: TransportWriter,
-    /// The maximum time that closing the writer may take at the end of the connection, once all messages are written.
-    /// If this is not zero, closing the writer ends a process. In that case, the writer is closed even if a write
-    /// failed, and the output of the process is read and dropped in the meantime.
+    /// How long closing the writer may take at the end of the connection, once all messages are written. A value other
+    /// than zero means that closing the writer ends a process. The writer is then closed even if a write failed, and
+    /// the output of the process is read and dropped in the meantime.
     pub(crate) close_timeout: Duration,
 }
 

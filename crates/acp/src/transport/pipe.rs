@@ -31,7 +31,7 @@ impl<W> GrowingPipe<W> {
 }
 
 impl<W: AsFd> GrowingPipe<W> {
-    /// Enlarges the pipe, so that it is less often full or empty, which makes one process wait for the other.
+    /// Enlarges the pipe. A larger pipe is less often full or empty, so the processes wait for each other less often.
     fn grow(&mut self) {
         self.has_tried_to_grow = true;
         // If this is not allowed, or `inner` is not a pipe, the size stays the same.

@@ -20,7 +20,7 @@ impl ReadAheadClient {
     }
 }
 
-/// The state of a session, which records when it is created and dropped.
+/// A session state that records when it is created and dropped.
 struct ReadAheadSession(ReadAheadClient, SessionId);
 
 impl ClientState<ReadAheadClient> for ReadAheadSession {

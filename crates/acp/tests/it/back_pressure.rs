@@ -225,7 +225,7 @@ async fn a_handler_that_does_not_return_blocks_reading() {
     );
 }
 
-/// An agent that sends the number of updates given in the prompt, with permission requests in between.
+/// An agent that sends as many updates as the prompt says, with permission requests in between.
 struct FloodAgent;
 
 impl Agent for FloodAgent {

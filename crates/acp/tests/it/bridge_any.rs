@@ -82,7 +82,7 @@ where
     all
 }
 
-/// Replaces ids with only a few different ones, so that updates refer to the same objects. Also makes paths absolute.
+/// Replaces each id with one of only a few, so that updates refer to the same objects. Also makes paths absolute.
 fn replace_ids_with_few(value: &mut Value) {
     match value {
         Value::Object(object) => {

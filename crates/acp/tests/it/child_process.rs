@@ -39,7 +39,7 @@ fn start_script(script: &str) -> (Transport, SpawnedProcess) {
     (transport, SpawnedProcess { pid, stderr })
 }
 
-/// Returns `true` if the process has exited and was reaped.
+/// Returns `true` if the process has exited and been reaped.
 fn is_process_gone(pid: Pid) -> bool {
     test_kill_process(pid) == Err(rustix::io::Errno::SRCH)
 }
@@ -49,8 +49,7 @@ impl SpawnedProcess {
         is_process_gone(self.pid)
     }
 
-    /// Waits for the process to exit once the runtime continues. Returns everything that the process has written to
-    /// stderr.
+    /// Waits until the process has exited and been reaped. Returns everything that the process has written to stderr.
     async fn wait_for_exit(self) -> String {
         let Self { pid, mut stderr } = self;
         let (sender, receiver) = oneshot::channel();

@@ -271,7 +271,7 @@ async fn a_turn_that_ends_during_a_failed_load_stays_ended() {
     assert_eq!(editor.events(), ["1 is one", "1 ended: max_tokens"]);
 }
 
-/// A client that owns the connection by which it is owned.
+/// A client in a reference cycle: it owns the connection, which owns the client.
 #[derive(Clone, Default)]
 struct CircularClient {
     agent: Arc<Mutex<Option<AgentConnection>>>,

@@ -117,7 +117,7 @@ fn option_values(options: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Connects a client to the agent above and opens a session. Also returns the response that opened the session.
+/// Connects a client to a `ConfigAgent` and opens a session. Also returns the response that opened the session.
 async fn open_session(capabilities: Value) -> (TestPeer, String, Value) {
     let (_, mut peer) = TestPeer::connect_to_agent(config_agent());
     peer.initialize(capabilities).await;

@@ -9,7 +9,7 @@ use acp::v1::{McpServer, McpServerHttp, McpServerStdio};
 use acp::{Client, Error, Limits};
 use serde_json::{Value, json};
 
-/// A client with the given MCP servers.
+/// A client with a fixed list of MCP servers.
 struct McpServersClient(Vec<McpServer>);
 
 impl Client for McpServersClient {

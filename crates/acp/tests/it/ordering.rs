@@ -168,7 +168,7 @@ async fn late_updates_do_not_belong_to_the_next_turn() {
     assert_eq!(thread_lines(session.thread()), expected);
 }
 
-/// A slot through which a client's handler gets its session, once there is one.
+/// A slot from which a client's handler gets its session once that session exists.
 type SessionSlot = Arc<OnceLock<ClientSession>>;
 
 /// Opens a session with modes, so that an update handler can set one.

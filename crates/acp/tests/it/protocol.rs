@@ -263,7 +263,7 @@ impl Elicitation<()> for FullPeer {
     }
 }
 
-/// Checks that the peer handles a method, which means that it does not respond with an unknown-method error.
+/// Checks that the peer handles a method and does not respond with an unknown-method error.
 async fn assert_handled(peer: &mut TestPeer, id: i64, method: &str, params: &Value) {
     peer.send_request(id, method, params.clone()).await;
     loop {

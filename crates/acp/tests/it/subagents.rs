@@ -20,7 +20,7 @@ use crate::common::{
     wait_until_idle, with_timeout,
 };
 
-/// A client that records the session of each form.
+/// A client that records which session each form belongs to.
 #[derive(Clone, Default)]
 struct FormClient(Arc<Mutex<Vec<String>>>);
 

@@ -71,7 +71,7 @@ impl TurnEndClient {
     }
 }
 
-/// The state of a session, which records how its turns end and when it is closed.
+/// A session state that records how the session's turns end and when the session is closed.
 struct TurnEndSession(TurnEndClient);
 
 impl ClientState<TurnEndClient> for TurnEndSession {

@@ -1,5 +1,5 @@
 //! Tests of additions to the stable version 1 schema, such as forks, models and several plans. Also tests undocumented
-//! behavior of agents in use.
+//! behavior of existing agents.
 
 use acp::agent::{ForkSession, OpenedSession, Prompt, Session, SessionSetup, Turn};
 use acp::client::{Client, Elicitation};

@@ -516,7 +516,7 @@ async fn an_existing_session_is_replayed_on_request() {
         .unwrap();
 }
 
-/// A client that allows everything and records the requests.
+/// A client that allows everything and records the permission requests.
 struct AllowAllClient(Arc<Mutex<Vec<PermissionRequest>>>);
 
 impl Client for AllowAllClient {

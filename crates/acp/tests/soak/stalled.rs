@@ -1,4 +1,4 @@
-//! Tests of peers that stall their pipe or keep sending forever.
+//! Tests of peers that stop reading or keep sending forever.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

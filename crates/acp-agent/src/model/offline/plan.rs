@@ -219,7 +219,7 @@ impl TurnProgress<'_> {
     }
 }
 
-/// Returns the arguments of the tool `plan`. Each entry consists of content, priority and status.
+/// Returns the arguments of a call to the `plan` tool. Each entry consists of content, priority and status.
 fn plan_arguments(plan: &[(&str, &str, &str)]) -> Value {
     let entries: Vec<Value> = plan
         .iter()

@@ -7,8 +7,8 @@ use std::time::Duration;
 pub struct RetryPolicy {
     /// The maximum number of attempts, including the first one. There is always at least one.
     pub tries: u32,
-    /// The maximum wait before the second attempt. It doubles with each further attempt. The actual wait is random, but
-    /// at least half of the maximum. If the provider asks for a certain wait, that is used instead.
+    /// The maximum wait before the second attempt. It doubles with each attempt after that. The actual wait is random,
+    /// but at least half of the maximum. If the provider asks for a certain wait, that is used instead.
     pub first_delay: Duration,
     /// The maximum length of a wait. If the provider asks for a longer wait, there is no retry.
     pub max_delay: Duration,

@@ -47,7 +47,7 @@ impl Price {
         }
     }
 
-    /// Creates a price in Anthropic's price structure. Writing to the cache (for five minutes) costs a quarter more
+    /// Creates a price that follows Anthropic's pricing. Writing to the cache (for five minutes) costs a quarter more
     /// than other input, and reading from it costs a tenth.
     const fn anthropic(input: f64, output: f64) -> Self {
         let mut price = Self::new(input, input / 10.0, output);

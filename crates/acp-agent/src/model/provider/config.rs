@@ -48,7 +48,7 @@ pub struct ProviderModel {
     /// The API key. Providers require one, but most local models do not.
     pub key: Option<Secret>,
     /// The environment variable for the model's key, if it is not the provider's. The variable is not read here, only
-    /// shown to the user. A model that has one requires a key.
+    /// shown to the user. A model that has such a variable requires a key.
     pub key_variable: Option<String>,
     /// The reason why the key file, which may contain the model's key, could not be read. `None` if it was read.
     pub(crate) key_file_error: Option<String>,

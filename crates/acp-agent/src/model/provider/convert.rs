@@ -65,8 +65,8 @@ pub(super) struct CallResult<'a> {
     pub(super) text: &'a str,
 }
 
-/// Returns `true` if the current turn contains tool calls whose thoughts are missing for `target`, because they were
-/// made by another model.
+/// Returns `true` if the current turn contains tool calls by a model other than `target`, whose thoughts therefore
+/// cannot be sent along.
 pub(super) fn lacks_thoughts(target: TargetModel<'_>, conversation: &[ModelMessage]) -> bool {
     current_turn(conversation)
         .iter()

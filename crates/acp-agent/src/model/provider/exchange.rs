@@ -42,7 +42,7 @@ pub(super) enum ExchangeError {
     Web(reqwest::Error),
     /// No response arrived in time.
     NoResponse,
-    /// No further data arrived in time.
+    /// No more data arrived in time.
     IdleTimeout,
     /// The server responded with an error. Contains the status, the headers and the start of the body.
     Status(StatusCode, HeaderMap, String),
@@ -112,8 +112,8 @@ impl Exchange {
     }
 }
 
-/// Converts an HTTP error, and removes the URL from it, because the query may contain a key. The error message shows a
-/// safe form of the URL elsewhere.
+/// Converts an HTTP error, and removes the URL from it, because the query may contain a key. The message for the user
+/// contains a safe form of the URL.
 fn web_error(error: reqwest::Error) -> ExchangeError {
     ExchangeError::Web(error.without_url())
 }

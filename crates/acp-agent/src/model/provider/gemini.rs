@@ -158,7 +158,8 @@ fn to_result(result: &CallResult<'_>) -> Value {
     part
 }
 
-/// Returns the id of a call, unless the id was generated here. Calls without an id are matched by their order.
+/// Returns the provider's id of a call, or `None` if the id was generated here. Calls without an id are matched by
+/// their order.
 fn provider_id(id: &str) -> Option<&str> {
     Some(id).filter(|id| !id.starts_with("call#"))
 }

@@ -1,4 +1,4 @@
-//! Creates the models of providers.
+//! Creates models that providers serve.
 
 use std::sync::Arc;
 

@@ -134,7 +134,7 @@ fn add_assistant_turn(input: &mut Vec<Value>, said: &AssistantTurn<'_>) {
 /// A decoder for responses from this API.
 pub(super) struct ResponsesDecoder {
     calls: CallAssembler,
-    /// The index of each output item that is a call, and the index of the call.
+    /// The index of each output item that is a call, paired with the index of that call.
     items: Vec<(u64, usize)>,
     /// The reasoning items, as they must be sent back in later rounds. Each is stored with its position: the number of
     /// calls before it, and whether text precedes it.

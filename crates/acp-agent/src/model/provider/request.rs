@@ -15,7 +15,7 @@ pub(super) struct ModelRequest<'a> {
     pub(super) max_output: Option<u32>,
     /// Whether the current turn contains tool calls whose thoughts are missing.
     pub(super) lacks_thoughts: bool,
-    /// The parameters that the server has rejected earlier.
+    /// The parameters that the server has already rejected.
     pub(super) unsupported: UnsupportedParameters,
 }
 

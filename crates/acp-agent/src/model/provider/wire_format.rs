@@ -12,7 +12,7 @@ use super::secret::Secret;
 /// The version of Anthropic's API, which servers require in a header.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// The wire format in which requests to a model and its responses are encoded.
+/// The wire format of requests to a model and of the model's responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum WireFormat {

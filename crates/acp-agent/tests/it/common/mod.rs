@@ -275,7 +275,7 @@ impl AgentFixture {
         Self::start_with_options(acp::Options::new(), agent, offers).await
     }
 
-    /// Creates a fixture like [`new`](Self::new), with other options for the connection.
+    /// Like [`new`](Self::new), but uses these options for the connection.
     pub async fn start_with_options(
         options: acp::Options,
         agent: CodingAgent,
@@ -284,8 +284,8 @@ impl AgentFixture {
         Self::start_with_client_name(None, options, agent, offers).await
     }
 
-    /// Creates a fixture like [`new`](Self::new), but with a client that adds this JSON text to `initialize` before its
-    /// capabilities.
+    /// Like [`new`](Self::new), but uses these options for the connection, and a client that adds this JSON text to
+    /// `initialize` before its capabilities.
     pub async fn start_with_client_name(
         name: Option<&'static str>,
         options: acp::Options,
@@ -427,7 +427,8 @@ impl AgentFixture {
         self.tool_calls().pop().expect("there is a tool call")
     }
 
-    /// Returns all statuses that were reported for a tool call in the last turn, in order. Each update has one.
+    /// Returns all statuses that were reported for a tool call in the last turn, in order. Each update contains a
+    /// status.
     pub fn all_statuses(&self, id: &ToolCallId) -> Vec<String> {
         let updates = self.seen.updates.lock().unwrap();
         updates

@@ -13,7 +13,7 @@ use super::server::stdio_config;
 use super::{call_step, scripted_model};
 use crate::common::call_text;
 
-/// A client that allows everything, and answers elicitations in its own way.
+/// A client that allows every permission request, and gives the same answer to every elicitation.
 struct ElicitationTestClient {
     offers: ElicitationCapabilities,
     answer: Value,

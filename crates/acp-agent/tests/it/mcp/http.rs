@@ -1,6 +1,6 @@
-//! Serves the MCP server over HTTP on the loopback interface, using Streamable HTTP or server-sent events. Implements
-//! only the necessary parts of HTTP. The server can be stopped and started again, forget its sessions, and require a
-//! key.
+//! Serves the test MCP server over HTTP on the loopback interface, using Streamable HTTP or server-sent events.
+//! Implements only the necessary parts of HTTP. The server can be stopped and started again, forget its sessions, and
+//! require a key.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;

@@ -43,7 +43,7 @@ async fn wait_for_tool(f: &AgentFixture, expected: bool) {
     .await;
 }
 
-/// Returns all reports about the server to the user, from all turns so far.
+/// Returns all reports about the server that the user has received, from all turns so far.
 fn server_change_reports(f: &AgentFixture) -> Vec<(ToolCallStatus, String)> {
     let told = f.tool_calls().into_iter();
     let told = told.filter(|call| call.title == "MCP server `ours`");

@@ -34,7 +34,7 @@ async fn request_status(harness: &mut AgentHarness) -> Result<Value, CheckStop> 
     Ok(response)
 }
 
-/// Logs out, requests the status, and logs in again. Skips if no auth method was chosen with `--login`.
+/// Logs out, requests the status, and logs in again. Skips the check if no auth method was chosen with `--login`.
 async fn request_status_logged_out(
     harness: &mut AgentHarness,
 ) -> Result<ReceivedResponse, CheckStop> {

@@ -1,4 +1,4 @@
-//! Checks of the session status that an agent reports: whether it has the session in memory. Unstable.
+//! Checks of the session status that an agent reports: whether the session is in memory. Unstable.
 
 use serde_json::{Value, json};
 

@@ -47,7 +47,7 @@ async fn run_delegation(
     Ok((session, updates))
 }
 
-/// Asks the agent to start a subagent like `run_delegation`, but skips the check unless the agent announces one.
+/// Like `run_delegation`, but skips the check unless the agent announces a subagent.
 async fn announced_sessions(harness: &mut AgentHarness) -> Result<(String, Vec<Value>), CheckStop> {
     let (session, updates) = run_delegation(harness, true).await?;
     if updates.iter().any(is_announcement) {

@@ -35,7 +35,7 @@ async fn received_system_prompts(
     Ok(given.collect())
 }
 
-/// Returns the system prompts like `received_system_prompts`, but for an agent that supports append mode.
+/// Like `received_system_prompts`, but acts as an agent that supports append mode.
 async fn received_appended_prompts(
     harness: &mut ClientHarness,
 ) -> Result<Vec<(String, Value)>, CheckStop> {

@@ -24,8 +24,8 @@ remote_checks! { RemoteClient "requests";
     111 Should "The client does not wait for a response to a prompt whose POST was rejected." => does_not_wait_for_rejected_prompt;
 }
 
-/// Runs a whole conversation over HTTP: one turn, and then the end of the connection. A client that does not end the
-/// connection in time is not an error here.
+/// Runs a whole conversation over HTTP: one turn, and then the end of the connection. It is not an error here if the
+/// client does not end the connection in time.
 async fn run_conversation(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
     harness.start("http").await?;
     let prompt = harness.wait_for_prompt().await?;

@@ -81,8 +81,8 @@ async fn answers_prompt(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     harness.require_expected_stream("the response to `session/prompt`", stream, session.stream)
 }
 
-/// Runs a turn until the agent requests permission. Returns the id of the prompt, the stream of the request, and the
-/// request. Skips the check if the agent does not request permission.
+/// Runs a turn until the agent requests permission. Returns the id of the prompt, the stream on which the request
+/// arrived, and the request. Skips the check if the agent does not request permission.
 async fn run_turn_until_permission_request(
     harness: &mut ServerHarness,
     session: &HttpSession,
@@ -192,7 +192,7 @@ async fn sends_one_message_per_event(harness: &mut ServerHarness) -> Result<(), 
     turn.map(drop)
 }
 
-/// Loads a session in which a turn has ended, over a new connection. Returns the session, the connection's stream, and
+/// Over a new connection, loads a session in which a turn has ended. Returns the session, the connection's stream, and
 /// the stream on which the response arrived.
 async fn load(harness: &mut ServerHarness) -> Result<(HttpSession, StreamId, StreamId), CheckStop> {
     let before = harness.connect().await?;

@@ -130,8 +130,8 @@ async fn handles_unknown_type(harness: &mut AgentHarness) -> Result<(), CheckSto
     require_response(harness, block, "an unknown content type").await
 }
 
-/// Requires that the agent responds to a prompt with `block` with a result or an error, and that the session remains
-/// usable.
+/// Sends a prompt with `block`, and requires that the agent responds with a result or an error, and that the session
+/// remains usable.
 async fn require_response(
     harness: &mut AgentHarness,
     block: Value,
@@ -174,7 +174,7 @@ fn content_blocks(update: &Value) -> Vec<&Value> {
     }
 }
 
-/// Makes the agent send content other than text, if it ever does, by sending it an image and making it use a tool.
+/// Tries to make the agent send content other than text, by sending it an image and making it use a tool.
 async fn request_non_text_content(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.new_session().await?;
     if harness.capability("/agentCapabilities/promptCapabilities/image") == &json!(true) {

@@ -29,7 +29,7 @@ async fn permission_requests(harness: &mut AgentHarness) -> Result<Vec<Value>, C
     collect_permission_requests(harness)
 }
 
-/// Makes the agent edit a file like `permission_requests`, but requires that the turn succeeds.
+/// Like `permission_requests`, but requires that the turn succeeds.
 async fn permission_requests_of_turn(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let session = harness.new_session().await?;
     harness.run_task_or_skip(&session, AgentTask::Edit).await?;

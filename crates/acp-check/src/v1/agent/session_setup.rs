@@ -104,7 +104,7 @@ async fn rejects_relative_cwd(harness: &mut AgentHarness) -> Result<(), CheckSto
     }
 }
 
-/// An MCP server, as a shell script, that writes files about how it was started.
+/// A shell script that acts as an MCP server and writes files about how it was started.
 const MCP_SERVER_SCRIPT: &str = include_str!("mcp_server.sh");
 
 /// How often to look for the files that the MCP server writes.

@@ -130,7 +130,7 @@ async fn reports_missing_file(harness: &mut ClientHarness) -> Result<(), CheckSt
     harness.end_turn(&prompted, "end_turn").await
 }
 
-/// Writes a file through the client, and returns what the file then contains.
+/// Writes a file through the client, and returns the file's content afterwards.
 async fn write_file(
     harness: &mut ClientHarness,
     session: &str,

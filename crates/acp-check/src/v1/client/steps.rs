@@ -23,7 +23,7 @@ pub const WAIT_REQUEST_TEXT: &str = "Please leave this open.";
 /// immediately.
 pub(super) const WATCH_TIME: Duration = Duration::from_millis(300);
 
-/// Adds a description of what happened before to the reason of a failure.
+/// Adds a description of the preceding event to the reason for a failure.
 pub(super) fn add_context<T>(what: &str, done: Result<T, CheckStop>) -> Result<T, CheckStop> {
     match done {
         Err(CheckStop::Fail(why)) => fail(format!("after {what}, {why}")),
@@ -135,7 +135,7 @@ pub(super) async fn request_error(
 }
 
 /// Waits for a request or notification with this method, and returns its id and params. Returns `None` if the message
-/// does not arrive in time, because clients do not have to send it and it may depend on a user.
+/// does not arrive in time, because clients are not required to send it and may be waiting for a user.
 pub(super) async fn wait_for_optional_message(
     harness: &mut ClientHarness,
     method: &str,
@@ -147,7 +147,7 @@ pub(super) async fn wait_for_optional_message(
     }
 }
 
-/// Waits like [`wait_for_optional_message`], but also responds to further prompts.
+/// Like [`wait_for_optional_message`], but also responds to later prompts.
 pub(super) async fn wait_for_optional_message_after_turns(
     harness: &mut ClientHarness,
     method: &str,

@@ -43,7 +43,7 @@ pub(super) struct CheckTerminal {
 
 impl CheckTerminal {
     /// Waits for the first prompt and runs a shell command. Skips the check if the client does not support terminals.
-    /// `more` contains further params for `terminal/create`.
+    /// `more` contains additional params for `terminal/create`.
     pub(super) async fn run(
         harness: &mut ClientHarness,
         line: &str,
@@ -56,7 +56,7 @@ impl CheckTerminal {
         Self::run_in_turn(harness, prompted, line, more).await
     }
 
-    /// Runs a shell command like `run`, in a turn that is already running.
+    /// Like `run`, but runs the shell command in a turn that is already running.
     pub(super) async fn run_in_turn(
         harness: &mut ClientHarness,
         prompted: ReceivedPrompt,

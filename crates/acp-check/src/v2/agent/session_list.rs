@@ -90,7 +90,7 @@ async fn omits_deleted_session(harness: &mut AgentHarness) -> Result<(), CheckSt
     })
 }
 
-/// Creates a session like `create_prompted_session`, but skips the check unless the agent lets clients set titles.
+/// Like `create_prompted_session`, but skips the check unless the agent lets clients set titles.
 async fn create_session_for_title(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     harness.initialize().await?;
     harness.require_capability(TITLE_CAPABILITY)?;

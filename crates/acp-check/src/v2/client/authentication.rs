@@ -14,8 +14,8 @@ checks! { V2 Client "authentication";
     104 May "After a login, the client opens its session." => continues_after_login;
 }
 
-/// Rejects `session/new` until the client logs in. Returns the auth method of the login, or `None` if the client does
-/// not log in in time.
+/// Rejects `session/new` until the client logs in. Returns the auth method that the client used, or `None` if no login
+/// arrives in time.
 async fn wait_for_login(
     harness: &mut ClientHarness,
     methods: Value,

@@ -1,4 +1,4 @@
-//! Checks of how a client handles tool calls: partial updates, and content that the client does not know.
+//! Checks of how a client handles tool calls: partial updates, and unknown content.
 
 use serde_json::{Value, json};
 

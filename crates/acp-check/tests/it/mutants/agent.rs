@@ -49,7 +49,7 @@ pub(crate) fn start(transport: Transport) {
     serve(transport, Options::new());
 }
 
-/// Serves a connection like [`start`], for clients that may speak version 2.
+/// Like [`start`], but for clients that may speak version 2.
 pub(crate) fn start_v2(transport: Transport) {
     serve(transport, Options::new().draft_version_2());
 }

@@ -300,7 +300,7 @@ pub(crate) fn drop_outgoing_updates(
     })
 }
 
-/// Sends further messages after each update that satisfies the predicate. The function receives the params of the
+/// Sends additional messages after each update that satisfies the predicate. The function receives the params of the
 /// update.
 pub(crate) fn send_after_update(
     after: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,

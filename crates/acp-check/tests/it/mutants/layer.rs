@@ -8,7 +8,7 @@ use acp::{Transport, transport};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
-/// A peer that is wrong on purpose.
+/// A peer with one deliberate error.
 pub(crate) struct Mutant {
     /// The id of the check that must catch the mutant.
     pub(crate) kills: &'static str,
@@ -20,7 +20,7 @@ pub(crate) struct Mutant {
     pub(crate) seen_in: Option<&'static str>,
     /// The change to the correct peer. It is created anew for each connection.
     pub(crate) change: Box<dyn Fn() -> Mutation + Send + Sync>,
-    /// A predicate for the bytes that the peer reads at once. If it returns `true`, the peer exits.
+    /// A predicate for each chunk of bytes that the peer reads. If it returns `true`, the peer exits.
     pub(crate) dies_at: Option<fn(&[u8]) -> bool>,
     /// Whether the peer keeps running after its input has ended.
     pub(crate) hangs: bool,
@@ -31,7 +31,7 @@ pub(crate) type Mutation = Box<dyn FnMut(PassingMessage<'_>) + Send>;
 
 /// A message that passes through the layer, and the messages that replace it.
 pub(crate) struct PassingMessage<'a> {
-    /// Whether the peer sends the message, rather than the suite.
+    /// Whether the message was sent by the peer rather than by the suite.
     pub(crate) said: bool,
     /// The method of the message. For a response, the method of its request.
     pub(crate) method: &'a str,
@@ -44,7 +44,7 @@ pub(crate) struct PassingMessage<'a> {
     pub(crate) line: &'a [u8],
     /// The lines to pass on after the message.
     pub(crate) then: &'a mut Vec<LayerLine>,
-    /// The lines to send back to the sender, such as a response in the other side's place.
+    /// The lines to send back to the sender, such as a response on behalf of the other side.
     pub(crate) back: &'a mut Vec<LayerLine>,
 }
 

@@ -64,7 +64,7 @@ pub(crate) fn render_question(
     out.push_text(&text);
 }
 
-/// Returns the number of rows that text takes on the terminal, and the terminal's height.
+/// Returns the number of rows that text occupies on the terminal, and the terminal's height.
 fn count_rows(text: &str) -> (usize, usize) {
     let size = terminal_size::terminal_size_of(std::io::stderr());
     let most = size.map_or(usize::MAX, |(_, rows)| usize::from(rows.0));

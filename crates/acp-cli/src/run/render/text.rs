@@ -51,7 +51,7 @@ struct ShownMessage {
     shown_blocks: usize,
     /// The number of bytes of the next block that have been shown.
     shown_bytes: usize,
-    /// The last of those bytes. If the text differs there, the agent has replaced it.
+    /// The last few of those bytes. If the text no longer has them there, the agent has replaced it.
     tail: String,
     clean: TextCleaner,
 }

@@ -32,7 +32,7 @@ pub(super) fn may_be_unfinished(call: &ThreadToolCall) -> bool {
     call.status == ToolCallStatus::Pending && !says_more && !call.is_cancelled
 }
 
-/// The state of a tool call that has been shown so far.
+/// The parts of a tool call that have been shown so far.
 #[derive(Default)]
 pub(super) struct ShownToolCall {
     /// Whether any part of the tool call has been shown.
@@ -62,8 +62,8 @@ impl ShownToolCall {
         !self.has_begun
     }
 
-    /// Shows everything new, and returns `true` if there was anything new. `again` indicates that something else has
-    /// been shown since the last call.
+    /// Shows everything new, and returns `true` if there was any. `again` indicates that something else has been shown
+    /// since the last call.
     pub(super) fn update(
         &mut self,
         call: &ThreadToolCall,
@@ -313,7 +313,7 @@ fn strip_fence(text: &str) -> &str {
 }
 
 /// Returns the part of `new` that continues `old`, or `None` if `new` is not a continuation. An agent may send growing
-/// text in full each time, or only the new end of it.
+/// text in full each time, or only the part that is new.
 fn appended_text<'t>(old: &str, new: &'t str) -> Option<&'t str> {
     if old.trim().is_empty() {
         return None;

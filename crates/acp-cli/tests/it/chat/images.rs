@@ -25,7 +25,7 @@ done
 "#;
 
 /// A command prefix that removes the environment variables that identify the terminal in which the tests run.
-const UNREADABLE_IMAGE: &str =
+const WITHOUT_TERMINAL_VARIABLES: &str =
     "env -u TMUX -u STY -u KITTY_WINDOW_ID -u KONSOLE_VERSION -u LC_TERMINAL -u TERM_PROGRAM";
 
 /// A PNG of 40×40 pixels, red in the upper half and blue in the lower half.
@@ -81,7 +81,7 @@ fn start_chat_after(
     let half = &TWO_COLOR_IMAGE[..TWO_COLOR_IMAGE.len() / 8 * 4];
     project.write_file("broken", &message_update(&image_block(half)));
     // All that is sent to the terminal is kept as well.
-    let line = format!("{UNREADABLE_IMAGE} {ACP} chat -- sh agent.sh");
+    let line = format!("{WITHOUT_TERMINAL_VARIABLES} {ACP} chat -- sh agent.sh");
     let line = format!("script --quiet --return --flush --command '{line}' sent");
     let mut screen = ChatScreen::start(project, 80, 40, &line);
     first(&mut screen);
@@ -127,7 +127,7 @@ fn cell_colors(screen: &ChatScreen, row: u16, column: u16) -> (vt100::Color, vt1
     (cell.fgcolor(), cell.bgcolor())
 }
 
-/// Waits until the screen has this number of rows with this many block characters in each.
+/// Waits until exactly this number of rows contain this many consecutive block characters.
 #[track_caller]
 fn wait_for_blocks(screen: &mut ChatScreen, rows: usize, columns: usize) {
     let whole = "▀".repeat(columns);

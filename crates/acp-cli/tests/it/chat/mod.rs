@@ -1,5 +1,5 @@
-//! Tests of `acp chat` on a terminal: each types as a user would and checks what appears on the screen. One file per
-//! topic.
+//! Tests of `acp chat` on a terminal. Each test types as a user would and checks what appears on the screen. One file
+//! per topic.
 //!
 //! `UPDATE_GOLDEN=1` takes the golden screens as they are, and leaves a page of each with its colors in the directory
 //! for what tests write, to be looked at before it is accepted.

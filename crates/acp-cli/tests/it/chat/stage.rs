@@ -9,7 +9,7 @@ use super::*;
 /// The maximum time to wait for an expected event.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Starts a chat with the bundled agent, which has no model here and executes typed commands.
+/// Starts a chat with the bundled agent, which runs without a model and executes typed commands.
 pub(crate) fn start_chat(project: &TestProject, columns: u16, rows: u16) -> ChatScreen {
     let mut screen = start_chat_with_args(project, columns, rows, "");
     screen.wait_for("Ask");
@@ -65,7 +65,7 @@ pub(crate) fn run_agent(flags: &[String]) {
     }
 }
 
-/// Makes the [`player`] play these steps, a JSON array.
+/// Makes the [`player`] play these steps, given as a JSON array.
 pub(crate) fn play_steps(project: &TestProject, screen: &mut ChatScreen, steps: &Value) {
     project.write_file(".steps.json", &steps.to_string());
     screen.send_line("play .steps.json");
@@ -144,7 +144,7 @@ pub(crate) fn assert_golden(screen: &mut ChatScreen, project: &TestProject, name
     });
 }
 
-/// Replaces the path of the project, which differs on each run, even if a window covers part of it.
+/// Replaces the project's path, which differs on each run, even where a window covers part of it.
 fn hide_path(root: &str, text: &str) -> String {
     let lines = text.lines().map(|line| {
         if let Some((before, after)) = line.split_once(root) {

@@ -18,7 +18,7 @@ pub(crate) fn agent_script(test: &str, flags: &str) -> String {
     )
 }
 
-/// Writes such an agent script and returns the command line that runs it.
+/// Writes an [`agent_script`] to a file and returns the command line that runs it.
 pub(crate) fn write_agent_script(file: &Path, test: &str) -> String {
     std::fs::write(file, agent_script(test, "")).unwrap();
     format!("sh {}", file.display())

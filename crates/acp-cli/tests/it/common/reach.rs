@@ -27,7 +27,7 @@ pub(crate) async fn try_paths(turn: &Turn) -> Result<String> {
     Ok(format!("tried {} paths", paths.len()))
 }
 
-/// Moves the working directory to `aside`, and puts a symlink to its new parent in its place.
+/// Moves the working directory to `aside`, and replaces it with a symlink to the parent directory of `aside`.
 pub(crate) fn move_root(aside: &Path) {
     let root = std::env::current_dir().unwrap();
     std::fs::rename(&root, aside).unwrap();

@@ -25,8 +25,7 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest pause between two checks for remaining processes.
 const MAX_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The process that leads a process group, the group itself, and processes that have left the group, which are
-/// recognized by the group's mark.
+/// A process group and the process that leads it. Also tracks processes that have left the group, by the group's mark.
 ///
 /// The leader is not reaped before the group has ended. While it exists, even as a zombie, its id cannot be reused, so
 /// a signal to the group never reaches another process. That is why this uses the standard library's `Child`, which
@@ -162,8 +161,8 @@ impl ProcessGroup {
         self.find_remaining(Some(Signal::TERM)).await;
     }
 
-    /// Waits until no process in the group, and none that has left it, is running, or until `patience` has elapsed.
-    /// Returns `true` if none is running.
+    /// Waits until all processes in the group, and those that have left it, have exited, or until `patience` has
+    /// elapsed. Returns `true` if none is running.
     pub(crate) async fn wait_all(&self, patience: Duration) -> bool {
         self.wait_until_empty(None, patience).await
     }

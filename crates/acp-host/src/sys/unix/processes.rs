@@ -55,9 +55,9 @@ mod linux {
         answer: Arc<Mutex<Option<RemainingProcesses>>>,
     }
 
-    /// The maximum duration of a scan. While a process executes a program or exits, its environment cannot be read, and
-    /// on a busy machine there are always some such processes. A process that hangs, perhaps another user's, must not
-    /// block the scan.
+    /// The maximum duration of a scan. While a process is starting a new program or exiting, its environment cannot be
+    /// read, and on a busy machine there are always some such processes. A process that hangs, perhaps another user's,
+    /// must not block the scan.
     const SCAN_TIMEOUT: Duration = Duration::from_millis(500);
 
     /// How long to wait before checking again a process whose environment could not be read.
@@ -210,7 +210,7 @@ mod linux {
     enum EnvironmentStatus {
         /// The whole environment was read.
         Read,
-        /// The environment is currently empty, because the process is executing a program or exiting.
+        /// The environment is currently empty, because the process is starting a new program or exiting.
         Transient,
         /// The process belongs to another user or to the kernel, or cannot be read.
         Hidden,
@@ -272,7 +272,7 @@ mod linux {
     struct ProcessStat {
         /// Whether the process is still running, that is, has not exited.
         is_running: bool,
-        /// Whether the process is currently executing a program or exiting.
+        /// Whether the process is currently starting a new program or exiting.
         is_transient: bool,
     }
 

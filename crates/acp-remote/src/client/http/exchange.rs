@@ -138,7 +138,7 @@ impl HttpExchange {
     }
 }
 
-/// Returns the socket-opening error that caused `error`, if that is its cause.
+/// Returns the error from opening a socket, if that is what caused `error`.
 fn find_dial_error(error: &Error) -> Option<&ConnectError> {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {

@@ -64,7 +64,7 @@ struct HttpClient {
     outgoing: Arc<OutgoingPipe>,
     gone: Arc<DroppedHalves>,
     work: Arc<Notify>,
-    /// A lock that ensures that only one stream at a time passes on a message.
+    /// A lock that lets only one stream at a time pass on a message.
     turn: tokio::sync::Mutex<()>,
     routes: Mutex<Routes>,
     streams: Mutex<StreamHandles>,

@@ -33,7 +33,8 @@ pub(super) struct OutboundRoute {
     pub(super) session: Option<String>,
     /// The message's id, if it is a request.
     pub(super) request: Option<String>,
-    /// Whether the message opens the session. If so, the server can refuse to open the session's stream.
+    /// Whether the message opens the session. If so, the server may refuse to open the session's stream, because it
+    /// does not know the session yet.
     pub(super) opens: bool,
     pub(super) is_initialize: bool,
 }

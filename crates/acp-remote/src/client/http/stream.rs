@@ -389,7 +389,7 @@ fn cut_description(name: &str) -> String {
     }
 }
 
-/// Reads the start of the body of an error response.
+/// Reads the start of an error response's body.
 pub(super) async fn read_error_body(response: Response<Incoming>) -> Bytes {
     let body = Limited::new(response.into_body(), 4096);
     let body = timeout(Duration::from_secs(2), body.collect()).await;

@@ -30,7 +30,7 @@ use crate::pipe::{DroppedHalves, IncomingPipe, pipe_transport};
 pub(super) use self::get::get;
 pub(super) use self::post::{PERMIT_BYTES, handle_post};
 
-/// How long a handler may keep running after its client has gone.
+/// How long a handler may keep running after its client is gone.
 const LINGER_TIME: Duration = Duration::from_secs(30);
 
 /// The server's side of an HTTP connection.
@@ -74,7 +74,7 @@ impl HttpConnection {
         self.posts.load(Ordering::Relaxed) == 0 && !self.streams.is_any_open()
     }
 
-    /// Counts a request. Returns `false` if it exceeds the limit of requests per second.
+    /// Counts a request. Returns `false` if it exceeds the limit on requests per second.
     fn is_within_rate(&self) -> bool {
         let limiter = self.rate.lock();
         limiter
@@ -102,7 +102,7 @@ struct RateLimiter {
 }
 
 impl RateLimiter {
-    /// The maximum size of a burst, given as the number of seconds in which its requests would be allowed on average.
+    /// The maximum size of a burst, as a multiple of the number of requests allowed per second.
     const BURST_SIZE: f64 = 10.0;
 
     fn new(per_second: u32) -> Self {
@@ -148,7 +148,7 @@ pub(super) fn find_connection(
     }
 }
 
-/// Returns the session id in a request's header, if there is one.
+/// Returns the session id from the request headers, if there is one.
 fn parse_session_header(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
     let Some(value) = headers.get(header::SESSION_ID) else {
         return Ok(None);

@@ -18,13 +18,13 @@ use crate::sse;
 /// The maximum total size of a connection's streams, as a multiple of the window.
 const MAX_STREAM_WINDOWS: usize = 8;
 
-/// The maximum size of the stream of a session whose stream was never opened, as a multiple of the window.
+/// The maximum size of a session's stream that the client has not opened yet, as a multiple of the window.
 const MAX_UNOPENED_SESSIONS: usize = 4;
 
 /// The number of bytes of events to send at a time.
 const MAX_BATCH_BYTES: usize = 32 * 1024;
 
-/// The maximum number of the agent's pending requests that are remembered.
+/// The maximum number of pending requests from the agent to remember.
 const MAX_PENDING_REQUESTS: usize = 4096;
 
 /// The name of a stream: the id of its session, or an empty string for the connection's own stream.
@@ -131,7 +131,8 @@ pub(super) enum StreamBatch {
 }
 
 impl Streams {
-    /// Creates the streams of a connection. `resumes` is the window of a client that acknowledges positions.
+    /// Creates the streams of a connection. `resumes` is the window if the client acknowledges positions, and `None`
+    /// otherwise.
     pub(super) fn new(limits: &ServerLimits, resumes: Option<usize>) -> Self {
         Self {
             state: Mutex::new(StreamsState {
@@ -449,7 +450,8 @@ impl Streams {
         changed
     }
 
-    /// Moves the agent's complete line into its stream. Returns `false` if the stream has no space yet.
+    /// Moves the complete line from the agent to the stream that it belongs to. Returns `false` if that stream has no
+    /// space yet.
     fn route_lines(&self, state: &mut StreamsState) -> bool {
         let Some(route) = state.waiting.take() else {
             return true;

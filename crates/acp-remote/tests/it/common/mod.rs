@@ -1,4 +1,4 @@
-//! Sets up a server with an agent, and a client, as in real use.
+//! Sets up a client, and a server with an agent, as in real use.
 
 pub(crate) mod agent;
 pub(crate) mod client;

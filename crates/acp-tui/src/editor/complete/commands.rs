@@ -11,7 +11,7 @@ const MAX_COMMANDS: usize = 1_000;
 /// The maximum length of a name, description or hint, in characters. Longer ones are truncated.
 const MAX_DESCRIPTION_CHARS: usize = 200;
 
-/// A slash command of the agent, cleaned for display.
+/// A slash command of the agent, sanitized for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandItem {
     /// The name of the command, without the slash.

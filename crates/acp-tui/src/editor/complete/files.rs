@@ -309,7 +309,7 @@ mod tests {
         directory
     }
 
-    fn match_names(found: &FileMatches) -> Vec<&str> {
+    fn names_of_matches(found: &FileMatches) -> Vec<&str> {
         found
             .files
             .iter()
@@ -326,17 +326,17 @@ mod tests {
         });
         files.start_query("edmod");
         let found = files.matches_for("edmod", LONG_TIMEOUT);
-        assert_eq!(match_names(&found), ["src/editor/mod.rs"]);
+        assert_eq!(names_of_matches(&found), ["src/editor/mod.rs"]);
         assert_eq!(found.files[0].match_indices, [4, 5, 11, 12, 13]);
         assert!(wakes.recv_timeout(LONG_TIMEOUT).is_ok());
 
         files.start_query("");
         let all = files.matches_for("", LONG_TIMEOUT);
         assert_eq!(all.files.len(), 5);
-        assert!(match_names(&all)[..2].contains(&"README.md"));
+        assert!(names_of_matches(&all)[..2].contains(&"README.md"));
         files.start_query(".env");
         assert_eq!(
-            match_names(&files.matches_for(".env", LONG_TIMEOUT)),
+            names_of_matches(&files.matches_for(".env", LONG_TIMEOUT)),
             [".env"]
         );
         files.start_query("nothing-like-it");

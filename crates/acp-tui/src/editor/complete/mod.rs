@@ -15,7 +15,7 @@ use self::files::FileMatches;
 use super::marked_text::MarkedText;
 use super::popup::PopupRow;
 
-/// The text before the cursor that can be completed.
+/// The completable text before the cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CompletionTrigger {
     kind: TriggerKind,
@@ -32,7 +32,7 @@ enum TriggerKind {
 }
 
 impl CompletionTrigger {
-    /// Finds the text that can be completed before the cursor.
+    /// Finds the completable text before the cursor.
     pub(crate) fn find_before(marked: &MarkedText, cursor: usize) -> Option<Self> {
         let before = marked.text().get(..cursor)?;
         let word = before.rfind(char::is_whitespace).map_or(0, |at| {

@@ -32,7 +32,7 @@ pub(super) enum FieldOutcome {
 pub(super) struct FormEntry {
     field: FormField,
     state: FormEntryState,
-    /// Whether to show errors, because the user has typed into the entry or tried to submit it.
+    /// Whether to show errors. This is set once the user has typed into the entry or tried to submit it.
     shows_errors: bool,
     /// Whether inserted text was truncated because the limit was reached.
     is_truncated: bool,

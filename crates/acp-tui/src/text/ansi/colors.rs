@@ -34,7 +34,7 @@ impl CellStyle {
         !text.trim_matches(' ').is_empty() || self.bg.is_some() || self.modifiers.intersects(drawn)
     }
 
-    /// Converts the style to the colors that are available.
+    /// Converts the style for display, using the nearest colors that the terminal supports.
     pub(super) fn style(self, theme: &Theme) -> Style {
         let mut style = theme.text.add_modifier(self.modifiers);
         style.fg = self

@@ -25,8 +25,7 @@ enum AnsiState {
     Designation,
     /// In a control sequence. Contains the last and the largest of its numbers.
     Sequence(u32, u32),
-    /// In a string for the terminal. `true` for an operating system command, which ends at the end of the line at the
-    /// latest.
+    /// In a string for the terminal. `true` for an operating system command, which ends no later than its line.
     Text(bool),
 }
 

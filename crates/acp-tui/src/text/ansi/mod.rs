@@ -263,7 +263,7 @@ struct Scrollback {
     rows: VecDeque<String>,
     /// The size of the rows in bytes.
     bytes: usize,
-    /// The number of rows that were dropped before the stored rows.
+    /// The number of dropped rows, which came before the stored rows.
     dropped_rows: usize,
     /// Whether output before the dropped rows was lost.
     has_lost_output: bool,

@@ -18,7 +18,7 @@ const CONTEXT_LINES: usize = acp_host::question::CONTEXT_LINES;
 /// The maximum length of text to compare word by word, in bytes. Longer text was probably rewritten.
 const MAX_WORD_DIFF_BYTES: usize = 64 * 1024;
 
-/// The change to one file, as it is shown.
+/// The change to one file, as shown to the user.
 #[derive(Debug, Default)]
 pub(super) struct FileDiff<'t> {
     /// The path of the file.

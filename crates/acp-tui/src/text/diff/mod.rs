@@ -27,7 +27,7 @@ use crate::text::columns::{
 /// The maximum number of changed lines that are shown. Further lines are only counted.
 const MAX_CHANGED_LINES: usize = 5_000;
 
-/// The maximum number of lines outside a patch's changes that are shown.
+/// The maximum number of patch lines shown that are not part of a change.
 const MAX_REMARKS: usize = 100;
 
 /// The maximum number of files shown.

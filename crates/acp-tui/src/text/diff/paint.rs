@@ -13,7 +13,7 @@ use crate::text::columns::{VisibleLine, make_visible};
 use crate::text::highlight::{Language, highlighted_lines};
 use crate::theme::{Colors, Theme};
 
-/// The largest line number up to which a file is highlighted from its start.
+/// The number of lines at the start of a file that can be highlighted as one text.
 ///
 /// Hunks further down are highlighted on their own, which may mistake the inside of a comment or a string for code.
 const LAST_LINE_FROM_START: usize = 2_000;
@@ -193,7 +193,7 @@ impl DiffRow<'_> {
     }
 }
 
-/// Emphasizes trailing spaces in an added line, which would otherwise be invisible.
+/// Emphasizes the trailing spaces of an added line, because they would otherwise be invisible.
 fn mark_trailing_spaces(line: &mut VisibleLine, kind: DiffRowKind) {
     let end = line.text.trim_end_matches(' ').len();
     if kind != DiffRowKind::Added || end == line.text.len() {

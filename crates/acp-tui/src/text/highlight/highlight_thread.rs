@@ -157,7 +157,7 @@ pub(crate) fn highlight_count() -> u64 {
 /// Notifies the chat when new highlighting is available.
 static NEW_HIGHLIGHTS: Notify = Notify::const_new();
 
-/// Waits until new highlighting has become available since the last call.
+/// Waits until new highlighting is available. Returns at once if some has become available since the last call.
 pub(crate) async fn wait_for_highlights() {
     NEW_HIGHLIGHTS.notified().await;
 }

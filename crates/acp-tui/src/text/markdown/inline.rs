@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 
 use crate::theme::{Colors, Theme};
 
-/// The maximum length of the data in a `data:` URL that is shown.
+/// The maximum number of characters shown of the data in a `data:` URL.
 const MAX_DATA_URL_CHARS: usize = 64;
 
 /// The inline content of a paragraph while it is being collected.

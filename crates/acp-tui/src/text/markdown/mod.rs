@@ -195,7 +195,7 @@ impl MarkdownView {
         }
     }
 
-    /// Lays out the complete lines of a fence. Returns whether nothing more can be done for now.
+    /// Lays out the complete lines of a fence. Returns `true` if nothing more can be laid out for now.
     fn settle_code(&mut self, mut fence: CodeFence, width: u16, theme: &Theme) -> bool {
         let mut at = 0;
         let closed = loop {
@@ -225,7 +225,7 @@ impl MarkdownView {
         !closed
     }
 
-    /// Lays out the complete units. Returns whether nothing more can be done for now.
+    /// Lays out the complete units. Returns `true` if nothing more can be laid out for now.
     fn settle_units(&mut self, width: u16, theme: &Theme) -> bool {
         let text = self.text.get(..self.fixed_len).unwrap_or_default();
         let window = truncate_to(text, MAX_UNIT_BYTES);
@@ -310,7 +310,7 @@ impl MarkdownView {
         }
     }
 
-    /// Adds code whose highlighting is pending. Skips code without lines, because no notification would follow.
+    /// Adds code whose highlighting is pending. Skips code that has no lines left to highlight.
     fn add_pending_code(&mut self, code: impl IntoIterator<Item = PendingCode>) {
         let code = code.into_iter().filter(|waiting| !waiting.is_done());
         self.pending_code.extend(code);

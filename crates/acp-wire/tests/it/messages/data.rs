@@ -134,7 +134,7 @@ pub(crate) fn nested_object_pointers(message: &Value) -> Vec<String> {
     found
 }
 
-/// The string values of each key in the cases of a version.
+/// For each key, the string values that occur in one version's cases.
 pub(crate) struct KnownKeys(BTreeMap<String, BTreeSet<String>>);
 
 impl KnownKeys {

@@ -87,7 +87,7 @@ fn assert_same_json(theirs: &Value, ours: &Value) {
 }
 
 /// Checks that nothing is lost when a value of our type is converted to the official type and back. The JSON in between
-/// must match the schema. `common` removes the parts that only one of the two crates has.
+/// must match the schema. `common` removes the parts that only one of the two crates supports.
 pub(crate) fn assert_our_value_is_preserved<Ours, Official>(
     ours: &Ours,
     schema: &Validator,

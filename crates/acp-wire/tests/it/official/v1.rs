@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::check::{self, KnownVariants, assert_generated};
 use super::samples::Samples;
 
-/// Removes the parts that only one of the two crates has.
+/// Removes the parts of a message that only one of the two crates supports.
 fn retain_common_parts(json: Value) -> Value {
     fn retain_common_in(name: &str, json: Value) -> Value {
         match json {

@@ -9,14 +9,14 @@ use super::check::{self, KnownVariants, assert_generated};
 use super::envelope;
 use super::samples::Samples;
 
-/// The official types under our names.
+/// The official crate's types, under the names that this crate uses.
 mod official_types {
     // Our type is that of version 1.
     pub(super) use agent_client_protocol_schema::v2::CancelSessionNotification as CancelNotification;
     pub(super) use agent_client_protocol_schema::v2::*;
 }
 
-/// Removes the parts that only one of the two crates has.
+/// Removes the parts of a message that only one of the two crates supports.
 fn retain_common_parts(mut json: Value) -> Value {
     // `null` for absent values, which the official crate keeps in errors and next to unknown stop reasons.
     let state = match json

@@ -18,7 +18,7 @@ fn parse_request_id(id: &str) -> Result<RequestId, ParseError> {
     }
 }
 
-/// Returns the response to a line that is not a message.
+/// Returns the id and the error code of the response to a line that is not a message.
 fn error_response(line: &[u8]) -> (RequestId, i32) {
     let (id, error) = jsonrpc::parse(line).unwrap_err().to_response();
     (id, error.code)

@@ -21,8 +21,9 @@ use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler}
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait ArchiveSession<S = ()>: Send + Sync {
-    /// Archives a session, which keeps its id and its history. An open session has already been closed: its turn was
-    /// cancelled and has ended. Does nothing if the session is already archived.
+    /// Archives a session, which keeps its id and its history. If the session was open, the library has already
+    /// cancelled its turn, waited for the turn to end, and closed the session. Does nothing if the session is already
+    /// archived.
     ///
     /// # Errors
     /// The session does not exist

@@ -10,7 +10,8 @@ use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler}
 
 /// A handler for `session/delete`, which deletes a session permanently.
 pub trait DeleteSession: Send + Sync {
-    /// Deletes a session. An open session has already been closed: its turn was cancelled and has ended.
+    /// Deletes a session. If the session was open, the library has already cancelled its turn, waited for the turn to
+    /// end, and closed the session.
     ///
     /// # Errors
     /// The session cannot be deleted. A session that does not exist is not an error.

@@ -1,4 +1,4 @@
-//! `session/prompt`, which starts a turn. `agent/prompt_turn.rs` runs it.
+//! `session/prompt`, which starts a turn. The turn itself is run by `agent/prompt_turn.rs`.
 
 use acp_wire::{MessageHandler, v1, v2};
 

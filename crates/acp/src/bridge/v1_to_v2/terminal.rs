@@ -71,7 +71,7 @@ impl V1ToV2Session {
         }
     }
 
-    /// Returns an update for a terminal, and records that the client knows the terminal.
+    /// Returns an update for a terminal, and records that the client knows about the terminal.
     fn new_terminal_update(&mut self, meta: &RawObject, call: &str) -> RawObject {
         let id = terminal_id(meta, call);
         self.terminals.get_or_insert(&id);

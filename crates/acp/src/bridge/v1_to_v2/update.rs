@@ -78,7 +78,7 @@ impl V1ToV2Session {
         }
     }
 
-    /// Adds the message id that version 2 requires to a chunk.
+    /// Adds a message id to a chunk, because version 2 requires one.
     fn assign_message_id(&mut self, kind: String, mut update: RawObject) -> TranslatedUpdate {
         if update.has("messageId") {
             let id = update.field("messageId").unwrap_or_default();

@@ -273,7 +273,8 @@ impl V2ToV1Bridge {
 }
 
 impl V2ToV1Session {
-    /// Stores the options in a response or an update. Returns an update for the client if the mode has changed.
+    /// Stores the config options that a response or an update contains. Returns an update for the client if the mode
+    /// has changed.
     pub(super) fn apply_config_options(&mut self, source: &RawObject) -> Option<RawObject> {
         if !source.has("configOptions") {
             return None;

@@ -70,7 +70,7 @@ impl V2ToV1Session {
         (params, hidden)
     }
 
-    /// Returns an update that restores the content of a tool call that a permission request has hidden.
+    /// Returns an update that restores a tool call's content after a permission request has hidden it.
     pub(super) fn restore_content_update(&self, call: &str) -> RawObject {
         object! {
             "sessionUpdate": "tool_call_update",

@@ -75,7 +75,8 @@ impl SentTerminals {
         terminal.take_update(&id, named).into_iter().collect()
     }
 
-    /// Assigns the terminals in a call's content to that call, whose updates report their output from now on.
+    /// Assigns the terminals in a call's content to that call. From then on, the call's updates report the terminals'
+    /// output.
     pub(super) fn assign_to_call(
         &mut self,
         call: &str,

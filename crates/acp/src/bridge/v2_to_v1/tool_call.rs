@@ -72,7 +72,7 @@ impl SentToolCalls {
         self.size += call.size;
     }
 
-    /// Drops the content of the oldest calls, sparing the call `but`, until the stored content is within the limit.
+    /// Drops the content of the oldest calls, except for the call `but`, until the stored content is within the limit.
     fn drop_oldest_content(&mut self, but: &str) {
         while self.size > MAX_STORED_BYTES && self.calls.remove_oldest(but) {
             self.size = self.calls.iter().map(|(_, call)| call.size).sum();

@@ -1,4 +1,4 @@
-//! `terminal/*`, which run commands in client terminals. See the specification's page "Terminals".
+//! The `terminal/*` methods, which run commands in client terminals. See the specification's page "Terminals".
 
 use acp_wire::v1::{
     CreateTerminalRequest, CreateTerminalResponse, KillTerminalRequest, KillTerminalResponse,

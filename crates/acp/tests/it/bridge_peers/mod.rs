@@ -246,7 +246,7 @@ impl BridgePeer {
         }
     }
 
-    /// Expects that nothing ever arrives.
+    /// Expects that nothing arrives for half a second.
     #[track_caller]
     pub(crate) fn expect_nothing(&mut self) -> impl Future<Output = ()> {
         let caller = std::panic::Location::caller();

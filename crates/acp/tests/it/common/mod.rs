@@ -133,7 +133,7 @@ impl TestPeer {
         (conn, peer)
     }
 
-    /// Returns a peer that acts as an agent, with which the client has opened the session `s`.
+    /// Returns a peer that acts as an agent, after the client has opened the session `s` with it.
     pub(crate) async fn open_client_session(client: impl Client) -> (ClientSession, Self) {
         Self::open_client_session_with(client, Limits::default(), json!({})).await
     }

@@ -1,4 +1,4 @@
-//! A local server that follows a script in one of the providers' wire formats, correctly or not.
+//! A local server that sends scripted responses, valid or faulty, in a provider's wire format.
 
 mod wire;
 
@@ -62,7 +62,7 @@ pub enum ProviderReply {
     Says(Vec<AnswerPiece>),
     /// A response whose connection breaks before its end.
     Cut(Vec<AnswerPiece>),
-    /// A response that is spread over this time.
+    /// A response that takes this long to send.
     Slowly(Duration, Vec<AnswerPiece>),
     /// A response that stalls until the client disconnects.
     Stalls(Vec<AnswerPiece>),
@@ -140,7 +140,7 @@ impl ProviderRequest {
     }
 }
 
-/// Returns the last consecutive messages of this kind.
+/// Returns the consecutive messages of this kind at the end of the list.
 fn trailing_messages<'a>(messages: &'a [Value], name: &str, kind: &str) -> Vec<&'a Value> {
     let last = messages.iter().rev();
     let mut last: Vec<_> = last.take_while(|said| said[name] == kind).collect();
@@ -196,7 +196,7 @@ impl ProviderServer {
         Self::start_on(listener, format, answers)
     }
 
-    /// Starts a server like [`new`](Self::new), on this socket.
+    /// Like [`new`](Self::new), but starts the server on this socket.
     pub fn start_on(
         listener: TcpListener,
         format: impl Into<WireFormat>,
@@ -252,7 +252,7 @@ impl ProviderServer {
         }
     }
 
-    /// Sets the reply to further requests for the list of models.
+    /// Sets the reply to later requests for the list of models.
     pub fn set_listing(&self, listing: ModelListReply) {
         *self.state.listing.lock().unwrap() = listing;
     }

@@ -33,7 +33,7 @@ pub fn response_events(format: WireFormat, says: &[AnswerPiece]) -> Vec<String> 
     events
 }
 
-/// Returns the events of a response up to its end.
+/// Returns the events of a response, except those that end it.
 pub fn leading_events(format: WireFormat, says: &[AnswerPiece]) -> Vec<String> {
     match format {
         WireFormat::AnthropicMessages => anthropic_events(says),

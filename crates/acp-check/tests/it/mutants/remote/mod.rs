@@ -20,8 +20,8 @@ use super::{
 };
 use server::{ServerMutant, TestServer};
 
-/// The options for the remote transport. The task to run a command is replaced with an edit, because the agent requests
-/// permission only for edits.
+/// The options for the remote transport. The task that runs a command is replaced with one that edits a file, because
+/// the agent requests permission only for edits.
 fn remote_options(patience: Duration) -> CheckOptions {
     let mut options = options_with_timeout(patience);
     let prompts = &mut options.prompts;

@@ -60,7 +60,7 @@ fn status_mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Returns an update that sets the status to `then` if `update` sets it to `is`.
+/// If `update` sets the status to `is`, returns a further update that sets it to `then`.
 fn follow_with_status(update: &Value, is: &str, then: &str) -> Option<Value> {
     (update["status"] == is).then(|| {
         json!({"sessionUpdate": "tool_call_update", "toolCallId": update["toolCallId"], "status": then})

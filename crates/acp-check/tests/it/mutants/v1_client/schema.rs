@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::mutants::layer::{Mutant, change_call, change_result, mutant, mutate_messages};
 
-/// Returns a mutant that adds a custom field to its calls of `method`.
+/// Returns a mutant that adds a custom field to its calls to `method`.
 fn request_with_unknown_field(
     kills: &'static str,
     method: &'static str,

@@ -209,7 +209,7 @@ fn change_created_command(
     change_incoming("terminal/create", heard)
 }
 
-/// Makes the client respond only to the first call of `method`.
+/// Makes the client respond only to the first call to `method`.
 fn respond_only_to_first(method: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     let answered = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     mutate_messages(move |passing| {

@@ -75,7 +75,7 @@ fn config_option_mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Reports changed config options to every session, not only to the one in which they were set.
+/// Reports a changed config option in every session, not only in the one where it was set.
 fn report_to_all_sessions() -> Mutation {
     let mut sessions: Vec<Value> = Vec::new();
     Box::new(move |passing| {

@@ -10,7 +10,7 @@ use crate::mutants::layer::{
 
 type AgentMutationFn = Box<dyn Fn() -> Mutation + Send + Sync>;
 
-/// Gives the responses to `method` invalid metadata. Used for results without required fields.
+/// Puts invalid metadata in the responses to `method`. Used for results that have no required fields.
 fn invalidate_response_meta(method: &'static str) -> AgentMutationFn {
     Box::new(change_result(method, |result| {
         set_field(result, "_meta", Some(json!(5)))
@@ -24,7 +24,7 @@ fn drop_response_field(method: &'static str, field: &'static str) -> AgentMutati
     }))
 }
 
-/// Removes a field from the calls of `method`.
+/// Removes a field from the calls to `method`.
 fn drop_call_field(method: &'static str, field: &'static str) -> AgentMutationFn {
     Box::new(change_call(method, move |params| {
         set_field(params, field, None)
@@ -186,7 +186,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         .collect()
 }
 
-/// Sets an old version of JSON-RPC in outgoing messages.
+/// Changes the JSON-RPC version of an outgoing message to an old one.
 pub(crate) fn set_old_jsonrpc_version(passing: &mut crate::mutants::layer::PassingMessage<'_>) {
     if let Some(message) = passing.message
         && passing.said

@@ -110,8 +110,8 @@ fn is_history_update(kind: &str) -> bool {
     kind.starts_with("user_message") || kind.starts_with("agent_")
 }
 
-/// Changes the replayed messages. `each` receives each message and a list to which it can add messages to send after
-/// the response.
+/// Changes the replayed messages. Calls `each` with each message, and with a list of messages to send after the
+/// response.
 fn change_replay(
     each: impl Fn(&mut Option<Value>, &mut Vec<LayerLine>) + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
@@ -130,7 +130,7 @@ fn change_replay(
     }
 }
 
-/// Requests a replay from the start whenever `otherwise` is true of the params.
+/// Requests a replay from the start if the params satisfy `otherwise`, even if the client did not request one.
 fn replay_from_start_if(
     otherwise: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {

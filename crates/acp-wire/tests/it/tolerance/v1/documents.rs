@@ -1,4 +1,4 @@
-//! Tests for contradictions between pages of the specification.
+//! Tests of messages for which pages of the specification contradict each other.
 
 use super::*;
 
