@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_belong_to_the_protocol_is_left_alone() {
+    fn fields_outside_the_protocol_are_left_unchanged() {
         for message in [
             r#"{"method":"_goose/open","params":{"path":"/srv/work"}}"#,
             r#"{"method":"elicitation/create","params":{"path":"/srv/work"}}"#,
@@ -391,7 +391,7 @@ mod tests {
         ] {
             assert_eq!(map(message, ToClient), None, "{message}");
         }
-        // Deeper than any message of the protocol.
+        // Nested deeper than any protocol message.
         let deep = format!(
             "{{\"method\":\"x\",\"params\":{}{{\"path\":\"/srv/work\"}}{}}}",
             "[".repeat(100_000),

@@ -50,6 +50,9 @@ pub enum ConnectError {
     /// The server violated the draft specification or the WebSocket protocol.
     #[error("the server violates the protocol: {0}")]
     Protocol(String),
+    /// A message of this side cannot be sent over this transport.
+    #[error("cannot send a message: {0}")]
+    UnsendableMessage(String),
     /// The connection was cut and cannot be resumed. Messages may be lost.
     #[error("connection lost: {reason}; messages may be missing, because {why}")]
     Lost {
@@ -67,7 +70,9 @@ impl From<ConnectError> for std::io::Error {
     fn from(error: ConnectError) -> Self {
         use std::io::ErrorKind;
         let kind = match &error {
-            ConnectError::InvalidUrl { .. } => ErrorKind::InvalidInput,
+            ConnectError::InvalidUrl { .. } | ConnectError::UnsendableMessage(_) => {
+                ErrorKind::InvalidInput
+            }
             ConnectError::Unauthorized { .. } => ErrorKind::PermissionDenied,
             ConnectError::Protocol(_) => ErrorKind::InvalidData,
             ConnectError::Unreachable { .. } => ErrorKind::NotConnected,

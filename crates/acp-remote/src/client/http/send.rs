@@ -72,8 +72,8 @@ impl HttpClient {
         loop {
             if bytes.len() > self.target.options.message {
                 let most = self.target.options.message;
-                return Err(ConnectError::Protocol(format!(
-                    "a message is too long to send: the limit is {most} bytes"
+                return Err(ConnectError::UnsendableMessage(format!(
+                    "message too long (limit: {most} bytes)"
                 )));
             }
             let before = bytes.len();
@@ -144,7 +144,7 @@ impl HttpClient {
             if self.established.get().is_none() {
                 if !message.outbound.is_initialize {
                     let reason = "the first message must be initialize".to_owned();
-                    return Err(ConnectError::Protocol(reason));
+                    return Err(ConnectError::UnsendableMessage(reason));
                 }
                 self.initialize(line).await?;
                 continue;
@@ -307,7 +307,9 @@ impl HttpClient {
         is_list: bool,
     ) -> Result<PostOutcome, ConnectError> {
         let Some(mut headers) = self.headers(session) else {
-            let error = ConnectError::Protocol("a session has an invalid id".to_owned());
+            let error = ConnectError::UnsendableMessage(
+                "invalid session id: it cannot be sent in a header".to_owned(),
+            );
             return Ok(PostOutcome::Rejected(error));
         };
         let kind = if is_list {
