@@ -1,4 +1,4 @@
-//! Announces the slash commands of a session to its client. See "Slash Commands" in the specification.
+//! Announces a session's slash commands to the client. See "Slash Commands" in the specification.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use crate::context::commands::custom::CustomCommands;
 use crate::session::SessionState;
 
 /// Announces the available slash commands if they have changed ("Advertising commands" in the specification). If the
-/// model `understands` text, these include the user's custom commands, which are read from the session's directories.
-/// There are no custom commands if only the client can access those directories, because a client can read files for an
-/// agent but not list them.
+/// model `understands` text, these include the user's custom commands, read from the session's directories. If only the
+/// client can access those directories, there are no custom commands, because a client can read files for an agent but
+/// not list them.
 ///
 /// # Errors
 /// The connection is closed.
@@ -39,7 +39,7 @@ pub(crate) async fn announce_commands(
     Ok(())
 }
 
-/// Announces the commands again whenever the prompts of the session's MCP servers change.
+/// Announces the commands again whenever the prompts from the session's MCP servers change.
 pub(crate) fn announce_changes(session: Session, state: &Arc<SessionState>) {
     // The callback must not keep the session alive after it is closed.
     let watched = Arc::downgrade(state);

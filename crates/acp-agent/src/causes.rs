@@ -1,4 +1,4 @@
-//! Formats errors with all their causes. For HTTP errors, often only the last cause reveals what went wrong.
+//! Formats an error together with its causes. For HTTP errors, often only the last cause reveals what went wrong.
 
 use std::io;
 

@@ -36,7 +36,7 @@ pub(crate) enum OfflineCommand {
     },
 }
 
-/// The result of parsing text that the user typed.
+/// User input, parsed as a possible slash command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OfflineInput {
     Command(OfflineCommand),
@@ -72,7 +72,7 @@ const OFFLINE_COMMANDS: [OfflineCommandInfo; 9] = [
     },
     OfflineCommandInfo {
         name: "read",
-        description: "Show a file, or some lines of it",
+        description: "Show a file or a range of its lines",
         hint: Some("PATH[:LINE[-LINE]]"),
         details: "",
     },
@@ -85,16 +85,16 @@ const OFFLINE_COMMANDS: [OfflineCommandInfo; 9] = [
     OfflineCommandInfo {
         name: "write",
         description: "Write a file",
-        hint: Some("PATH, then the text on the same line or the lines below"),
+        hint: Some("PATH, then the text, on the same line or on the lines below"),
         details: "Quote a path with spaces if text follows on the same line.",
     },
     OfflineCommandInfo {
         name: "edit",
         description: "Replace text in a file",
         hint: Some(
-            "PATH, then on the lines below: the text to replace, a line with ===, the replacement",
+            "PATH, then on the lines below: the text to replace, a line that contains only ===, and the replacement",
         ),
-        details: "The text must match the file exactly, and occur only once in it.",
+        details: "The text must match the file exactly and occur only once.",
     },
     OfflineCommandInfo {
         name: "run",

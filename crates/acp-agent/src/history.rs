@@ -16,7 +16,7 @@ use crate::store::stored_session::{EntryFilter, StoredSession};
 
 /// The result of a tool call that was still running when the process exited.
 const INTERRUPTED_RESULT: &str =
-    "The agent exited before this finished. Some or all of its work may have been done.";
+    "The agent exited before this finished. Some or all of the work may have been done.";
 
 /// The history of a stored session at a certain revision.
 #[derive(Clone)]
@@ -113,7 +113,7 @@ impl EntryPages<'_> {
     }
 }
 
-/// The messages that result from the updates that the client received after the conversation's last stored message.
+/// Messages rebuilt from the updates that the client received after the last stored message.
 #[derive(Default)]
 struct UnsentMessages {
     messages: Vec<ModelMessage>,

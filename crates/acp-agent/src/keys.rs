@@ -145,7 +145,7 @@ impl KeySources {
     }
 }
 
-/// A set of API keys by account name.
+/// API keys, indexed by account name.
 pub(crate) struct KeySet(BTreeMap<String, Secret>);
 
 impl KeySet {
@@ -154,8 +154,8 @@ impl KeySet {
     }
 }
 
-/// A file that contains API keys and that only its owner can read. It is a JSON object that maps account names to keys.
-/// A file that others can read is rejected rather than repaired, because others may have read the keys already.
+/// A file of API keys that only its owner can read. It is a JSON object that maps account names to keys. A file that
+/// others can read is rejected rather than repaired, because others may have read the keys already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyFile {
     path: PathBuf,
@@ -173,7 +173,7 @@ impl KeyFile {
         &self.path
     }
 
-    /// Stores the key of an account, in place of any earlier key.
+    /// Stores an account's key, replacing any existing one.
     ///
     /// # Errors
     /// The file exists and cannot be used, or it cannot be written. In both cases it stays unchanged.
@@ -183,7 +183,7 @@ impl KeyFile {
         })
     }
 
-    /// Removes the key of an account or, for `None`, all keys. Returns how many keys were removed.
+    /// Removes the key of an account or, for `None`, all keys. Returns the number of keys removed.
     ///
     /// # Errors
     /// The same as for [`store`](Self::store).
@@ -273,7 +273,7 @@ impl KeyFile {
     }
 }
 
-/// The reason why a key file cannot be used.
+/// An error that prevents the use of a key file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyFileError {
@@ -288,7 +288,7 @@ pub enum KeyFileError {
     /// The file belongs to another user, or is not a regular file.
     #[error("key file {path} is not a regular file owned by you; remove it and log in again")]
     WrongOwner {
-        /// The path of the file or directory with the wrong owner.
+        /// The path of the file or directory that has the wrong owner.
         path: String,
     },
     /// The file is not a JSON object of strings.
@@ -296,7 +296,7 @@ pub enum KeyFileError {
     Malformed {
         /// The path of the key file.
         path: String,
-        /// The number of the line with the error, counted from 1.
+        /// The line number of the error, counted from 1.
         line: usize,
     },
     /// An operation on the file failed.

@@ -100,7 +100,7 @@ pub struct CodingAgent {
     max_requests: usize,
     rules: RuleFiles,
     sessions: AgentSessions,
-    /// The path of the user's own instructions, if set. The file may not exist.
+    /// The path of the user's own instructions, if set. The file might not exist.
     user_instructions: Option<PathBuf>,
 }
 

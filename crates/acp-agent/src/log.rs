@@ -16,7 +16,7 @@ use crate::store::stored_session::{
     EntryFilter, SessionProperties, SessionRevision, StoredSession,
 };
 
-/// The size, in bytes, above which no more entries are folded together.
+/// The size, in bytes, at which a folded batch of entries is complete.
 const MAX_FOLD_BYTES: usize = 8 * 1024 * 1024;
 
 /// A change to the session's properties.

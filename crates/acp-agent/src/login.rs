@@ -14,8 +14,8 @@ use crate::model::provider::name::Provider;
 use crate::models::ModelSelection;
 use crate::sessions::AgentSessions;
 
-/// The id of the auth method that looks for keys again. It is for clients that cannot run a program in a terminal: the
-/// user logs in elsewhere, or sets an environment variable.
+/// The id of the auth method that looks for keys again, for clients that cannot run a program in a terminal. The user
+/// logs in elsewhere or sets an environment variable, and then chooses this method.
 const RECHECK_KEYS_METHOD: &str = "key";
 
 impl Authentication for AgentSessions {
@@ -33,8 +33,9 @@ impl Authentication for AgentSessions {
             }
         }
         let mut methods: Vec<AuthMethod> = accounts.iter().map(terminal_auth_method).collect();
-        let again = AuthMethodAgent::new(RECHECK_KEYS_METHOD, "Check for a key again")
-            .description("After logging in with `acp agent login` in another terminal".to_owned());
+        let again = AuthMethodAgent::new(RECHECK_KEYS_METHOD, "Check for a key again").description(
+            "Choose this after you log in with `acp agent login` in another terminal".to_owned(),
+        );
         methods.push(AuthMethod::Agent(again));
         methods
     }
@@ -123,7 +124,7 @@ fn terminal_auth_method(account: &Account) -> AuthMethod {
         }
     };
     let name = auth_method_name(account);
-    let description = "Enter the key in a terminal. It is stored in a file only you can read.";
+    let description = "Enter the key in a terminal. It is stored in a file that only you can read.";
     AuthMethod::Terminal(
         AuthMethodTerminal::new(id, name)
             .description(description.to_owned())

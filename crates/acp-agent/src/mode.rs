@@ -8,7 +8,7 @@ use acp::v1::{
     SessionConfigSelectOption,
 };
 
-/// The id of the config option for the mode.
+/// The id of the config option that selects the mode.
 pub(crate) const MODE_OPTION: &str = "mode";
 
 /// A mode of a session, which determines what the agent may do without asking.
@@ -53,7 +53,7 @@ impl Mode {
             Self::Ask => "Request permission before making any changes or running commands",
             Self::Architect => "Read and plan without changing files or running commands",
             Self::Code => {
-                "Change files without asking, and run commands without asking if the rules allow them or they are sandboxed"
+                "Change files without asking, and run commands without asking if they are sandboxed or allowed by a rule"
             }
         }
     }

@@ -28,20 +28,20 @@ use crate::model::thought::ThoughtLevel;
 use crate::store::stored_session::SessionProperties;
 use config::{ModelChoices, ModelConfig};
 
-/// The id of the config option for the model.
+/// The id of the config option that selects the model.
 pub(crate) const MODEL_OPTION: &str = "model";
 
-/// The id of the config option for the thought level.
+/// The id of the config option that selects the thought level.
 pub(crate) const THOUGHT_LEVEL_OPTION: &str = "thought_level";
 
-/// The value of the thought level option that selects the default: the configured level or, if there is none, the
-/// provider's default.
+/// The value of the thought level option that selects the configured level or, if none is configured, the provider's
+/// default.
 const DEFAULT_THOUGHT_LEVEL: &str = "default";
 
 /// How long a list of models from a server remains valid.
 const LIST_LIFETIME: Duration = Duration::from_secs(30);
 
-/// The registry of the models that an agent can use.
+/// The models that an agent can use.
 pub(crate) struct ModelRegistry {
     /// The only model, if sessions cannot choose a model.
     fixed_model: Option<Arc<dyn Model>>,
@@ -49,23 +49,23 @@ pub(crate) struct ModelRegistry {
     models: ModelFactory,
     offline: Arc<dyn Model>,
     available_models: RwLock<Arc<AvailableModels>>,
-    /// The models that the servers at the user's URLs listed most recently.
+    /// The models most recently listed by the servers at the user's URLs.
     listed_models: RwLock<HashMap<Account, Vec<ProviderModel>>>,
-    /// The time when the servers last listed their models. Locked during a refresh.
+    /// When the servers last listed their models. Locked during a refresh.
     last_refresh: tokio::sync::Mutex<Option<Instant>>,
 }
 
-/// The models that are available, with the keys that were found most recently.
+/// The available models, with the keys that were found most recently.
 #[derive(Default)]
 struct AvailableModels {
     models: Vec<AvailableModel>,
-    /// The error that occurred when the key file was read, if any.
+    /// The error from reading the key file, if any.
     key_file_error: Option<KeyFileError>,
 }
 
 struct AvailableModel {
     id: String,
-    /// The model, with its key if it has one.
+    /// The model, including its key if it has one.
     model: ProviderModel,
     /// Whether the model's key has been removed. Sessions that have chosen the model keep it until they choose another.
     has_lost_key: bool,
@@ -164,7 +164,7 @@ impl ModelRegistry {
         let (keys, wrong) = match self.choices.keys.read_keys() {
             Ok(keys) => (keys, None),
             Err(error) => {
-                tracing::warn!(%error, "cannot read keys");
+                tracing::warn!(%error, "cannot read the stored API keys");
                 (self.choices.keys.explicit_keys(), Some(error))
             }
         };
@@ -233,8 +233,8 @@ impl ModelRegistry {
         }
     }
 
-    /// Fetches the lists of models from all servers at the user's URLs at the same time, unless that was done recently.
-    /// If a server fails, its previous list is kept.
+    /// Fetches the model lists of all servers at the user's URLs in parallel, unless that was done recently. If a
+    /// server fails, keeps its previous list.
     pub(crate) async fn refresh_lists(self: &Arc<Self>) {
         if self.fixed_model.is_some() {
             return;
@@ -266,7 +266,7 @@ impl ModelRegistry {
         self.refresh_blocking().await;
     }
 
-    /// Fetches the lists of models if the chosen model is unknown, because a server may have added it.
+    /// Fetches the model lists if the chosen model is unknown, because a server may have added it since.
     pub(crate) async fn refresh_lists_for(self: &Arc<Self>, chosen: &ModelSelection) {
         if let Some(model) = &chosen.model
             && !self
@@ -325,8 +325,8 @@ impl ModelRegistry {
         }
     }
 
-    /// Checks that the selected model has the key that it requires. Also accepts a model whose key was removed after
-    /// the model was offered, so that the session can be opened and the user can choose another model.
+    /// Checks that the selected model has the key it requires. Also accepts a model whose key was removed after the
+    /// model was offered, so that the session can be opened and the user can choose another model.
     ///
     /// # Errors
     /// [`ModelErrorKind::Unauthorized`], with a message that says what to do about it.
@@ -402,8 +402,8 @@ impl ModelRegistry {
 }
 
 impl AvailableModels {
-    /// Adds a model, unless it exists already. If a model on a different server has the same name, the id contains the
-    /// host.
+    /// Adds a model unless it already exists. If a model on a different server has the same name, adds the host to the
+    /// id.
     fn add(&mut self, model: ProviderModel) {
         let account = model.account();
         let same = |other: &AvailableModel| {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The reason why a file or directory cannot be made private.
+/// An error in making a file or directory private.
 #[derive(Debug)]
 pub(crate) enum PrivateFileError {
     /// The file or directory belongs to another user.
@@ -113,7 +113,7 @@ mod system {
             .open(path)
     }
 
-    /// Removes all permissions of other users.
+    /// Removes all access for other users.
     pub(super) fn restrict_access(path: &Path) -> Result<(), PrivateFileError> {
         let failed = |e: &dyn std::fmt::Display| {
             PrivateFileError::Failed(format!("{}: {e}", path.display()))

@@ -4,18 +4,18 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// The files and directories of a project that have been read so far.
+/// The parts of a project that have been read so far.
 #[derive(Debug, Default)]
 pub(crate) struct ProjectFiles<'a> {
     /// The names of the entries in the project's directory. Names of directories end with `/`.
     pub(crate) names: Vec<&'a str>,
     /// The contents of the files that were read. `None` for a file that cannot be read.
     pub(crate) texts: HashMap<&'a str, Option<&'a str>>,
-    /// The names of the entries in subdirectories that were listed. `None` for a directory that cannot be listed.
+    /// The names of the entries in each subdirectory that was listed. `None` for a directory that cannot be listed.
     pub(crate) lists: HashMap<&'a str, Option<Vec<&'a str>>>,
 }
 
-/// The test command of a project, or the file or directory to read next in order to detect it.
+/// A project's test command, or the file or directory to read next to find it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ProjectHint {
     /// The test command, and the reason for choosing it.
@@ -27,7 +27,7 @@ pub(crate) enum ProjectHint {
     Read(&'static str),
     /// List this directory next.
     List(&'static str),
-    /// The project has no test command that can be detected.
+    /// No test command can be detected.
     Nothing,
 }
 
@@ -38,7 +38,7 @@ const PYTEST_COMMAND: &str = if cfg!(windows) {
     "python3 -m pytest"
 };
 
-/// A description, for the user, of the files from which the test command is detected.
+/// Tells the user which files the test command is detected from.
 pub(crate) const TEST_FILES_DESCRIPTION: &str = "`Cargo.toml`, `package.json` with a test script, pytest \
      settings or tests, `go.mod`, or `Makefile` with a `test` target";
 

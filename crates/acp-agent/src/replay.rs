@@ -26,10 +26,10 @@ use crate::text::{to_code_block, truncate_to_tail};
 /// The maximum size of a terminal's output when it is shown as text, in bytes. The end of the output is kept.
 const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 
-/// The content of a tool call that never finished.
+/// The content shown for a tool call that never finished.
 const UNFINISHED_CONTENT: &str = "The agent exited before this finished.";
 
-/// The content of a client terminal whose output is unknown.
+/// The content shown for a client terminal whose output is unknown.
 const MISSING_OUTPUT_CONTENT: &str = "The terminal was released, and its output was not stored.";
 
 /// Replays the history of a session to its client.
@@ -64,13 +64,13 @@ struct HistoryReplay<'a> {
     is_v2: bool,
     /// The prompt that started the current turn.
     prompt: Option<MessageId>,
-    /// The messages that have started in the turn. A version 2 client that still has such a message must replace it, so
+    /// The messages that have started in the turn. A version 2 client that still has one of them must replace it, so
     /// that it is not shown twice.
     started_messages: HashSet<MessageId>,
     /// The output of the agent's own terminals in the turn. Only the end of long output is kept.
     terminals: HashMap<TerminalId, Vec<u8>>,
-    /// The turn's tool calls that have not ended or that show terminals. It may not be known until the turn ends which
-    /// terminals were the agent's own, and what they printed.
+    /// The turn's tool calls that are still running or that show terminals. Which terminals belong to the agent, and
+    /// what they printed, may not be known until the turn ends.
     calls: BTreeMap<ToolCallId, ReplayedCall>,
     /// The compaction that is running in the turn, if any.
     compaction: Option<CompactionId>,
@@ -143,8 +143,8 @@ impl HistoryReplay<'_> {
         }
     }
 
-    /// Returns the update for a chunk of a message. In version 2, the first chunk becomes a message update, which
-    /// replaces the message that the client may still have.
+    /// Returns the update for a message chunk. In version 2, the first chunk becomes a message update, which replaces
+    /// any copy of the message that the client still has.
     fn chunk_or_message(
         &mut self,
         chunk: MessageChunk,
@@ -242,7 +242,7 @@ impl HistoryReplay<'_> {
         self.session.send_update(update).await
     }
 
-    /// Converts a status to the form that the connection's protocol version uses.
+    /// Converts a status to the form used by the connection's protocol version.
     fn status_in_dialect(&self, status: &ToolCallStatus) -> ToolCallStatus {
         match status {
             ToolCallStatus::Cancelled if !self.is_v2 => ToolCallStatus::Failed,
@@ -250,8 +250,7 @@ impl HistoryReplay<'_> {
         }
     }
 
-    /// Returns the known content of a tool call. `all` means that the turn has ended, so that no more content will
-    /// follow.
+    /// Returns the known content of a tool call. `all` means that the turn has ended, so no more content will follow.
     fn call_content(&self, call: &ReplayedCall, all: bool) -> Vec<ToolCallOutput> {
         let mut shown = Vec::with_capacity(call.content.len());
         for content in &call.content {

@@ -1,6 +1,5 @@
-//! Tool calls, as they are reported to the client. Each update contains only the fields that changed, but always the
-//! status. Some clients treat a call as completed if an update has no status, and show content twice if it is sent
-//! twice.
+//! Reports tool calls to the client. Each update contains the status and any other fields that changed. Some clients
+//! treat a call as completed if an update has no status, and show content twice if it is sent twice.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -63,8 +62,8 @@ impl ReportedCall {
         self.handle.new_update()
     }
 
-    /// Reports a change, along with the deferred ones. Omits fields that the client already has, and sends nothing if
-    /// no fields are left.
+    /// Reports a change, along with any deferred ones. Omits fields that the client already has, and sends nothing if
+    /// none are left.
     pub(crate) async fn update(&self, change: ToolCallUpdate) -> acp::Result<()> {
         let update = {
             let mut state = self.lock_state();
@@ -87,7 +86,7 @@ impl ReportedCall {
         self.handle.send_update(update).await
     }
 
-    /// Defers a change until the next update is sent.
+    /// Holds back a change until the next update is sent.
     pub(crate) fn defer_update(&self, change: ToolCallUpdate) {
         merge(&mut self.lock_state().deferred_update, change);
     }
@@ -108,13 +107,13 @@ impl ReportedCall {
         self.update(self.new_update().content(content)).await
     }
 
-    /// Reports that the call failed, with the reason in place of its content.
+    /// Reports that the call failed. The reason replaces its content.
     pub(crate) async fn fail(&self, why: impl Into<String>) -> acp::Result<()> {
         let update = self.new_update().status(ToolCallStatus::Failed);
         self.update(update.content(vec![text_content(why)])).await
     }
 
-    /// Reports that the call was cancelled with its turn. Its content is kept.
+    /// Reports that the call was cancelled along with its turn. Keeps its content.
     pub(crate) async fn cancel(&self) -> acp::Result<()> {
         let mut update = self.new_update();
         if self.is_v2 {
@@ -132,7 +131,7 @@ impl ReportedCall {
     }
 }
 
-/// Creates content that consists of text.
+/// Creates text content.
 pub(crate) fn text_content(text: impl Into<String>) -> ToolCallContent {
     ContentBlock::text(text).into()
 }

@@ -31,7 +31,7 @@ use steering::Steering;
 #[derive(Clone)]
 pub struct OpenSession {
     pub(crate) state: Arc<SessionState>,
-    /// A clone of the counter of open sessions, so that this session is counted.
+    /// Counts this session as open for as long as the session exists.
     pub(crate) _count: Arc<()>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct SessionState {
     log: SessionLog,
     /// The session's directories. The first one is the working directory.
     roots: Vec<String>,
-    /// The registry of the models that the agent can use.
+    /// The models that the agent can use.
     registry: Arc<ModelRegistry>,
     /// Whether commands must run in the sandbox.
     pub(crate) is_sandboxed: bool,
@@ -58,7 +58,7 @@ pub(crate) struct SessionState {
     pub(crate) conversation: tokio::sync::Mutex<Conversation>,
     /// The slash commands that are available in the session.
     pub(crate) commands: tokio::sync::Mutex<SlashCommands>,
-    /// The queue of messages for the running turn.
+    /// The messages queued for the running turn.
     pub(crate) steering: Steering,
     /// The client's own instructions for the model, if any.
     pub(crate) client_prompt: Option<ClientInstructions>,
@@ -180,7 +180,7 @@ impl SessionState {
         options
     }
 
-    /// Returns the remembered answer for `subject` that applies in the session's directories.
+    /// Returns the remembered answer for `subject`, if one applies in the session's directories.
     pub(crate) fn always_answer(&self, subject: &AlwaysSubject) -> Option<bool> {
         self.lock_mutable().always_answers.get(subject).copied()
     }
@@ -212,7 +212,7 @@ impl SessionState {
         self.lock_mutable().cost
     }
 
-    /// Adds `cost` to the cost of the session, and stores the sum.
+    /// Adds `cost` to the session's total cost and stores the sum.
     pub(crate) async fn add_cost(&self, cost: u64) -> Result<(), StoreError> {
         let spent = self.cost().saturating_add(cost);
         self.log
@@ -240,7 +240,8 @@ impl SessionState {
         value
     }
 
-    /// Compacts the conversation and stores the compaction. If storing it fails, the conversation is not changed.
+    /// Compacts the conversation and stores the compaction. If that cannot be stored, leaves the conversation
+    /// unchanged.
     pub(crate) async fn compact(
         &self,
         conversation: &mut Conversation,
@@ -281,7 +282,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// Unarchives the session, so that lists contain it again.
+    /// Unarchives the session, so that it appears in lists again.
     pub(crate) async fn unarchive(&self) -> Result<(), StoreError> {
         self.log
             .change_properties(|properties| properties.archived = false)

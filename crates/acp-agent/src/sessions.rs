@@ -33,7 +33,7 @@ use crate::store::stored_session::{
 };
 use crate::workspace::access::WorkspaceAccess;
 
-/// The number of sessions per page of a list.
+/// The number of sessions on each page of a list.
 const PAGE_SIZE: usize = 100;
 
 /// The sessions of an agent, with the settings that they share.
@@ -41,7 +41,7 @@ pub(crate) struct AgentSessions {
     pub(crate) registry: Arc<ModelRegistry>,
     /// The mode in which sessions start.
     mode: Mode,
-    /// The counter of open sessions. Each open session keeps a clone of it.
+    /// Counts the open sessions, each of which keeps a clone of this.
     open_count: Arc<()>,
     store: Option<Arc<dyn SessionStore>>,
     /// The sandbox rules for commands, or `None` if commands are not sandboxed.
@@ -206,15 +206,15 @@ impl AgentSessions {
         SessionState::new(own, confined, log, roots, choice, properties, messages)
     }
 
-    /// Checks that a session with this selection can use its model (Authentication, "Session Creation"). First looks
-    /// for keys again.
+    /// Checks that a session with this selection can use its model (Authentication, "Session Creation"). Looks for new
+    /// keys first.
     async fn check_authorized(&self, chosen: &ModelSelection) -> acp::Result<()> {
         self.registry.refresh_in_background().await;
         self.registry.check_key(chosen).map_err(to_acp_error)
     }
 
-    /// Lists the models of the servers at the user's URLs. If they have changed, sends the session's config options to
-    /// the client.
+    /// Fetches the model lists of the servers at the user's URLs. If they have changed, sends the session's config
+    /// options to the client.
     pub(crate) fn announce_models(&self, session: Session, state: &Arc<SessionState>) {
         let choice = Arc::clone(&self.registry);
         // The task must not keep a closed session alive.

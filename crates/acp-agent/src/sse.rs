@@ -1,5 +1,5 @@
-//! A parser for server-sent events, as specified by the HTML standard. It accepts bytes as they arrive, and limits the
-//! size of an event. It is used for language models and MCP servers.
+//! A parser for server-sent events, as specified by the HTML standard. It parses bytes as they arrive and limits the
+//! size of an event. Both language models and MCP servers send such events.
 
 /// A server-sent event, with its type and data.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -14,18 +14,17 @@ pub(crate) struct SseEvent {
 #[error("event larger than {0} bytes")]
 pub(crate) struct EventTooLarge(pub(crate) usize);
 
-/// A parser for a stream of events that arrives in chunks, split anywhere. It buffers at most one event and one chunk.
+/// Parses a stream of events from chunks that may be split anywhere. Buffers at most one event and one chunk.
 pub(crate) struct SseReader {
     /// The maximum size of a single event, in bytes.
     limit: usize,
-    /// The bytes that were received. Those before `read_position` have been processed.
+    /// The bytes received. Those before `read_position` have already been processed.
     bytes: Vec<u8>,
     /// The number of bytes that have been processed.
     read_position: usize,
-    /// The number of bytes that have been scanned for a line end. There is no line end between `read_position` and this
-    /// position.
+    /// The number of bytes already scanned for a line end. No line ends between `read_position` and this position.
     scanned_position: usize,
-    /// The event that is being read.
+    /// The event being read.
     event: SseEvent,
     has_data: bool,
     /// Whether the last line ended with CR. If so, an LF that follows belongs to the same line end.
@@ -58,7 +57,7 @@ impl SseReader {
         self.bytes.extend_from_slice(piece);
     }
 
-    /// Returns the next complete event, if any. An event that is cut off by the end of the stream is never returned.
+    /// Returns the next complete event, if any. An event cut off by the end of the stream is never returned.
     ///
     /// # Errors
     /// The event is too large. The rest of the stream cannot be read.
@@ -172,7 +171,11 @@ mod tests {
         assert_eq!(read_events(&[stream]), expected);
         for at in 0..stream.len() {
             let (one, other) = stream.split_at(at);
-            assert_eq!(read_events(&[one, other]), expected, "cut at {at}");
+            assert_eq!(
+                read_events(&[one, other]),
+                expected,
+                "stream split at byte {at}"
+            );
         }
         let bytes: Vec<&[u8]> = stream.chunks(1).collect();
         assert_eq!(read_events(&bytes), expected);

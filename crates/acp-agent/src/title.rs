@@ -5,10 +5,10 @@ use acp::v1::{ContentBlock, EmbeddedResourceResource};
 
 use crate::text::{first_line, truncate_to_head};
 
-/// The maximum number of bytes of a prompt to search for a title.
+/// How many bytes of a prompt to search for a title.
 const MAX_SEARCHED_BYTES: usize = 16 * 1024;
 
-/// Prompts that are useless as titles. If the first prompt is one of them, the title comes from the next prompt.
+/// Prompts that make useless titles. After one of them, the title comes from the next prompt.
 const UNINFORMATIVE_PROMPTS: [&str; 2] = ["/help", "/compact"];
 
 /// Returns a title for a session that starts with this prompt: the first line that contains words, without Markdown. If
@@ -48,7 +48,7 @@ fn title_words(line: &str) -> Option<String> {
     plain.chars().any(char::is_alphanumeric).then_some(plain)
 }
 
-/// Returns `true` if a line consists of a single tag. Editors put tags around content that they add.
+/// Returns `true` if a line consists of a single tag. Editors wrap content that they add in such tags.
 fn is_tag(line: &str) -> bool {
     let inside = line.strip_prefix('<').and_then(|it| it.strip_suffix('>'));
     inside.is_some_and(|inside| !inside.contains(['<', '>']))
@@ -107,8 +107,7 @@ impl<'a> MarkdownLink<'a> {
     }
 }
 
-/// Removes invisible characters and characters that change the text direction, and merges white space into single
-/// spaces.
+/// Removes invisible characters and those that change the text direction, and collapses white space into single spaces.
 fn clean_text(text: &str) -> String {
     let seen = |c: char| match c {
         '\u{200b}'..='\u{200f}'

@@ -1,5 +1,4 @@
-//! Runs a turn: calls the model, runs its tool calls and reports them, and repeats this with the results until the
-//! model stops.
+//! Runs a turn: calls the model, runs and reports its tool calls, and repeats with the results until the model stops.
 
 pub(crate) mod active;
 mod begin;

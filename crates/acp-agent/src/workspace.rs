@@ -1,5 +1,5 @@
-//! Gives tools access to the files and processes of a session. They are accessed through the client if it supports
-//! that, and otherwise directly.
+//! Gives tools access to the files and processes of a session, through the client if it supports that, and directly
+//! otherwise.
 
 pub(crate) mod access;
 pub(crate) mod process;
@@ -23,7 +23,7 @@ use tree::{CancelFlag, DirectoryTree};
 /// terminal.
 pub(crate) const CANCEL_GRACE_PERIOD: Duration = Duration::from_secs(5);
 
-/// The files and processes that tools can access during a turn.
+/// The files and processes that tools can use during a turn.
 #[derive(Clone)]
 pub(crate) struct Workspace {
     pub(crate) turn: Turn,
@@ -76,8 +76,8 @@ impl Workspace {
         }
     }
 
-    /// Runs work that must not be interrupted. Returns `None` if it is not done within [`CANCEL_GRACE_PERIOD`] after
-    /// the turn was cancelled.
+    /// Runs work that must not be interrupted. Returns `None` if it takes longer than [`CANCEL_GRACE_PERIOD`] after the
+    /// turn is cancelled.
     pub(crate) async fn finish_despite_cancel<T>(
         &self,
         work: impl Future<Output = T>,
@@ -122,13 +122,13 @@ impl Workspace {
         }
     }
 
-    /// Writes the text file for which the permit was issued. A write that has started is completed, so that it is known
-    /// whether the file was written.
+    /// Writes the text file that the permit was issued for. A write that has started is always completed, so that it is
+    /// known whether the file was written.
     pub(crate) async fn write_file(&self, permit: &Permit, text: &str) -> Result<(), ToolFailure> {
         self.check_cancelled()?;
         let Some(path) = permit.file_to_change() else {
             return Err(ToolFailure::failed(
-                "Permission denied: this call may not change files.",
+                "Permission denied: this call is not allowed to change files.",
             ));
         };
         let written = if self.turn.client().capabilities().fs.write_text_file {

@@ -1,4 +1,4 @@
-//! The harness that acts as the client for an agent under test.
+//! A harness that acts as the client of an agent under test.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(super) const UNKNOWN_SESSION: &str = "acp-check-no-such-session";
 /// How long to watch for messages that must not arrive.
 pub(super) const QUIET_TIME: Duration = Duration::from_millis(200);
 
-/// A connection to an agent, on which the check acts as the client.
+/// A connection to an agent, with the check acting as the client.
 ///
 /// While the harness waits for a response, [`host`](Self::host) handles the agent's requests.
 pub struct AgentHarness {
@@ -33,7 +33,7 @@ pub struct AgentHarness {
     pub host: CheckHost,
     /// All messages from the agent, in order. [`updates`](Self::updates) and [`requests`](Self::requests) filter them.
     pub messages: Vec<ReceivedMessage>,
-    /// Requests from the agent to which the check itself must respond: id, method and `params`.
+    /// Requests from the agent that the check itself must answer: id, method and `params`.
     pub held_requests: Vec<(Value, String, Value)>,
     /// The result of `initialize`, once the response has arrived.
     pub initialize_response: Option<Value>,
@@ -105,7 +105,7 @@ impl AgentHarness {
         self.options.turn_timeout
     }
 
-    /// Returns the next message from the agent, or `None` when the agent has closed its output. If the message is a
+    /// Returns the next message from the agent, or `None` once the agent has closed its output. If the message is a
     /// request, the host has already started to handle it.
     ///
     /// # Errors
@@ -145,7 +145,7 @@ impl AgentHarness {
         self.updates_since(0)
     }
 
-    /// Returns the updates that arrived after the first `messages` entries of [`messages`](Self::messages).
+    /// Returns the updates received after the first `messages` entries of [`messages`](Self::messages).
     pub fn updates_since(
         &self,
         messages: usize,
@@ -165,7 +165,7 @@ impl AgentHarness {
         self.requests_since(0)
     }
 
-    /// Returns the agent's requests that arrived after the first `messages` entries of [`messages`](Self::messages).
+    /// Returns the agent's requests received after the first `messages` entries of [`messages`](Self::messages).
     pub fn requests_since(&self, messages: usize) -> impl Iterator<Item = (&str, &Value)> + Clone {
         let since = self.messages.get(messages..).unwrap_or_default().iter();
         since.filter_map(|message| match message.envelope()? {
@@ -264,7 +264,7 @@ impl AgentHarness {
         Ok(received.into_iter().flatten().collect())
     }
 
-    /// Collects the messages that arrive within `time`, at most a thousand. There may be none.
+    /// Collects up to a thousand messages that arrive within `time`. There may be none.
     ///
     /// # Errors
     /// See [`Wire::next`].
@@ -282,7 +282,7 @@ impl AgentHarness {
     }
 
     /// Requires that the agent still responds to requests. Sends a request with an unknown method, which must be
-    /// rejected with an error. `after` describes the preceding event in the reason for a failure.
+    /// rejected with an error. If the check fails, the reason mentions `after`, the preceding event.
     ///
     /// # Errors
     /// The agent does not respond.
@@ -290,7 +290,7 @@ impl AgentHarness {
         match self.request(UNKNOWN_METHOD, json!({})).await {
             Ok(_) => Ok(()),
             Err(CheckStop::Fail(why)) => fail(format!(
-                "the agent stopped responding after {after}: sent `{UNKNOWN_METHOD}`: {why}"
+                "the agent stopped responding after {after}: sent a `{UNKNOWN_METHOD}` request, but {why}"
             )),
             Err(stop) => Err(stop),
         }
@@ -339,7 +339,7 @@ impl AgentHarness {
         match self.request(method, params.clone()).await? {
             ReceivedResponse::Error { code, .. } if code == with => Ok(()),
             ReceivedResponse::Error { code, message, .. } => fail(format!(
-                "`{method}` with {params} failed with {code} ({message}); expected {with}"
+                "`{method}` with {params} failed with error {code} ({message}); expected error {with}"
             )),
             ReceivedResponse::Result(_) => fail(format!(
                 "`{method}` with {params} succeeded; expected an error"
@@ -347,7 +347,7 @@ impl AgentHarness {
         }
     }
 
-    /// Returns default params for `initialize`, in which the client supports every capability.
+    /// Returns default params for `initialize`, which declare every client capability.
     #[must_use]
     pub fn initialize_params(&self) -> Value {
         match self.version {
@@ -386,7 +386,7 @@ impl AgentHarness {
         let wanted = u64::from(self.version.number());
         if let Some(spoken) = spoken.filter(|spoken| *spoken != wanted) {
             return skip(format!(
-                "the agent speaks version {spoken}; expected {wanted}"
+                "the agent speaks protocol version {spoken}; expected {wanted}"
             ));
         }
         self.initialize_response = Some(said.clone());
@@ -404,7 +404,7 @@ impl AgentHarness {
         said.unwrap_or(&Value::Null)
     }
 
-    /// Requires that the agent supports the capability at `pointer`: the value is true or an object.
+    /// Requires that the agent supports the capability at `pointer`, whose value must be true or an object.
     ///
     /// # Errors
     /// The check is skipped if the agent does not support the capability.
@@ -418,7 +418,7 @@ impl AgentHarness {
         }
     }
 
-    /// Returns the id of the auth method that was chosen in the options, if any.
+    /// Returns the id of the auth method chosen in the options, if any.
     #[must_use]
     pub fn auth_method(&self) -> Option<&str> {
         self.options.auth_method.as_deref()

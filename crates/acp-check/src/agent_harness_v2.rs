@@ -1,5 +1,5 @@
-//! The client's side of the harness in version 2, where the response to a prompt only acknowledges it and an update
-//! ends the turn.
+//! The harness's client side in version 2, where the response to a prompt only acknowledges it, and an update ends the
+//! turn.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const MAX_PAGES: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AcceptedPrompt {
     session: String,
-    /// The number of messages that were received before the prompt.
+    /// The number of messages received before the prompt.
     message_count: usize,
 }
 
@@ -39,7 +39,7 @@ pub(super) fn reported_state(update: &Value) -> Option<&str> {
         .flatten()
 }
 
-/// Returns the content of a prompt that consists of one text block.
+/// Returns the content of a prompt with a single text block.
 pub(super) fn text_prompt(text: &str) -> Value {
     json!([{"type": "text", "text": text}])
 }
@@ -154,8 +154,8 @@ impl AgentHarness {
             .filter_map(|params| params.get("update"))
     }
 
-    /// Returns the turn if it has ended. The `idle` that ends a turn follows another state or has a stop reason. Any
-    /// other `idle` was sent before the agent received the prompt.
+    /// Returns the turn if it has ended. A turn ends with an `idle` that follows another state or has a stop reason.
+    /// The agent sent any other `idle` before it received the prompt.
     pub(super) fn finished_turn_v2(&self, accepted: &AcceptedPrompt) -> Option<CheckTurn> {
         let mut updates = Vec::new();
         let mut at_work = false;
@@ -221,7 +221,7 @@ impl AgentHarness {
         json!({"sessionId": session, "cwd": self.directory().project(), "mcpServers": []})
     }
 
-    /// Returns all sessions that the agent lists, requesting page after page.
+    /// Returns all sessions that the agent lists, fetching one page after another.
     ///
     /// # Errors
     /// A page is rejected, or there are too many pages.

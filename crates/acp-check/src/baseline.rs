@@ -1,11 +1,11 @@
-//! The baseline: a list of the checks that are expected to fail. With a baseline, a program can use the suite before it
-//! passes every check, and its author notices when a check that passed starts to fail.
+//! The baseline: a list of checks that are expected to fail. It lets a program use the suite before all checks pass,
+//! and still shows its author when a check that used to pass starts to fail.
 
 use super::check::Check;
 use super::outcome::CheckOutcome;
 use super::verdict::Verdict;
 
-/// Parses a baseline: one check id per line, with comments that start with `#`.
+/// Parses a baseline, which contains one check id per line. Comments start with `#`.
 #[must_use]
 pub fn parse_baseline(text: &str) -> Vec<String> {
     let lines = text.lines().map(|line| {
@@ -15,8 +15,8 @@ pub fn parse_baseline(text: &str) -> Vec<String> {
     lines.filter(|line| !line.is_empty()).collect()
 }
 
-/// Returns the entries of the baseline that are wrong: checks that are expected to fail but pass, and checks that do
-/// not exist. `known` contains all checks, and `outcomes` contains the checks that were run.
+/// Returns the mistakes in the baseline: checks that are expected to fail but pass, and checks that do not exist.
+/// `known` contains all checks, and `outcomes` those that were run.
 #[must_use]
 pub fn find_mismatches(
     expected: &[String],

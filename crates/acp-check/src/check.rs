@@ -13,16 +13,16 @@ use crate::client_harness::ClientHarness;
 use crate::remote::client_harness::RemoteClientHarness;
 use crate::remote::server_harness::ServerHarness;
 
-/// The code of a check, for the side that it tests.
+/// How a check is carried out.
 #[derive(Clone, Copy)]
 pub enum CheckProcedure {
-    /// Acts as the client in order to test an agent.
+    /// Acts as the client to test an agent.
     Agent(for<'a> fn(&'a mut AgentHarness) -> CheckFuture<'a>),
-    /// Acts as the agent in order to test a client.
+    /// Acts as the agent to test a client.
     Client(for<'a> fn(&'a mut ClientHarness) -> CheckFuture<'a>),
-    /// Acts as the client for a server of the remote transport.
+    /// Acts as the client to test a server of the remote transport.
     Server(for<'a> fn(&'a mut ServerHarness) -> CheckFuture<'a>),
-    /// Acts as the server for a client of the remote transport.
+    /// Acts as the server to test a client of the remote transport.
     RemoteClient(for<'a> fn(&'a mut RemoteClientHarness) -> CheckFuture<'a>),
     /// Validates against the schema every message of this shape that the program sent in other checks.
     Shape(CheckedShape),
@@ -30,18 +30,18 @@ pub enum CheckProcedure {
     Rules,
 }
 
-/// The future of a running check. It resolves to an error if the check stops early.
+/// The future of a running check. It resolves to an error if the check stops before its end.
 pub type CheckFuture<'a> = Pin<Box<dyn Future<Output = Result<(), CheckStop>> + Send + 'a>>;
 
 /// One requirement of the specification, and the code that tests it.
 #[derive(Clone, Copy)]
 pub struct Check {
-    /// The protocol version that the requirement belongs to. For the remote transport, the version that the check
-    /// speaks over it.
+    /// The protocol version that the requirement belongs to. For the remote transport, the version that the check uses
+    /// over it.
     pub version: SchemaVersion,
     /// The side that must meet the requirement.
     pub side: Side,
-    /// The specification page that contains the requirement, named as in its URL, such as `prompt-turn`.
+    /// The specification page with the requirement, as it appears in the URL, such as `prompt-turn`.
     pub page: &'static str,
     /// The check's number on the page. It never changes, because baselines refer to it. Zero for shapes, which are
     /// identified by name.
@@ -55,7 +55,7 @@ pub struct Check {
 }
 
 impl Check {
-    /// Returns the requirement as a sentence. For a shape, it names the shape.
+    /// Returns the requirement as a sentence, which for a shape includes the shape's name.
     #[must_use]
     pub fn sentence(&self) -> String {
         match self.procedure {
@@ -72,14 +72,14 @@ impl Check {
         }
     }
 
-    /// Returns the id of the check: `v1/initialization/3`, `remote/streams/3`, or for a shape
+    /// Returns the id of the check, such as `v1/initialization/3` or `remote/streams/3`. For a shape, it is
     /// `v1/schema/PromptResponse` or `v1/schema/SessionUpdate.plan`.
     #[must_use]
     pub fn id(&self) -> String {
         format!("{}/{}", self.page_id(), self.name())
     }
 
-    /// Returns the first parts of the id: the version and the page or, for the remote transport, `remote` and the page.
+    /// Returns the start of the id: the version and the page or, for the remote transport, `remote` and the page.
     #[must_use]
     pub fn page_id(&self) -> String {
         if self.is_remote() {
@@ -141,8 +141,8 @@ impl fmt::Debug for Check {
     }
 }
 
-/// Defines the checks of a page as the constant `CHECKS`, each with its number, level, requirement and function. For a
-/// page that is the same in both versions, defines `V1` and `V2` instead.
+/// Defines a page's checks as the constant `CHECKS`, each with its number, level, requirement and function. For a page
+/// that is the same in both versions, defines `V1` and `V2` instead.
 macro_rules! checks {
     (V1 V2 $side:ident $page:literal; $( $checks:tt )+) => {
         pub(super) const V1: &[$crate::check::Check] = $crate::check::checks!(@list V1 $side $page; $( $checks )+);

@@ -16,7 +16,7 @@ pub struct CheckDirectory {
 }
 
 impl CheckDirectory {
-    /// Creates a directory, with a project that contains `notes.txt`.
+    /// Creates a directory with a project that contains `notes.txt`.
     ///
     /// # Errors
     /// The directory cannot be created.
@@ -32,7 +32,7 @@ impl CheckDirectory {
         })
     }
 
-    /// Returns the path of the project, which is the working directory of sessions.
+    /// Returns the path of the project, which sessions use as their working directory.
     #[must_use]
     pub fn project(&self) -> &Path {
         &self.project

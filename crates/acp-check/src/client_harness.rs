@@ -1,4 +1,4 @@
-//! The harness that acts as the agent for a client under test.
+//! A harness that acts as the agent of a client under test.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use super::verdict::{CheckStop, fail};
 use super::wire::{ReceivedMessage, ReceivedResponse, Wire};
 use crate::check_directory::CheckDirectory;
 
-/// The id of the session in all checks except those about session ids.
+/// The session id in all checks except those about session ids.
 pub const SESSION_ID: &str = "sess_check";
 
-/// A connection to a client, on which the check acts as the agent.
+/// A connection to a client, with the check acting as the agent.
 pub struct ClientHarness {
     /// The connection to the client, for sending and receiving single messages.
     pub wire: Wire,
@@ -24,11 +24,11 @@ pub struct ClientHarness {
     pub initialize_params: Option<Value>,
     /// All messages from the client, in order.
     pub messages: Vec<ReceivedMessage>,
-    /// The result of `initialize`. A check can change it, or respond to the request itself.
+    /// The result of `initialize`. A check can change it or respond to the request itself.
     pub initialize_result: Value,
     /// The result of `session/new`. A check can change it.
     pub session: Value,
-    /// The results of other requests, by method. The agent rejects all other methods as unknown.
+    /// The results of other requests, by method. Requests with any other method are rejected as unknown.
     pub results: BTreeMap<&'static str, Value>,
     directory: CheckDirectory,
     options: Arc<CheckOptions>,
@@ -104,7 +104,7 @@ impl ClientHarness {
         self.version
     }
 
-    /// Returns the next message from the client, or `None` when the client has closed its output.
+    /// Returns the next message from the client, or `None` once the client has closed its output.
     ///
     /// # Errors
     /// See [`Wire::next`].
@@ -117,7 +117,7 @@ impl ClientHarness {
     }
 
     /// Waits for a request or notification with this method, and returns its id (null for a notification) and params.
-    /// Requests that arrive before it are handled by [`serve`](Self::serve).
+    /// Passes any requests that arrive first to [`serve`](Self::serve).
     ///
     /// # Errors
     /// No such message arrives in time, or the client closes the connection.
@@ -265,8 +265,8 @@ impl ClientHarness {
             .await
     }
 
-    /// Returns the value at a JSON pointer in the client's params of `initialize`, such as `/clientCapabilities/fs`, or
-    /// null.
+    /// Returns the value at a JSON pointer in the params of the client's `initialize` request, such as
+    /// `/clientCapabilities/fs`, or null.
     #[must_use]
     pub fn capability(&self, pointer: &str) -> &Value {
         let said = self

@@ -1,4 +1,4 @@
-//! The agent's side of the harness in version 2.
+//! The harness's agent side in version 2.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ impl ClientHarness {
         Ok(params)
     }
 
-    /// Waits for `initialize`, and returns its id and its params.
+    /// Waits for `initialize`, and returns its id and params.
     ///
     /// # Errors
     /// See [`initialize_v2`](Self::initialize_v2).
@@ -65,8 +65,8 @@ impl ClientHarness {
         Ok(prompted)
     }
 
-    /// Acknowledges a prompt. The response has a message id, which newer drafts and some clients require. In the draft
-    /// that the suite checks, it is an additional field.
+    /// Acknowledges a prompt. The response includes a message id, which newer drafts and some clients require. In the
+    /// draft that the suite tests against, this is an additional field.
     ///
     /// # Errors
     /// The client stopped reading or closed the connection.
@@ -101,8 +101,8 @@ impl ClientHarness {
         self.send_state_v2(prompted, state).await
     }
 
-    /// Requires that the client still responds to requests. `after` describes the preceding event in the reason for a
-    /// failure.
+    /// Requires that the client still responds to requests. If the check fails, the reason mentions `after`, the
+    /// preceding event.
     ///
     /// # Errors
     /// The client does not respond.
@@ -114,8 +114,8 @@ impl ClientHarness {
         }
     }
 
-    /// Sends updates during a turn, and requires that the client still responds. `what` describes the updates in the
-    /// reason for a failure.
+    /// Sends updates during a turn, and requires that the client still responds. If the check fails, the reason
+    /// mentions `what`, a description of the updates.
     ///
     /// # Errors
     /// The client does not respond.

@@ -14,10 +14,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-/// The maximum number of responses that are waiting to be sent.
+/// The maximum number of responses waiting to be sent.
 const MAX_WAITING_RESPONSES: usize = 64;
 
-/// The answer that a check gives to permission requests.
+/// How a check answers permission requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PermissionReply {
     /// Choose the first option that allows the action.
@@ -25,7 +25,7 @@ pub enum PermissionReply {
     Allow,
     /// Choose the first option that rejects the action.
     Reject,
-    /// Leave the request pending. The check responds to it later, or cancels the turn.
+    /// Leave the request pending. The check responds later or cancels the turn.
     Hold,
     /// Respond that the turn was cancelled.
     Cancel,
@@ -33,9 +33,9 @@ pub enum PermissionReply {
 
 /// The files, terminals and permission answers that a check provides to the agent under test.
 pub struct CheckHost {
-    /// The answer to permission requests.
+    /// How to answer permission requests.
     pub permission_reply: PermissionReply,
-    /// The methods of requests to which the check itself responds.
+    /// The methods whose requests the check itself answers.
     pub held_methods: Vec<&'static str>,
     /// The ids of all terminals created so far.
     pub created_terminals: Vec<String>,
@@ -59,13 +59,14 @@ impl CheckHost {
         }
     }
 
-    /// Registers a session, so that it can have terminals.
+    /// Registers a session so that it can have terminals.
     pub(super) fn open_session(&mut self, id: &str, cwd: PathBuf) {
         let terminals = self.terminals.session(cwd, |_| {});
         self.sessions.insert(id.to_owned(), Arc::new(terminals));
     }
 
-    /// Waits until the host has finished handling a request, and returns the id and the response. Cancel safe.
+    /// Waits until the host has finished handling a request, and returns the request's id and the response. Cancel
+    /// safe.
     pub(super) async fn next_response(&mut self) -> Option<(Value, Result<Value, Value>)> {
         let finished = self.finished.recv().await;
         if let Some((_, Ok(response))) = &finished {
@@ -75,7 +76,7 @@ impl CheckHost {
         finished
     }
 
-    /// Starts to handle a request from the agent. Returns `false` if the check must respond to it.
+    /// Starts to handle a request from the agent. Returns `false` if the check itself must respond.
     pub(super) fn serve(&self, id: &Value, method: &str, params: &Value) -> bool {
         if self.held_methods.contains(&method) {
             return false;
@@ -149,7 +150,7 @@ impl CheckHost {
     }
 }
 
-/// Returns a response to a permission request. The response chooses the first option whose kind starts with `wanted`.
+/// Returns a response to a permission request that chooses the first option whose kind starts with `wanted`.
 fn permission_outcome(params: &Value, wanted: &str) -> Value {
     let options = params.get("options").and_then(Value::as_array);
     let option = options.into_iter().flatten().find(|option| {

@@ -62,8 +62,8 @@ pub use verdict::{CheckStop, Verdict};
 pub use versions::{detect_agent_versions, detect_client_versions};
 pub use wire::{ReceivedMessage, ReceivedResponse, Wire};
 
-/// Returns all checks for agents that speak a version: those of the specification's pages, in order, then those that
-/// both versions share.
+/// Returns all checks for agents that speak this version. Those for the specification's pages come first, followed by
+/// those that both versions share.
 #[must_use]
 pub fn agent_checks(version: SchemaVersion) -> Vec<Check> {
     let mut checks = match version {
@@ -76,8 +76,8 @@ pub fn agent_checks(version: SchemaVersion) -> Vec<Check> {
     checks
 }
 
-/// Returns all checks for clients that speak a version: those of the specification's pages, in order, then those that
-/// both versions share.
+/// Returns all checks for clients that speak this version. Those for the specification's pages come first, followed by
+/// those that both versions share.
 #[must_use]
 pub fn client_checks(version: SchemaVersion) -> Vec<Check> {
     let mut checks = match version {

@@ -1,9 +1,9 @@
-//! The options for running checks, and the tasks that checks give to the program under test.
+//! The options for running checks, and the tasks that checks give to an agent.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// A task that a check gives to the agent. [`CheckOptions`] contains the prompts.
+/// A task that a check gives to the agent. [`CheckOptions`] contains the prompts for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AgentTask {
     /// Respond with some text.
@@ -14,7 +14,7 @@ pub enum AgentTask {
     Edit,
     /// Run `echo checked`.
     Run,
-    /// Do something that takes long enough to cancel it.
+    /// Do something slow enough to be cancelled.
     Long,
     /// Do something that requires a plan, and report the plan.
     Plan,
@@ -33,11 +33,11 @@ pub enum AgentTask {
 pub struct CheckOptions {
     /// The time limit for a single response or message.
     pub timeout: Duration,
-    /// The time limit for a whole turn, which depends on a model.
+    /// The time limit for a whole turn, during which a model may run.
     pub turn_timeout: Duration,
     /// The time limit for one check.
     pub check_timeout: Duration,
-    /// The number of checks that run at the same time.
+    /// The number of checks to run at the same time.
     pub jobs: usize,
     /// The id of the auth method to log in with, if the agent requires a login.
     pub auth_method: Option<String>,

@@ -6,14 +6,14 @@ use super::check::Check;
 use super::transcript::Transcript;
 use super::verdict::Verdict;
 
-/// A check that was run, with its verdict and the messages that led to it.
+/// A completed check, with its verdict and the messages that led to it.
 #[derive(Debug)]
 pub struct CheckOutcome {
     /// The check that was run.
     pub check: Check,
     /// The verdict: whether the requirement is met.
     pub verdict: Verdict,
-    /// The messages that were sent and received in the check.
+    /// The messages sent and received in the check.
     pub transcript: Transcript,
     /// How long the check took.
     pub duration: Duration,

@@ -1,5 +1,5 @@
-//! The relay that connects a client program to a check. The client starts the relay as its agent. The relay connects to
-//! the check and passes bytes on.
+//! A relay that connects a client program to a check. The client starts the relay as its agent, and the relay connects
+//! to the check and passes bytes on.
 //!
 //! The check listens on a private endpoint. A file contains the endpoint's address and a token. The relay gets only the
 //! name of that file, so it also works if the client clears the environment.
@@ -23,14 +23,13 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use super::target::{CheckTarget, TargetProcess};
 use crate::check_directory::CheckDirectory;
 
-/// The placeholder in the client's command that is replaced with the command line of the relay.
+/// The placeholder in the client's command for the relay's command line.
 const AGENT_PLACEHOLDER: &str = "{agent}";
 
-/// A placeholder like [`AGENT_PLACEHOLDER`] that is always replaced with a single string, even if it is a whole
-/// argument.
+/// Like [`AGENT_PLACEHOLDER`], but always replaced with a single string, even if it is a whole argument.
 const AGENT_LINE_PLACEHOLDER: &str = "{agent-line}";
 
-/// How long a client may take to start its agent, unless the target sets another time.
+/// How long a client may take to start its agent, unless the target overrides it.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The size of the copy buffer, in bytes.
@@ -60,7 +59,7 @@ impl std::fmt::Display for MissingPlaceholder {
 impl std::error::Error for MissingPlaceholder {}
 
 impl ClientProgram {
-    /// Creates a target for the client that `command` starts. The working directory is the check's project.
+    /// Creates a target for the client started by `command`. Its working directory is the check's project.
     ///
     /// `run_relay` is a command line that calls [`run_relay`] with the file that is appended to it. It replaces
     /// `{agent}` in the client's arguments: with several arguments if `{agent}` is a whole argument, or quoted for a
@@ -147,7 +146,7 @@ impl CheckTarget for ClientProgram {
     }
 }
 
-/// Replaces the placeholder in one argument of the client's command with the relay's command line.
+/// Replaces the placeholder in one argument of the client's command with the command line of the relay.
 fn substitute_relay(arg: &OsStr, relay: &[OsString]) -> Vec<OsString> {
     if arg == AGENT_PLACEHOLDER {
         return relay.to_vec();
@@ -184,7 +183,7 @@ async fn drain(mut from: impl AsyncRead + Unpin) {
     while from.read(&mut piece).await.is_ok_and(|read| read > 0) {}
 }
 
-/// The endpoint to which the relay connects, and the token that it must present. Both are stored in the file that is
+/// The endpoint that the relay connects to, and the token that it must present. Both are stored in the file that is
 /// passed to the relay.
 #[derive(Debug, Serialize, Deserialize)]
 struct RelayAddress {
@@ -192,8 +191,8 @@ struct RelayAddress {
     token: String,
 }
 
-/// Writes the file that specifies where the relay must connect. Only the current user can read it. It is removed when
-/// the returned path is dropped.
+/// Writes the file that tells the relay where to connect. Only the current user can read it. It is removed when the
+/// returned path is dropped.
 fn write_address_file(meeting: &Meeting, token: &LocalToken) -> io::Result<TempPath> {
     let reported = RelayAddress {
         connect: meeting.endpoint().to_string(),
@@ -207,14 +206,14 @@ fn write_address_file(meeting: &Meeting, token: &LocalToken) -> io::Result<TempP
     Ok(file.into_temp_path())
 }
 
-/// Reads the file that [`write_address_file`] has written.
+/// Reads the file written by [`write_address_file`].
 async fn read_address_file(file: &Path) -> io::Result<(Endpoint, LocalToken)> {
     let RelayAddress { connect, token } = serde_json::from_slice(&tokio::fs::read(file).await?)?;
     let endpoint = connect.parse().map_err(io::Error::other)?;
     Ok((endpoint, token.parse().map_err(io::Error::other)?))
 }
 
-/// Accepts connections until one of them presents the token, and returns that connection.
+/// Accepts connections until one presents the token, and returns it.
 async fn accept_relay(listener: &Listener, token: &LocalToken) -> io::Result<Transport> {
     loop {
         let stream = listener.accept().await?;
@@ -250,7 +249,7 @@ pub async fn run_relay(file: &Path) -> io::Result<()> {
     }
 }
 
-/// Copies bytes from one stream to another until the end, and then closes the output.
+/// Copies bytes from one stream to another until the end, then closes the output.
 async fn copy_stream(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,

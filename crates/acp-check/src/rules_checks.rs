@@ -11,7 +11,7 @@ use super::transcript::Transcript;
 use super::verdict::Verdict;
 use super::wire::SchemaResults;
 
-/// Returns the check of the mandatory rules for a side.
+/// Returns the check that a side follows the mandatory rules.
 pub(super) fn rules_check(version: SchemaVersion, side: Side) -> Check {
     Check {
         version,

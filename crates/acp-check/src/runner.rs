@@ -21,8 +21,8 @@ use crate::agent_harness::AgentHarness;
 use crate::check_directory::CheckDirectory;
 use crate::client_harness::ClientHarness;
 
-/// The maximum length of a failure's reason, in characters. A reason may quote messages of any length, which the
-/// evidence contains in full.
+/// The maximum length of a failure's reason, in characters. A reason may quote messages of any length. The evidence
+/// contains them in full.
 const MAX_REASON_LEN: usize = 4_000;
 
 /// Runs checks against a program, several at a time, and returns their outcomes in the order of `checks`.
@@ -36,7 +36,7 @@ pub async fn run_checks(
     run_checks_with_progress(target, checks, options, |_| {}).await
 }
 
-/// Like [`run_checks`], but also calls `tell` with each outcome as soon as it is known.
+/// Like [`run_checks`], but also calls `tell` with each outcome as soon as it is available.
 pub async fn run_checks_with_progress(
     target: Arc<dyn CheckTarget>,
     checks: &[Check],
@@ -49,8 +49,8 @@ pub async fn run_checks_with_progress(
     run_each(checks, jobs, run, tell).await
 }
 
-/// Uses `run` to run each check that has code of its own, `jobs` at a time. The other checks then judge the messages
-/// from these runs.
+/// Uses `run` to run each check that has its own code, `jobs` at a time. The other checks then judge the messages from
+/// these runs.
 pub(super) async fn run_each<F, Fut>(
     checks: &[Check],
     jobs: usize,
@@ -156,7 +156,7 @@ async fn judge_check(
     (outcome, judged)
 }
 
-/// Waits for the result of a check, which fails if it takes longer than `limit`.
+/// Waits for the result of a check, and fails the check if it takes longer than `limit`.
 pub(super) async fn limit_time(
     limit: Duration,
     running: impl Future<Output = Result<(), CheckStop>>,
@@ -211,10 +211,11 @@ async fn run_procedure(
             (stopped, transcript, judged)
         }
         CheckProcedure::Shape(_) | CheckProcedure::Rules => broken(
-            "this check cannot run by itself; it checks the messages of other checks".to_owned(),
+            "this check cannot run by itself, because it inspects the messages from other checks"
+                .to_owned(),
         ),
         CheckProcedure::Server(_) | CheckProcedure::RemoteClient(_) => {
-            broken("this check is for the remote transport".to_owned())
+            broken("this check applies only to the remote transport".to_owned())
         }
     }
 }

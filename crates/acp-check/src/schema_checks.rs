@@ -17,8 +17,8 @@ use super::wire::SchemaResults;
 /// The page name under which schema checks are listed.
 const PAGE_NAME: &str = "schema";
 
-/// Returns one check for each shape that a side sends: params of requests, results, each type of update, and errors.
-/// Checks are named after shapes. The shapes in the method table come first, followed by the types of updates.
+/// Returns one check for each shape that a side sends: request params, results, each type of update, and errors. Checks
+/// are named after shapes. Those in the method table come first, followed by the update types.
 pub(super) fn schema_checks(version: SchemaVersion, side: Side) -> Vec<Check> {
     let schema = Schema::for_version(version);
     let mut shapes = vec![

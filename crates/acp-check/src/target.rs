@@ -9,12 +9,12 @@ use acp_host::{AgentCommand, AgentProcess};
 
 use crate::check_directory::CheckDirectory;
 
-/// How long a program may take to exit after its input is closed. After that, it is killed.
+/// How long a program may take to exit after its input is closed. Then it is killed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A program under test, which is started once for each check.
+/// A program under test. It is started once for each check.
 pub trait CheckTarget: Send + Sync + 'static {
-    /// Starts the program. `place` contains the project to work in.
+    /// Starts the program. `place` contains the project to use.
     ///
     /// # Errors
     /// The program cannot be started. The error is the reason.
@@ -40,7 +40,7 @@ pub struct AgentProgram {
 }
 
 impl AgentProgram {
-    /// Creates a target for the agent that `command` starts. The working directory is the check's project.
+    /// Creates a target for the agent started by `command`. The working directory is the check's project.
     #[must_use]
     pub fn new(command: AgentCommand) -> Self {
         Self { command }
@@ -67,7 +67,7 @@ impl CheckTarget for AgentProgram {
     }
 }
 
-/// A program inside this process: a function that receives its end of a connection and serves it in a task.
+/// A program inside this process: a function that takes its end of a connection and serves it in a task.
 impl<F> CheckTarget for F
 where
     F: Fn(Transport) + Send + Sync + 'static,

@@ -10,11 +10,11 @@ const MAX_LINE_BYTES: usize = 64 * 1024;
 /// The capacity of a transcript, in bytes. Lines beyond that are only counted.
 const MAX_TRANSCRIPT_BYTES: usize = 1024 * 1024;
 
-/// A line that was sent or received, or another event.
+/// A line sent or received, or another event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TranscriptEntry {
-    /// A line that was sent or received.
+    /// A line that was either sent or received.
     Line {
         /// The time since the start of the check.
         at: Duration,

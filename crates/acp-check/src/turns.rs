@@ -1,4 +1,4 @@
-//! Runs an agent's turns: complete ones, and those that are cancelled, delayed, or rejected by the client.
+//! Runs an agent's turns, both complete ones and those that are cancelled, delayed, or rejected by the client.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use super::options::AgentTask;
 use super::verdict::{CheckStop, fail, require, skip};
 use super::wire::ReceivedResponse;
 
-/// How long to watch for messages that must not arrive. This is long enough for messages that are already on their way.
+/// How long to watch for messages that must not arrive. This is long enough for any that are already on their way.
 pub(super) const QUIET_TIME: Duration = Duration::from_millis(300);
 
-/// A turn that has ended, with everything that the agent sent during the turn.
+/// A finished turn, with everything that the agent sent during it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckTurn {
     /// The stop reason, such as `end_turn`.
@@ -27,7 +27,7 @@ pub struct CheckTurn {
 }
 
 impl CheckTurn {
-    /// Returns the updates of one type.
+    /// Returns the updates of this type.
     pub fn updates_of_type<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
         self.updates
             .iter()
@@ -93,7 +93,7 @@ impl AgentHarness {
         self.read_turn(session, response, before)
     }
 
-    /// Waits for the response to a prompt, up to the time limit of a turn.
+    /// Waits for the response to a prompt, within the time limit for a turn.
     ///
     /// # Errors
     /// The response does not arrive in time, or the agent closes the connection.
@@ -157,7 +157,7 @@ impl AgentHarness {
         })
     }
 
-    /// Reads messages for a while (`QUIET_TIME`) without sending anything.
+    /// Reads messages for `QUIET_TIME` without sending anything.
     ///
     /// # Errors
     /// See [`Wire::next`](super::Wire::next).
@@ -227,7 +227,7 @@ impl AgentHarness {
         }
     }
 
-    /// Starts a long turn, waits until the agent is working, and returns the id of the prompt.
+    /// Starts a long turn, waits until the agent is working, and returns the prompt's id.
     ///
     /// # Errors
     /// The agent closes the connection. If the turn ends at once, the check is skipped.
@@ -263,7 +263,7 @@ impl AgentHarness {
         }
     }
 
-    /// Runs an action while the agent is working, then cancels the turn and waits for its end.
+    /// Runs an action while the agent is working, then cancels the turn and waits for it to end.
     ///
     /// # Errors
     /// See [`begin_long_turn`](Self::begin_long_turn). In addition, the action fails or the turn does not end.
@@ -314,7 +314,7 @@ impl AgentHarness {
         }
     }
 
-    /// Requires that the next prompt succeeds. `after` describes the preceding event in the reason for a failure.
+    /// Requires that the next prompt succeeds. If the check fails, the reason mentions `after`, the preceding event.
     ///
     /// # Errors
     /// The next prompt fails.
@@ -333,8 +333,8 @@ impl AgentHarness {
         Ok(turn)
     }
 
-    /// Starts a task, and waits for a request with this method, which then stays pending. Returns the id of the prompt,
-    /// the id of the request, and its params.
+    /// Starts a task, waits for a request with this method, and leaves the request pending. Returns the id of the
+    /// prompt, the id of the request, and its params.
     ///
     /// # Errors
     /// The agent closes the connection. If it sends no such request, the check is skipped.
@@ -374,7 +374,7 @@ impl AgentHarness {
         }
     }
 
-    /// Makes the agent do a task, and sends `answer` as the response to each of its requests with this method. `answer`
+    /// Makes the agent do a task, and responds to each of its requests with this method by sending `answer`, which
     /// contains a `result` or an `error`. Returns the response to the prompt.
     ///
     /// # Errors
@@ -392,7 +392,7 @@ impl AgentHarness {
     }
 
     /// Responds with `response`, which contains a `result` or an `error`, to the pending request and to similar ones
-    /// that have arrived in the meantime. Later requests are handled by the host again.
+    /// that have arrived since. The host handles later requests again.
     ///
     /// # Errors
     /// The agent stopped reading or closed the connection.

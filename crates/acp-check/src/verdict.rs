@@ -12,15 +12,14 @@ pub enum Verdict {
     Fail(String),
     /// A SHOULD or MAY requirement is not met, for this reason.
     Warn(String),
-    /// The requirement was not tested, for this reason. Usually, the program does not support the feature that the
-    /// requirement is about.
+    /// The requirement was not tested, for this reason. Usually, the program does not support the feature in question.
     Skip(String),
     /// The suite itself failed, for this reason. This says nothing about the program.
     Harness(String),
 }
 
 impl Verdict {
-    /// Returns the word that reports use for the verdict.
+    /// Returns the verdict as shown in reports.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -51,10 +50,10 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// The reason why a check stops early.
+/// Why a check stops early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CheckStop {
-    /// The requirement is not met. The text is meant for the author of the program.
+    /// The requirement is not met. The text explains this to the author of the program.
     Fail(String),
     /// The requirement cannot be tested, for this reason.
     Skip(String),
@@ -72,7 +71,7 @@ pub(crate) fn skip<T>(why: impl Into<String>) -> Result<T, CheckStop> {
     Err(CheckStop::Skip(why.into()))
 }
 
-/// Stops the check as failed unless `holds` is true. `why` returns the reason.
+/// Fails the check unless `holds` is true. `why` returns the reason.
 pub(crate) fn require(holds: bool, why: impl FnOnce() -> String) -> Result<(), CheckStop> {
     if holds {
         Ok(())

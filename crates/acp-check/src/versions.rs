@@ -19,11 +19,11 @@ use crate::client_harness::ClientHarness;
 /// A version number that no program supports.
 const UNKNOWN_VERSION: u16 = u16::MAX;
 
-/// How long to wait for a program to exit after it has closed its stdin or stdout, so that the exit status can be
+/// How long to wait for a program to exit after it has closed its stdin or stdout. Its exit status can then be
 /// reported.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Returns the versions that the agent supports, according to its responses to `initialize`.
+/// Returns the versions that the agent supports, based on its responses to `initialize`.
 ///
 /// Some agents echo any version. They count as supporting only version 1, which all of them do. A check reports the
 /// fault.
@@ -56,8 +56,8 @@ pub async fn detect_agent_versions(
     Ok(spoken)
 }
 
-/// Sends `initialize` with the version `number`, and returns the version in the response, or `None` if the response is
-/// an error.
+/// Sends `initialize` with the version `number`, and returns the version from the response. Returns `None` if the
+/// response is an error.
 async fn negotiated_version(
     target: &dyn CheckTarget,
     options: &CheckOptions,
@@ -94,14 +94,14 @@ async fn negotiated_version(
     }
 }
 
-/// Closes the program's input, and kills the program if it does not exit.
+/// Closes the program's input, and kills the program if it does not exit by itself.
 async fn close_connection(mut wire: Wire, process: Option<Arc<AgentProcess>>) {
     wire.close();
     TargetProcess::end_process(process).await;
 }
 
-/// Describes why a program did not start properly. If the program exited, the description says that it exited and ends
-/// with `before`. Otherwise, the description is `why`. The end of the program's stderr is added.
+/// Describes why a program did not start properly, including the end of its stderr. If it exited, the description says
+/// so and ends with `before`. Otherwise, the description is `why`.
 async fn describe_failure(
     who: &str,
     before: &str,
@@ -125,8 +125,8 @@ async fn describe_failure(
     what + &running.stderr_excerpt()
 }
 
-/// Returns the versions that the client supports, according to its `initialize` request and to whether it continues
-/// after a response with version 1.
+/// Returns the versions that the client supports. This is based on its `initialize` request, and on whether it
+/// continues after a response with version 1.
 ///
 /// # Errors
 /// The client could not be started, or sent no `initialize`. The error is the reason.

@@ -12,7 +12,7 @@ const MAX_FINDINGS: usize = 8;
 /// The maximum length of a line from the suite, in bytes. After a longer line, no more findings are reported.
 const MAX_LINE_BYTES: usize = 1024 * 1024;
 
-/// A watcher that applies the protocol rules to the messages of both sides until the suite itself breaks a rule.
+/// Applies the protocol rules to the messages of both sides, until the suite itself breaks a rule.
 ///
 /// A check may break rules on purpose, and then judges the other side's reaction itself. From then on, nothing is
 /// reported. All messages have the same time, because a check reads whenever it needs to. Rules that depend on the time
@@ -21,7 +21,7 @@ pub(super) struct RuleWatch {
     rules: RuleChecker,
     schema: &'static Schema,
     sends: Direction,
-    /// The beginning of a line that the suite has not completed yet.
+    /// The start of a line that the suite has not finished yet.
     line: Vec<u8>,
     /// Whether reporting has stopped, because a message was missed or the suite broke a rule.
     is_disabled: bool,
@@ -29,12 +29,12 @@ pub(super) struct RuleWatch {
     broken_rules: RuleViolations,
 }
 
-/// The violations of mandatory rules that were found in checks.
+/// The violations of mandatory rules found in checks.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RuleViolations {
-    /// The number of messages that the rules were applied to.
+    /// The number of messages checked against the rules.
     pub(super) message_count: usize,
-    /// The findings, each with the message that shows the violation.
+    /// The findings, each with the message that violates the rule.
     pub(super) rules: Vec<(Finding, String)>,
 }
 
@@ -51,7 +51,7 @@ impl RuleWatch {
         }
     }
 
-    /// Records bytes that the suite sent. They may be a part of a line.
+    /// Records bytes sent by the suite. They may be part of a line.
     pub(super) fn record_sent(&mut self, bytes: &[u8]) {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             if self.is_disabled || self.line.len() + part.len() > MAX_LINE_BYTES {
@@ -85,7 +85,7 @@ impl RuleWatch {
         self.observe_message(self.sends.reversed(), value);
     }
 
-    /// Records that a message was missed, after which no more findings are reported.
+    /// Records that a message was missed. No more findings are reported after that.
     pub(super) fn record_dropped_message(&mut self) {
         self.is_disabled = true;
         self.line = Vec::new();

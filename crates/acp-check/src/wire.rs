@@ -15,11 +15,11 @@ use super::transcript::Transcript;
 use super::verdict::{CheckStop, fail};
 use super::watch::{RuleViolations, RuleWatch};
 
-/// The maximum number of bytes to read in one check. All messages are kept until the end, so this limits the memory.
-/// Exceeding the limit does not fail the check, because the specification sets no limit.
+/// The maximum number of bytes to read in one check. There is a limit because all messages are kept in memory until the
+/// end. Exceeding it does not fail the check, because the specification sets no limit.
 const MAX_OUTPUT_BYTES: usize = 64 * 1024 * 1024;
 
-/// The maximum number of lines to buffer. Beyond that, the program has to wait.
+/// The maximum number of lines to buffer. When the buffer is full, the program has to wait.
 const MAX_BUFFERED_LINES: usize = 64;
 
 /// The maximum number of faults to store for each shape. A single one is enough to fail a check.
@@ -82,20 +82,20 @@ pub struct Wire {
     reads: mpsc::Receiver<WireInput>,
     writer: Option<Box<dyn AsyncWrite + Send + Unpin>>,
     next_id: u64,
-    /// The methods of requests that were sent from this end, by id.
+    /// The methods of the requests sent from this end, by id.
     pending_methods: HashMap<String, String>,
     watch: RuleWatch,
     transcript: Transcript,
     schema_results: SchemaResults,
-    /// The beginnings of the first lines that were not JSON.
+    /// The start of each of the first lines that were not JSON.
     noise: Vec<Vec<u8>>,
-    /// Whether another version was negotiated, so that this version's schema does not apply.
+    /// Whether a different version was negotiated, to which this version's schema does not apply.
     other_version: bool,
     has_ended: bool,
     patience: Duration,
 }
 
-/// The results of comparing received messages with the schema and the rules.
+/// The results of checking received messages against the schema and the rules.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SchemaResults {
     /// The number of received messages of each shape.
@@ -106,7 +106,7 @@ pub(super) struct SchemaResults {
     pub(super) violations: RuleViolations,
 }
 
-/// A shape and, if it is one of several variants, the value of its tag.
+/// A shape, with the value of its tag if it is one of several variants.
 pub(super) type ShapeKey = (String, Option<String>);
 
 impl Wire {
@@ -147,7 +147,7 @@ impl Wire {
         self.transcript.push_event(what);
     }
 
-    /// Writes bytes unchanged. They may be a part of a line.
+    /// Writes bytes unchanged. They may be part of a line.
     ///
     /// # Errors
     /// The other side stopped reading or closed the connection.
@@ -272,8 +272,8 @@ impl Wire {
         self.has_ended
     }
 
-    /// Returns the next message, or `None` at the end. Lines that are not JSON are skipped, because separate checks
-    /// report them. Cancel safe: dropping the future loses no message.
+    /// Returns the next message, or `None` at the end. Skips lines that are not JSON, because separate checks report
+    /// them. Cancel safe: dropping the future loses no message.
     ///
     /// # Errors
     /// A failure of the suite: the program sent more than a check reads.
@@ -348,8 +348,8 @@ impl Wire {
         }
     }
 
-    /// Returns `true` if a message belongs to another version: it is an `initialize` request with that version, or
-    /// follows a response with it.
+    /// Returns `true` if a message belongs to another version. That is the case for an `initialize` request with that
+    /// version, and for messages that follow a response with it.
     fn belongs_to_other_version(
         &mut self,
         envelope: Option<&Envelope<'_>>,
@@ -374,7 +374,7 @@ impl Wire {
         self.other_version
     }
 
-    /// Returns the shape of a message. If the message is a response, `asked` is the method of the request.
+    /// Returns the shape of a message. For a response, `asked` is the method of the request.
     fn shape_key(&self, envelope: Option<&Envelope<'_>>, asked: Option<&str>) -> ShapeKey {
         let of = |name: &str| (name.to_owned(), None);
         match envelope {
@@ -443,7 +443,7 @@ impl SchemaResults {
         }
     }
 
-    /// Returns how many messages had this shape, and their faults.
+    /// Returns the number of messages with this shape, and their faults.
     pub(super) fn results_for(&self, shaped: CheckedShape) -> (usize, &[(SchemaFault, String)]) {
         let key = (shaped.shape.to_owned(), shaped.variant.map(str::to_owned));
         let faults = self.faults.get(&key).map(Vec::as_slice).unwrap_or_default();
@@ -455,7 +455,7 @@ impl SchemaResults {
 }
 
 impl ReceivedResponse {
-    /// Reads the result or the error of a response.
+    /// Converts the result or the error of a response.
     #[must_use]
     pub fn from_result(result: Result<&Value, &Value>) -> Self {
         match result {

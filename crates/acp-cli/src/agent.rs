@@ -30,8 +30,8 @@ enum SessionStorage {
 }
 
 impl PreparedAgent {
-    /// Creates the agent that the arguments describe. The session store is still being opened in the background when
-    /// this returns.
+    /// Creates the agent described by the arguments. Returns while the session store is still being opened in the
+    /// background.
     pub(crate) fn new(args: AgentArgs) -> Result<Self, CommandExit> {
         let config = config::read_user_config()?;
         let models = BundledAgentConfig::from_config(&config)?;
@@ -110,7 +110,8 @@ impl SessionStorage {
         }
     }
 
-    /// Makes the agent store its sessions in the given directory, or in the default one if possible.
+    /// Configures the agent to store its sessions in the given directory or, by default, in the default directory if
+    /// possible.
     fn configure(self, agent: CodingAgent) -> Result<CodingAgent, CommandExit> {
         match self {
             Self::None => Ok(agent),
@@ -129,7 +130,7 @@ impl SessionStorage {
     }
 }
 
-/// Warns that sessions will not be stored. The agent still runs, since it is useful even without stored sessions.
+/// Warns that sessions will not be stored. The agent runs anyway, since it is useful even without a session store.
 fn warn_not_stored(why: &str) {
     eprintln!("acp: warning: sessions will not be stored: {why}");
 }
@@ -153,7 +154,7 @@ pub(crate) fn storage_problem() -> Option<String> {
     Some(format!("cannot write {}: {error}", directory.display()))
 }
 
-/// Returns `true` if the bundled agent has stored any session in the default directory.
+/// Returns `true` if the default directory contains any sessions of the bundled agent.
 pub(crate) fn has_stored_sessions() -> bool {
     sessions_directory().is_some_and(|directory| directory.join("sessions.db").is_file())
 }

@@ -1,4 +1,4 @@
-//! `acp agent login` and `acp agent logout`: the bundled agent's API keys.
+//! `acp agent login` and `acp agent logout`: manage the bundled agent's API keys.
 
 use std::io::IsTerminal;
 
@@ -52,8 +52,8 @@ fn require_key_file() -> Result<KeyFile, CommandExit> {
     key_file().ok_or_else(|| CommandExit::usage("cannot store the key: no home directory"))
 }
 
-/// Returns a model of the given provider and base URL, or `None` if no provider is given. The model's name is
-/// arbitrary.
+/// Returns a model with the given provider and base URL, or `None` if no provider is given. The model name is a
+/// placeholder.
 fn requested_model(args: AccountArgs) -> Result<Option<ProviderModel>, CommandExit> {
     let Some(provider) = args.provider else {
         return Ok(None);
@@ -100,7 +100,7 @@ async fn store_key(file: &KeyFile, model: ProviderModel) -> Result<(), CommandEx
     Ok(())
 }
 
-/// Reads a line from the terminal without showing it.
+/// Reads a line from the terminal without echoing it.
 async fn read_hidden_line(prompt: String) -> Result<String, CommandExit> {
     // While input is hidden, Ctrl-C reaches the reader as a character; the reader then raises the signal before it
     // restores the terminal. So the signal must not terminate the process.

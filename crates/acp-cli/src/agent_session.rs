@@ -16,7 +16,7 @@ use crate::start::{
 };
 use crate::terminal_user::{self, TerminalUser};
 
-/// How long an agent may take to respond after the user has cancelled one of its questions.
+/// How long the agent may take to respond after the user has cancelled an elicitation.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Starts the agent, runs `work` with it, and shuts it down. The agent has exited when this returns.
@@ -87,7 +87,7 @@ async fn connect_and_run<T>(
     }
 }
 
-/// Runs `work`, and shows a note if it takes too long.
+/// Runs `work`, and shows a note if it is slow.
 async fn note_if_slow<T>(work: impl Future<Output = T>, screen: &TerminalScreen) -> T {
     tokio::pin!(work);
     if let Ok(done) = tokio::time::timeout(SLOW_START_DELAY, &mut work).await {
@@ -97,9 +97,9 @@ async fn note_if_slow<T>(work: impl Future<Output = T>, screen: &TerminalScreen)
     work.await
 }
 
-/// The client that connects to the agent.
+/// The client side of a connection that opens no sessions.
 struct SessionlessClient {
-    /// The handler of elicitations, if there is a user to ask.
+    /// The elicitation handler, if there is a user who can answer.
     elicitation: Option<TerminalElicitation>,
 }
 

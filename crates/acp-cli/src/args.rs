@@ -56,7 +56,7 @@ pub(crate) struct CliArgs {
     )]
     pub(crate) log: LogLevel,
 
-    /// The command. Without one, `acp` starts `acp chat` on a terminal, and prints its help elsewhere.
+    /// The command to run. Without one, `acp` starts `acp chat` if run in a terminal, and prints its help otherwise.
     #[command(subcommand)]
     pub(crate) command: Option<CliCommand>,
 }

@@ -12,10 +12,10 @@ use crate::exit::CommandExit;
 use crate::remote_agent::RelayedAgent;
 use crate::signals::Signals;
 
-/// How long an agent has to exit after it is asked to. It is asked only if closing its stdin did not make it exit.
+/// How long the agent has to exit once asked to. It is asked only if it did not exit when its stdin was closed.
 const EXIT_GRACE_PERIOD: Duration = Duration::from_secs(1);
 
-/// How long to wait for an agent that has closed its stdout to exit, so that its exit code can be reported.
+/// How long to wait for an agent to exit after it has closed its stdout, so that its exit code can be reported.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 
 pub(crate) async fn run_bridge(args: BridgeArgs) -> CommandExit {
@@ -87,7 +87,7 @@ async fn bridge_exit(agent: &RelayedAgent, process: &AgentProcess, end: &BridgeE
     }
 }
 
-/// Writes a noise line, or a line of the agent's stderr, to stderr. Ignores errors, since stderr may be closed.
+/// Writes a line of noise, or of the agent's stderr, to stderr. Ignores errors, since stderr may be closed.
 fn write_to_stderr(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -20,7 +20,7 @@ use crate::confinement::Confinement;
 use crate::exit::CommandExit;
 use crate::start::{StartTarget, default_connection_options};
 
-/// The name of the prompt history file, in the state directory.
+/// The name of the file in the state directory that stores the prompt history.
 const HISTORY_FILE: &str = "history";
 
 pub(crate) async fn run_chat(args: ChatArgs) -> CommandExit {
@@ -95,7 +95,7 @@ fn prepare(args: ChatArgs) -> Result<ChatSetup, CommandExit> {
     Ok(setup)
 }
 
-/// Returns the command that starts an agent, together with the initial options of its sessions.
+/// Returns the command that starts the agent, along with the initial options for its sessions.
 fn agent_spec(
     agent: &AgentChoice,
     cwd: &Path,
@@ -156,7 +156,7 @@ fn key_bindings(settings: &ChatSettings) -> Result<KeyBindings, CommandExit> {
     Ok(keys)
 }
 
-/// Returns the theme for the configured background, or for that of the terminal if none is configured.
+/// Returns the theme for the configured background, or for the terminal's own background if none is configured.
 fn theme(background: Option<Background>) -> Theme {
     Theme::new(
         background.unwrap_or_else(terminal_background),

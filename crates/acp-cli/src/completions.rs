@@ -1,4 +1,4 @@
-//! `acp completions`: scripts that make a shell complete `acp` commands.
+//! `acp completions`: prints scripts that make a shell complete `acp` commands.
 //!
 //! The script of a shell runs `acp` whenever the user presses Tab, with the name of the shell in a variable and the
 //! words typed so far as arguments. `clap_complete` finds the candidates from the definition of the command line. What
@@ -21,7 +21,7 @@ use crate::screen::print;
 /// The environment variable that a completion script sets when it runs `acp`.
 const COMPLETE_VARIABLE: &str = "ACP_COMPLETE";
 
-/// The name of the program. When the user presses Tab, the scripts run the program by this name.
+/// The program name that the scripts run when the user presses Tab.
 const PROGRAM_NAME: &str = "acp";
 
 const SHELLS: Shells<'_> = Shells(&[&AcpBash, &AcpZsh, &AcpFish]);
@@ -49,7 +49,7 @@ pub(crate) fn print_completions(args: &CompletionsArgs) -> CommandExit {
     }
 }
 
-/// If a shell's completion script started this process, prints the candidates and returns `true`.
+/// Prints the candidates and returns `true` if this process was started by a shell's completion script.
 ///
 /// Call this before any thread starts: it removes a variable from the environment.
 pub(crate) fn complete_for_shell() -> Result<bool, clap::Error> {
@@ -115,12 +115,12 @@ impl EnvCompleter for AcpBash {
     }
 }
 
-/// The words of a command line, as the command would get them.
+/// The words of a command line, as the command would receive them.
 struct BashWords {
     words: Vec<OsString>,
     /// The index of the word that is being completed.
     index: usize,
-    /// The beginning of this word, which Bash treats as one or more separate words.
+    /// The beginning of that word, which Bash treats as one or more separate words.
     kept: String,
 }
 

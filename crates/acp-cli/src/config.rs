@@ -5,7 +5,7 @@ use acp_config::UserConfig;
 use crate::exit::CommandExit;
 use crate::models::BundledAgentConfig;
 
-/// Reads the configuration. Any mistake in it is an error, even in the settings of an agent that is not used.
+/// Reads the configuration. Any mistake in it is an error, even in the settings of an agent that isn't being used.
 pub(crate) fn read_user_config() -> Result<UserConfig, CommandExit> {
     let config = UserConfig::read()?;
     BundledAgentConfig::from_config(&config)?;

@@ -23,8 +23,8 @@ pub(crate) struct Confinement {
 enum ConfinementKind {
     /// The user requested the sandbox. It also applies to commands that the agent runs through the host.
     Explicit(Sandbox),
-    /// The policy with this name implies the sandbox. Commands that the agent runs through the host are not sandboxed,
-    /// since the policy already applies to them.
+    /// The sandbox is implied by the policy with this name. Commands that the agent runs through the host are not
+    /// sandboxed, since the policy already applies to them.
     Implied(&'static str),
 }
 
@@ -104,7 +104,7 @@ impl Confinement {
         }
     }
 
-    /// Adds the sandbox to an agent's command.
+    /// Wraps an agent's command in the sandbox.
     ///
     /// A remote agent cannot be confined from here. The process in its place only passes messages on.
     ///
@@ -126,7 +126,7 @@ impl Confinement {
                 ConfinementKind::Implied(policy) => format!("--allow {policy}"),
             };
             let notes = vec![format!(
-                "warning: {option} does not confine a remote agent; it applies only to what the agent does on this machine"
+                "warning: {option} does not confine a remote agent; it applies only to the agent's actions on this machine"
             )];
             return Ok(ConfinedCommand { command, notes });
         }
@@ -168,7 +168,7 @@ impl Confinement {
         })
     }
 
-    /// Returns a hint to show to the user if an agent fails in an implied sandbox.
+    /// Returns a hint to show if an agent fails in an implied sandbox.
     pub(crate) fn hint(&self) -> Option<String> {
         match self.kind {
             ConfinementKind::Explicit(_) => None,

@@ -33,13 +33,13 @@ use crate::signals::Signals;
 /// The maximum number of bytes to read at a time.
 const READ_CHUNK_SIZE: usize = 64 * 1024;
 
-/// The maximum length of a message in which paths are replaced, in bytes.
+/// The maximum length, in bytes, of a message in which paths are replaced.
 const MAX_MESSAGE: usize = 64 * 1024 * 1024;
 
 /// How long to keep relaying messages after the client has closed stdin.
 const GRACE_AFTER_STDIN_CLOSES: Duration = Duration::from_secs(2);
 
-/// How long it may take to tell the server that the connection has ended.
+/// How long to wait for the server to be notified that the connection has ended.
 const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The maximum number of notes waiting to be printed. Further notes are dropped.
@@ -197,7 +197,7 @@ async fn relay(remote: &RemoteAgent, options: ConnectOptions) -> ConnectRelayEnd
     }
 }
 
-/// The input from one side, split into the pieces that are passed on.
+/// Input from one side, split into the pieces to pass on.
 struct MessageSource<'m, R> {
     reader: BufReader<R>,
     /// Replaces the paths in messages.
@@ -236,7 +236,7 @@ impl<'m, R: AsyncRead + Unpin> MessageSource<'m, R> {
         limited.read_until(b'\n', &mut self.piece).await?;
         if self.piece.len() > MAX_MESSAGE {
             return Err(io::Error::other(format!(
-                "message too large: more than {MAX_MESSAGE} bytes, which --map does not support"
+                "message too large for --map: more than {MAX_MESSAGE} bytes"
             )));
         }
         if let Some(mapped) = mapper.map_message(&self.piece, direction) {
@@ -246,8 +246,8 @@ impl<'m, R: AsyncRead + Unpin> MessageSource<'m, R> {
     }
 }
 
-/// Sends everything from the client, until it closes stdin. Then calls `on_end` and waits forever, since the other
-/// direction detects the end of the connection. Returns only if reading fails.
+/// Sends the client's input to the server until the client closes stdin. Then calls `on_end` and waits forever, since
+/// the other direction detects the end of the connection. Returns only if reading fails.
 async fn upload(
     mut from_client: MessageSource<'_, impl AsyncRead + Unpin>,
     mut to_server: impl AsyncWrite + Unpin,
@@ -275,7 +275,7 @@ async fn upload(
     std::future::pending().await
 }
 
-/// Passes on everything from the server until the connection ends.
+/// Passes the server's output on to the client until the connection ends.
 async fn download(
     mut from_server: MessageSource<'_, impl AsyncRead + Unpin>,
     mut to_client: impl AsyncWrite + Unpin,
@@ -296,16 +296,14 @@ async fn download(
     }
 }
 
-/// Prints a note whenever the state of the connection changes. Owned by the connection and dropped when the connection
-/// ends.
+/// Prints a note whenever the connection's state changes. Owned by the connection and dropped when it ends.
 struct StatusNotes {
     url: String,
-    /// Sends notes to the thread that prints them, so that a client that does not read stderr cannot block the
-    /// connection.
+    /// Sends notes to a thread for printing, so that a client that does not read stderr cannot block the connection.
     notes: SyncSender<String>,
-    /// Whether the connection can be resumed after it has been cut.
+    /// Whether the connection can be resumed if it is cut.
     resumes: AtomicBool,
-    /// The close status sent by the server.
+    /// The close status that the server sent.
     closed: Arc<Mutex<Option<CloseStatus>>>,
 }
 
@@ -357,7 +355,7 @@ impl StatusNotes {
     }
 }
 
-/// Returns the `CommandExit` for a failed connection, with a message that tells the user what to do.
+/// Returns the `CommandExit` for a failed connection. Its message tells the user what to do.
 fn failure_exit(error: &ConnectError, remote: &RemoteAgent) -> CommandExit {
     let url = remote.url.key();
     let cannot = |why: &str| CommandExit::agent_failed(format!("cannot connect to {url}: {why}"));

@@ -1,4 +1,4 @@
-//! Elicitation: asks the user on the terminal for the input that the agent requests.
+//! Elicitation: prompts the user on the terminal for the input that the agent requests.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,13 +16,13 @@ use acp_host::literal;
 use crate::screen::QUESTION_BAR;
 use crate::terminal_user::{TerminalUser, UserDialog};
 
-/// The maximum number of open web pages to remember. Completion is not reported for older ones.
+/// The maximum number of open web pages to remember. Completion of older ones is not reported.
 const MAX_PAGES: usize = 64;
 
 /// Asks the user for input on the terminal.
 pub(crate) struct TerminalElicitation {
     user: Arc<TerminalUser>,
-    /// The web pages that the user has agreed to open but not yet completed.
+    /// The web pages that the user has agreed to open but has not completed yet.
     pages: Mutex<VecDeque<ElicitationId>>,
 }
 
@@ -34,14 +34,14 @@ impl TerminalElicitation {
         }
     }
 
-    /// Reports that the user has completed the request on a web page.
+    /// Reports that the user has completed the elicitation on a web page.
     pub(crate) fn report_completed(&self, id: &ElicitationId) {
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         let before = pages.len();
         pages.retain(|page| page != id);
         if pages.len() < before {
             drop(pages);
-            let note = "the request on the web page is complete";
+            let note = "the request on the web page was completed";
             self.user.screen().note(note);
         }
     }
@@ -145,8 +145,8 @@ impl<S: Sync> Elicitation<S> for TerminalElicitation {
     }
 }
 
-/// Returns the beginning of a question. It includes the agent's name, so that the agent's text is not mistaken for this
-/// program's.
+/// Returns the start of a question. It includes the agent's name, so that the agent's text is not mistaken for `acp`'s
+/// own.
 fn question_prefix(message: &str) -> String {
     let mut lines = literal::escape_lines(message.trim_end()).into_iter();
     let mut text = format!("? The agent asks: {}\n", lines.next().unwrap_or_default());
@@ -156,7 +156,7 @@ fn question_prefix(message: &str) -> String {
     text
 }
 
-/// Asks for the value of a field until it is valid. Returns `None` if the user cancels.
+/// Asks for a field's value until a valid one is entered. Returns `None` if the user cancels.
 async fn ask_field(dialog: &mut UserDialog<'_>, field: &FormField) -> Option<FieldAnswer> {
     for line in field.description_lines() {
         dialog.print_question_text(&format!("  {line}"));

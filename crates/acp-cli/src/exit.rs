@@ -1,4 +1,4 @@
-//! Exit codes and final messages. The long help of each command lists its exit codes.
+//! Exit codes and final messages. Each command's long help lists its exit codes.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use acp_host::terminal_text;
 
 use crate::screen;
 
-/// How a command ends: an exit code, and a message for stderr.
+/// How a command ends: with an exit code and a message for stderr.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct CommandExit {
     pub(crate) code: u8,
@@ -40,7 +40,7 @@ impl CommandExit {
         message: None,
     };
 
-    /// The exit of a command whose stdout was closed by its reader. The code is that of a process terminated by
+    /// The exit of a command whose stdout was closed by its reader. The code is the same as for a process killed by
     /// `SIGPIPE`.
     pub(crate) const STDOUT_CLOSED: Self = Self {
         code: 141,
@@ -80,11 +80,11 @@ impl CommandExit {
         Self::new(6, format!("timed out after {seconds} s (--timeout)"))
     }
 
-    /// Creates the exit for the stop reason of a turn.
+    /// Creates the exit for a turn's stop reason.
     pub(crate) fn from_stop_reason(reason: &StopReason) -> Self {
         match reason {
             StopReason::EndTurn => Self::SUCCESS,
-            StopReason::Refusal => Self::new(4, "the agent refused"),
+            StopReason::Refusal => Self::new(4, "the agent refused to continue"),
             StopReason::MaxTokens => {
                 Self::new(5, "the agent stopped: the model reached its token limit")
             }

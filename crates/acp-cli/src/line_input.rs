@@ -1,8 +1,8 @@
 //! Reads terminal input. Also saves and restores the terminal's settings, discards early input, and detects whether
 //! stdin is piped.
 
-/// The saved settings of a terminal. Code that hides input normally restores the settings itself, but cannot if the
-/// process is terminated in the meantime.
+/// The saved settings of a terminal. Code that hides input normally restores them itself, but cannot if the process is
+/// terminated first.
 #[cfg(unix)]
 pub(crate) struct TerminalSettings {
     terminal: std::fs::File,
@@ -29,7 +29,7 @@ impl TerminalSettings {
     }
 }
 
-/// A placeholder that does nothing. On this system, only a forced termination can interrupt a read.
+/// A placeholder that does nothing. On this system, a read can be interrupted only by killing the process.
 #[cfg(not(unix))]
 pub(crate) struct TerminalSettings;
 
@@ -71,7 +71,7 @@ pub(crate) fn discard(_: &std::fs::File) -> bool {
 /// The maximum length of a line, in bytes. Terminals allow less.
 const MAX_LINE_LEN: usize = 64 * 1024;
 
-/// The lines that the user enters in response to one question. Input that arrives after the question stays unread.
+/// The lines that the user enters in response to one question. Anything typed later is left unread.
 #[cfg(unix)]
 pub(crate) struct TypedLines {
     terminal: std::fs::File,
@@ -129,8 +129,7 @@ impl TypedLines {
 #[cfg(unix)]
 const POLL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
 
-/// The lines that the user enters on the console. A single thread reads all of them, because a read cannot be
-/// cancelled.
+/// The lines that the user enters on the console. A single thread reads them all, because a read cannot be cancelled.
 #[cfg(not(unix))]
 pub(crate) struct TypedLines(tokio::sync::MutexGuard<'static, tokio::sync::mpsc::Receiver<String>>);
 

@@ -77,7 +77,7 @@ pub(crate) async fn run_logout(args: LogoutArgs) -> CommandExit {
     }
 }
 
-/// Returns the chosen agent. It must be chosen on the command line or be a configured default, so that users do not log
+/// Returns the chosen agent. It must be given on the command line or be a configured default, so that users do not log
 /// in to an agent by accident.
 fn choose_agent(args: &AgentChoiceArgs, cwd: &Path) -> Result<AgentChoice, CommandExit> {
     let agent = args.choose(cwd)?;
@@ -91,13 +91,13 @@ fn choose_agent(args: &AgentChoiceArgs, cwd: &Path) -> Result<AgentChoice, Comma
 
 /// The outcome of the login requests sent to the agent.
 enum LoginOutcome {
-    /// The user is logged in with the auth method that has this name.
+    /// The user is logged in. Contains the name of the auth method.
     LoggedIn(String),
-    /// The login continues in the terminal.
+    /// The user has to complete the login in the terminal.
     InTerminal(AuthMethodTerminal),
 }
 
-/// Prints the agent's auth methods, and returns the one that the user chose, or the only one.
+/// Prints the agent's auth methods, and returns the one requested by the user, or the only one if none is requested.
 fn choose_method<'a>(
     target: StartTarget<'_>,
     agent: &'a AgentConnection,
@@ -159,7 +159,7 @@ fn render_methods(methods: &[AuthMethod]) -> String {
     text
 }
 
-/// Returns the commands that log in to the agent, one per line.
+/// Returns the commands to log in to the agent, one per line.
 fn login_commands(target: &StartTarget<'_>, agent: &AgentConnection) -> String {
     let mut text = String::new();
     let methods = agent.auth_methods();
@@ -195,8 +195,8 @@ fn login_commands(target: &StartTarget<'_>, agent: &AgentConnection) -> String {
     text
 }
 
-/// Returns `true` if this client supports the auth method. Auth methods had no types when version 1 was new, so in
-/// version 1 a method of unknown type is left to the agent. Version 2 does not allow that.
+/// Returns `true` if this client supports the auth method. Auth methods originally had no types in version 1, so there
+/// a method of unknown type is left to the agent. Version 2 does not allow that.
 fn is_supported(agent: &AgentConnection, method: &AuthMethod) -> bool {
     let known = matches!(method, AuthMethod::Agent(_) | AuthMethod::Terminal(_));
     known || agent.version() == ProtocolVersion::V1
@@ -207,7 +207,7 @@ fn methods_json(methods: &[AuthMethod]) -> String {
     serde_json::to_string(methods).unwrap_or_default()
 }
 
-/// Returns the `CommandExit` for an `auth_required` error, with the commands that log in.
+/// Returns the `CommandExit` for an `auth_required` error. It lists the commands to log in.
 pub(crate) fn login_required_exit(
     target: &StartTarget<'_>,
     agent: &AgentConnection,
@@ -253,7 +253,7 @@ async fn authenticate(
     }
 }
 
-/// Runs the agent's program in the terminal, with the arguments and variables of the auth method, until it exits.
+/// Runs the agent's program in the terminal until it exits, with the auth method's arguments and environment variables.
 async fn log_in_in_terminal(
     target: StartTarget<'_>,
     method: &AuthMethodTerminal,

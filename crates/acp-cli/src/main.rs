@@ -1,4 +1,4 @@
-//! The `acp` command. Parses the arguments and calls the crates that do the work. Contains no logic of its own.
+//! The `acp` command. Parses the arguments and calls the crates that do the work. Contains no other logic.
 
 mod agent;
 mod agent_login;
@@ -93,7 +93,7 @@ fn main() -> ExitCode {
     exit.report()
 }
 
-/// Returns the command that `acp` runs if none is given: `acp chat` on a terminal.
+/// Returns the command that `acp` runs when none is given: `acp chat`, if run in a terminal.
 fn default_command() -> Option<CliCommand> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return None;
@@ -101,7 +101,7 @@ fn default_command() -> Option<CliCommand> {
     CliArgs::try_parse_from(["acp", "chat"]).ok()?.command
 }
 
-/// Runs the future of an async command to completion, on its own runtime.
+/// Runs an async command to completion on its own runtime.
 // Not inlined: the caller's stack frame would have space for the futures of all commands at once.
 #[inline(never)]
 fn block_on(work: impl Future<Output = CommandExit>) -> CommandExit {

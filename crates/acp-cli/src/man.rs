@@ -1,4 +1,4 @@
-//! `acp man`: generates the manual pages, one per command, from the definition of the command line.
+//! `acp man`: generates manual pages, one per command, from the command-line definition.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -59,7 +59,8 @@ fn render_page(command: &Command, name: &str) -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// Writes the text that follows the long help. A line such as `Examples:` starts a section whose lines are not wrapped.
+/// Writes the text that follows the long help. A line such as `Examples:` starts a section, and lines within it are not
+/// wrapped.
 fn write_sections(text: &str, page: &mut dyn Write) -> io::Result<()> {
     let mut roff = Roff::new();
     for paragraph in text.split("\n\n") {

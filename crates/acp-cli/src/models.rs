@@ -1,5 +1,4 @@
-//! The language models and defaults of the bundled agent, from `[agent]` in the configuration and from the command
-//! line.
+//! The bundled agent's language models and defaults, from `[agent]` in the configuration and from the command line.
 
 use std::fmt::Display;
 use std::num::{NonZeroU64, NonZeroUsize};
@@ -25,7 +24,7 @@ pub(crate) struct BundledAgentConfig {
     thought_level: Option<ThoughtLevel>,
     pub(crate) mode: Option<Mode>,
     pub(crate) max_requests: Option<NonZeroUsize>,
-    /// The models in the configuration, which can be selected in a session.
+    /// The configured models, any of which can be selected in a session.
     named_models: Vec<ProviderModel>,
 }
 
@@ -48,7 +47,7 @@ impl FromStr for ModelArgument {
     }
 }
 
-/// Parses a setting. The error includes the setting's line in the configuration.
+/// Parses a setting. An error gives the setting's line in the configuration.
 fn parse_setting<T: FromStr<Err: Display>>(
     config: &UserConfig,
     text: Option<&Spanned<String>>,
@@ -158,7 +157,7 @@ impl BundledAgentConfig {
         Ok(ModelConfig::Choices(Box::new(choices)))
     }
 
-    /// Returns the initial model for sessions: the one on the command line, or else the configured one.
+    /// Returns the initial model for sessions: the one on the command line if given, or else the configured one.
     pub(crate) fn initial_model(
         &self,
         typed: ModelArgs,
@@ -189,7 +188,8 @@ impl BundledAgentConfig {
         }))
     }
 
-    /// Returns the configured model that has the same name, or `model` itself if there is none.
+    /// Returns the configured model with the same name. If there is none, or if `model` has its own base URL, returns
+    /// `model` itself.
     fn resolve_model_name(&self, model: ProviderModel) -> ProviderModel {
         let same = |named: &&ProviderModel| named.to_string() == model.to_string();
         match self.named_models.iter().find(same) {
@@ -203,7 +203,7 @@ impl BundledAgentConfig {
     }
 }
 
-/// Adds the API key from the environment to a model that has a base URL of its own.
+/// Adds the API key from the environment to a model that has its own base URL.
 fn with_key(mut model: ProviderModel) -> ProviderModel {
     if model.base_url.is_some() {
         model.key = key_from_variable(model.provider.key_variable());

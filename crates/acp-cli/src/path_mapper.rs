@@ -1,4 +1,4 @@
-//! Replaces paths in messages to and from a remote agent, whose machine has the same files under different paths.
+//! Replaces paths in messages to and from a remote agent whose machine has the same files at different paths.
 //!
 //! Only paths in fields of the protocol are replaced, in requests and notifications of its methods and in the response
 //! to `session/list`. A path in the text of a message, in a tool's raw input or output, in `_meta`, in a form, in an
@@ -17,13 +17,13 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// Fields with a path.
+/// Fields that contain a path.
 const PATH_FIELDS: [&str; 3] = ["cwd", "oldPath", "path"];
 
-/// Fields with a list of paths.
+/// Fields that contain a list of paths.
 const PATH_LIST_FIELDS: [&str; 1] = ["additionalDirectories"];
 
-/// Fields with a URI, which may refer to a file.
+/// Fields that contain a URI, which may refer to a file.
 const URI_FIELDS: [&str; 1] = ["uri"];
 
 /// Fields whose content belongs to the agent, the user or an MCP server. Paths in them are not replaced.
@@ -36,10 +36,10 @@ const OPAQUE_FIELDS: [&str; 6] = [
     "headers",
 ];
 
-/// The maximum depth of nested objects and arrays in which paths are replaced.
+/// The maximum depth of nested objects and arrays in which to replace paths.
 const MAX_DEPTH: usize = 32;
 
-/// The characters that the path of a URI cannot contain.
+/// The characters that must be percent-encoded in the path of a URI.
 const ENCODED_IN_PATHS: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -60,9 +60,9 @@ const ENCODED_IN_PATHS: &AsciiSet = &CONTROLS
 /// The direction in which a message is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MessageDirection {
-    /// From the client, with local paths, to the agent.
+    /// From the client to the agent. Local paths become remote ones.
     ToAgent,
-    /// From the agent, with remote paths, to the client.
+    /// From the agent to the client. Remote paths become local ones.
     ToClient,
 }
 
@@ -103,18 +103,18 @@ impl<'de> Deserialize<'de> for Members<'de> {
 #[derive(Deserialize)]
 struct JsonText<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// A string to replace: its range in the message, and its new JSON.
+/// A replacement for a string: the range of the old string in the message, and the new JSON.
 type Replacement = (Range<usize>, String);
 
 impl PathMapper {
-    /// Creates a mapper. Returns `None` if there is nothing to replace.
+    /// Creates a mapper, or returns `None` if there are no mappings.
     pub(crate) fn new(mappings: &[PathMapping]) -> Option<Self> {
         (!mappings.is_empty()).then(|| Self {
             mappings: mappings.to_vec(),
         })
     }
 
-    /// Replaces the paths in a message. Returns `None` if there are none, or if it is not valid JSON.
+    /// Replaces the paths in a message. Returns `None` if the message contains none or is not valid JSON.
     pub(crate) fn map_message(
         &self,
         message: &[u8],
@@ -208,7 +208,7 @@ impl PathMapper {
     }
 }
 
-/// Collects the replacements in a message.
+/// Walks a message and collects the replacements to make in it.
 struct MessageWalk<'m> {
     mapper: &'m PathMapper,
     direction: MessageDirection,
@@ -296,8 +296,7 @@ impl MessageWalk<'_> {
     }
 }
 
-/// Returns the part of a path below a directory, without a leading separator. Returns an empty string for the directory
-/// itself.
+/// Returns the part of a path below a directory, without a leading separator. Empty for the directory itself.
 fn path_below<'p>(path: &'p str, directory: &str) -> Option<&'p str> {
     let is_windows = has_backslashes(directory);
     let prefix = path.get(..directory.len())?;
@@ -450,7 +449,7 @@ mod tests {
         );
     }
 
-    /// The fields that the schema defines as a path, a list of paths, or a URI.
+    /// Returns the names of the schema fields of this kind: paths, lists of paths, or URIs.
     fn fields_in_schema(kind: &str) -> std::collections::BTreeSet<String> {
         let schema =
             std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../acp-rules/src/schema");

@@ -1,4 +1,4 @@
-//! Loads the user's and the project's permission rules. Also implements `acp permissions`, which lists rules and
+//! Loads permission rules from the user and the project. Also implements `acp permissions`, which lists rules and
 //! remembered answers, and revokes answers.
 
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::exit::CommandExit;
 use crate::screen::print;
 use crate::terminal_user;
 
-/// Returns the permissions of an agent in `cwd`. `allow` is the policy given on the command line, if any.
+/// Returns an agent's permissions in `cwd`. `allow` is the policy given on the command line, if any.
 pub(crate) fn from_policy(allow: Option<Policy>, cwd: &Path) -> Result<Permissions, CommandExit> {
     let otherwise = match terminal_user::can_ask() {
         true => Policy::Ask,
@@ -31,7 +31,7 @@ pub(crate) fn from_policy(allow: Option<Policy>, cwd: &Path) -> Result<Permissio
     Ok(sources.permissions(allow, otherwise)?)
 }
 
-/// Returns the files with the user's rules and remembered answers, for the bundled agent.
+/// Returns the files that contain the user's rules and remembered answers, for the bundled agent.
 pub(crate) fn rule_files() -> RuleFiles {
     let mut files = RuleFiles::new();
     if let Some(file) = rules_file() {
@@ -73,7 +73,10 @@ pub(crate) fn note_text(note: &PermissionNote) -> String {
             let wants = wants
                 .map(|wants| format!(" by {wants}"))
                 .unwrap_or_default();
-            format!("rejected{wants}: no terminal to ask on: {}", what(said))
+            format!(
+                "rejected{wants}: no terminal on which to ask for permission: {}",
+                what(said)
+            )
         }
         PermissionNote::Remembered(answer) => format!(
             "remembered for this project: {answer}; revoke with: acp permissions revoke {}",
@@ -186,7 +189,7 @@ fn render_text(said: &PermissionSources, answers: &[RememberedAnswer]) -> String
         text.push_str("\nProject rules: none\n");
     }
     for rules in &said.project_rules {
-        text.push_str("\nProject rules (can only restrict)");
+        text.push_str("\nProject rules (can only add restrictions)");
         text.push_str(&render_rules(rules));
     }
     text.push_str("\nEverything else: ");
@@ -273,7 +276,7 @@ fn render_table(rows: &[[String; 4]], text: &mut String) {
     }
 }
 
-/// Returns the time at which the answer was given.
+/// Returns the time when the answer was given.
 fn answer_time(answer: &RememberedAnswer) -> Option<Timestamp> {
     Timestamp::from_second(i64::try_from(answer.at).ok()?).ok()
 }

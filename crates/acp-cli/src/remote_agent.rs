@@ -1,4 +1,4 @@
-//! Starts `acp connect` in place of a remote agent, and interprets its output.
+//! Runs `acp connect` in place of a remote agent, and interprets its output.
 
 use acp_config::{RemoteAgent, TOKEN_VARIABLE};
 use acp_host::{AgentCommand, AgentProcess, Environment, ProcessExit};
@@ -9,7 +9,7 @@ use crate::exit::CommandExit;
 /// The prefix of the notes in which `acp connect` reports that it is reconnecting or has reconnected.
 pub(crate) const RECONNECT_NOTE: &str = "acp: reconnect";
 
-/// Returns the command that relays messages to a remote agent. The token is passed only in the environment.
+/// Returns the command that relays messages to a remote agent. Passes the token only in the environment.
 pub(crate) fn connect_command(
     remote: &RemoteAgent,
     environment: Environment,
@@ -24,7 +24,7 @@ pub(crate) fn connect_command(
     Ok(command.environment(environment))
 }
 
-/// The agent that a command relays to or checks: a local command or a remote agent.
+/// The agent to relay to or check: a local command or a remote agent.
 pub(crate) struct RelayedAgent {
     pub(crate) command: AgentCommand,
     /// The program and arguments, as shown to the user.
@@ -33,7 +33,7 @@ pub(crate) struct RelayedAgent {
 }
 
 impl RelayedAgent {
-    /// Returns the agent given on the command line. Prints warnings.
+    /// Returns the agent given on the command line. Prints any warnings.
     pub(crate) fn from_args(
         words: &[String],
         url: &UrlArgs,
@@ -62,8 +62,7 @@ impl RelayedAgent {
         })
     }
 
-    /// Returns the `CommandExit` for an agent that exited on its own. Its stderr has already been passed on to the
-    /// user.
+    /// Returns the `CommandExit` for an agent that exited on its own. The user has already seen its stderr.
     pub(crate) fn exit(&self, exit: &ProcessExit) -> CommandExit {
         match self.is_remote && is_connect_exit_code(exit.code) {
             // `acp connect` has said why.
@@ -82,13 +81,13 @@ fn is_connect_exit_code(code: Option<i32>) -> bool {
     own.iter().any(|own| Some(i32::from(*own)) == code)
 }
 
-/// Extracts the note from a line printed by `acp connect`, if the line contains one.
+/// Returns the note in a line printed by `acp connect`, if there is one.
 pub(crate) fn connection_note(line: &str) -> Option<&str> {
     line.starts_with(RECONNECT_NOTE)
         .then(|| line.strip_prefix("acp: "))?
 }
 
-/// Returns the reason that `acp connect` printed for its failure.
+/// Returns the failure reason that `acp connect` printed.
 pub(crate) fn connection_failure(process: &AgentProcess, exit: &ProcessExit) -> Option<String> {
     connect_failure_in(exit.code, &process.output_tail())
 }

@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthChar;
 
 const SPINNER_FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/// How long there must be no output before the progress line is shown.
+/// How long output must be idle before the progress line is shown.
 const PROGRESS_DELAY: Duration = Duration::from_millis(600);
 
 /// The styles of the output.
@@ -93,7 +93,7 @@ impl ScreenOutput {
     }
 }
 
-/// Returns `true` if the terminal supports no control sequences.
+/// Returns `true` if the terminal does not support control sequences.
 fn is_dumb_terminal() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term == "dumb")
 }
@@ -104,17 +104,17 @@ fn supports_color(to: &impl IsTerminal) -> bool {
     to.is_terminal() && !is_dumb_terminal() && !unwanted
 }
 
-/// The mark before each line of the agent's text in a question, which distinguishes it from this program's own text.
+/// The prefix of each line of the agent's text in a question, which distinguishes it from the text of `acp` itself.
 pub(crate) const QUESTION_BAR: &str = "  | ";
 
 /// The indentation of continuation lines when a question is wider than the terminal.
 const CONTINUATION_INDENT: &str = "      ";
 
-/// The minimum width, in columns, at which lines are wrapped.
+/// The smallest width, in columns, to which lines are wrapped.
 const MIN_WRAP_WIDTH: usize = 20;
 
-/// Wraps a question's text to the width of the terminal. If the terminal did this itself, lines would continue at the
-/// left edge, where an agent could make them look like another part of the question.
+/// Wraps a question to the width of the terminal. If the terminal wrapped it, lines would continue at the left edge,
+/// where an agent could disguise them as another part of the question.
 pub(crate) fn wrap_question(text: &str) -> String {
     let size = terminal_size::terminal_size_of(std::io::stderr());
     match size {
@@ -149,10 +149,10 @@ fn wrap_to_width(columns: usize, text: &str) -> String {
     shown
 }
 
-/// The reason why writing to stdout has failed. Not set if the reader has closed stdout.
+/// The reason why writing to stdout failed. Not set if the reader closed stdout.
 static WRITE_ERROR: OnceLock<String> = OnceLock::new();
 
-/// Writes to stdout. Returns `false` if the reader has closed stdout, or if writing fails.
+/// Writes to stdout. Returns `false` if the reader has closed stdout or writing fails.
 pub(crate) fn print(bytes: &[u8]) -> bool {
     let mut out = std::io::stdout().lock();
     let written = out.write_all(bytes).and_then(|()| out.flush());
@@ -169,7 +169,7 @@ pub(crate) fn write_error() -> Option<&'static str> {
     WRITE_ERROR.get().map(String::as_str)
 }
 
-/// The terminal, shared by the renderer and the questions to the user.
+/// The terminal, shared by the renderer and the prompts for user input.
 #[derive(Clone)]
 pub(crate) struct TerminalScreen(Arc<Mutex<ScreenState>>);
 
@@ -236,8 +236,8 @@ impl TerminalScreen {
         self.lock().broken
     }
 
-    /// Shows the output of `draw`. Does nothing while a question is open. The next call after that shows the missed
-    /// output.
+    /// Shows the output of `draw`, unless a question is open. The first call after the question shows whatever was
+    /// missed.
     pub(crate) fn draw(&self, draw: impl FnOnce(&mut ScreenOutput)) {
         let mut state = self.lock();
         if state.asking {

@@ -33,16 +33,16 @@ const TOKEN_FILE: &str = "serve.token";
 /// The name of the file in the state directory that stores the self-signed certificate and its key.
 const CERTIFICATE_FILE: &str = "serve-certificate.pem";
 
-/// The settings for recording a trace of each connection.
+/// Settings for recording a trace of each connection.
 pub(crate) struct RecordedConnections {
-    /// The absolute path of the directory for the traces.
+    /// The absolute path of the directory in which to store the traces.
     pub(crate) directory: PathBuf,
     /// Whether the traces contain secrets.
     pub(crate) secrets: bool,
 }
 
 impl RecordedConnections {
-    /// Returns the command that starts the recorder in place of an agent.
+    /// Returns a command that starts the recorder in place of the agent.
     fn recorder(&self, agent: AgentCommand) -> Result<AgentCommand, CommandExit> {
         let mut args: Vec<OsString> = vec!["trace".into(), self.directory.clone().into()];
         if self.secrets {
@@ -63,7 +63,7 @@ pub(crate) async fn serve(args: ServeArgs) -> CommandExit {
     run(&args, None).await
 }
 
-/// Serves agents, and records a trace of each connection.
+/// Serves agents and records a trace of each connection.
 pub(crate) async fn serve_recorded(
     args: ServeArgs,
     connections: RecordedConnections,
@@ -117,7 +117,7 @@ async fn run_server(
     served.map_err(failed)
 }
 
-/// Rejects a listen address that would let other machines read the connection or use the agent without a token.
+/// Rejects a listen address that would let other machines eavesdrop on the connection or use the agent without a token.
 fn check_exposure(args: &ServeArgs) -> Result<(), CommandExit> {
     if args.listen.ip().is_loopback() || args.insecure {
         return Ok(());
@@ -138,7 +138,7 @@ fn check_exposure(args: &ServeArgs) -> Result<(), CommandExit> {
     )))
 }
 
-/// Returns the agents to serve, each with its command and the directories that clients may open.
+/// Returns the agents to serve, each with its command and the directories it lets clients open.
 fn served_agents(
     args: &ServeArgs,
     recorded: Option<&RecordedConnections>,
@@ -234,10 +234,10 @@ fn this_program() -> Result<PathBuf, CommandExit> {
 /// The information that clients need to connect: the token and the certificate.
 struct ServerAccess {
     token: Option<Token>,
-    /// The file with the token, and whether this server has just created it.
+    /// The file that contains the token, and whether this server has just created it.
     token_file: Option<(PathBuf, bool)>,
     tls: Option<Arc<TlsConfig>>,
-    /// The fingerprint of a self-signed certificate.
+    /// The fingerprint of the certificate, if it is self-signed.
     pin: Option<String>,
 }
 
@@ -307,8 +307,8 @@ impl ServerAccess {
         config
     }
 
-    /// Prints the URL of an agent. The URL includes the token if stderr is a terminal or if the token has just been
-    /// created. Otherwise, stderr is probably a log, which must not contain the token.
+    /// Prints an agent's URL. The token is included if stderr is a terminal or the token has just been created.
+    /// Otherwise, stderr is probably a log, which must not contain the token.
     fn announce(&self, args: &ServeArgs, address: SocketAddr, path: &str) {
         let scheme = if self.tls.is_some() { "wss" } else { "ws" };
         let port = address.port();

@@ -7,7 +7,7 @@ use std::io;
 pub(crate) enum ExitSignal {
     /// Ctrl-C.
     Interrupt,
-    /// `SIGTERM`, or the terminal was closed.
+    /// `SIGTERM`, or a signal that the terminal was closed.
     #[cfg_attr(not(unix), allow(dead_code))]
     Terminate,
 }

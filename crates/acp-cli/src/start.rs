@@ -26,7 +26,7 @@ pub(crate) const SLOW_START_DELAY: Duration = Duration::from_secs(5);
 /// The note shown when the agent is slow.
 pub(crate) const SLOW_NOTE: &str = "waiting for the agent to respond (Ctrl-C: exit)";
 
-/// The chosen agent, and where to start it.
+/// The chosen agent, and the directory to start it in.
 #[derive(Clone, Copy)]
 pub(crate) struct StartTarget<'a> {
     pub(crate) agent: &'a AgentChoice,
@@ -54,8 +54,8 @@ impl StartTarget<'_> {
         Ok(command.cwd(self.cwd).environment(environment))
     }
 
-    /// Returns the command that starts the agent with these permissions. Only the bundled agent gets them as arguments,
-    /// since it performs some actions without asking the client.
+    /// Returns the command that starts the agent with these permissions. They are passed as arguments only to the
+    /// bundled agent, since it performs some actions without asking the client.
     pub(crate) fn command_for(
         &self,
         permissions: &Permissions,
@@ -71,12 +71,12 @@ impl StartTarget<'_> {
         })
     }
 
-    /// Starts the agent. If it is remote, shows changes in the state of its connection on the screen.
+    /// Starts the agent. If it is remote, shows changes in its connection state on the screen.
     pub(crate) fn spawn(&self, screen: &TerminalScreen) -> Result<AgentProcess, CommandExit> {
         self.spawn_command(&self.command()?, screen)
     }
 
-    /// Starts the agent with this command, which may have additional arguments or a sandbox.
+    /// Starts the agent with this command, which may include extra arguments or a sandbox.
     pub(crate) fn spawn_command(
         &self,
         command: &AgentCommand,
@@ -97,20 +97,20 @@ impl StartTarget<'_> {
     }
 
     /// Returns a hint to append to an error message if the agent seems to lack an API key that is set in this process.
-    /// `said` is the agent's message.
+    /// `said` is the agent's error message.
     pub(crate) fn hint(&self, said: &str) -> String {
         let hint = self.agent.missing_key_hint(&self.agent.command, said);
         hint.map(|hint| format!("\n{hint}")).unwrap_or_default()
     }
 
-    /// Returns the same hint as [`hint`](Self::hint), but only if `said` mentions the key. Any other message may be
-    /// about something else.
+    /// Like [`hint`](Self::hint), but returns the hint only if `said` mentions the key. Any other message may have a
+    /// different cause.
     pub(crate) fn hint_if_key_is_mentioned(&self, said: &str) -> String {
         let hint = self.agent.missing_key_hint(&[], said);
         hint.map(|hint| format!("\n{hint}")).unwrap_or_default()
     }
 
-    /// Returns a command line that runs `acp` with `arguments` and the same agent.
+    /// Returns a command line that runs `acp` with `arguments` and this agent.
     pub(crate) fn command_hint(self, arguments: &[&str]) -> String {
         let mut words = vec!["acp".to_owned()];
         words.extend(arguments.iter().map(|word| quote(word)));
@@ -148,8 +148,8 @@ pub(crate) fn option_arguments(name: &str, value: &str) -> Vec<String> {
     }
 }
 
-/// Returns the options common to all connections. Handlers run on another thread of the runtime, so that they do not
-/// delay reading.
+/// Returns the options that all connections share. Handlers run on a separate runtime thread so that they do not delay
+/// reading.
 pub(crate) fn default_connection_options() -> acp::Options {
     acp::Options::new().spawn_work(|task| {
         tokio::spawn(task);
@@ -162,7 +162,7 @@ pub(crate) fn connection_options(agent: &AgentChoice, process: &AgentProcess) ->
     options.on_noise(process.noise_handler())
 }
 
-/// Takes the agent's stdin and stdout as a transport.
+/// Turns the agent's stdin and stdout into a transport.
 pub(crate) fn transport(process: &AgentProcess) -> Result<Transport, CommandExit> {
     let (stdin, stdout) = process
         .take_stdio()
@@ -170,7 +170,7 @@ pub(crate) fn transport(process: &AgentProcess) -> Result<Transport, CommandExit
     Ok(Transport::pipes(stdout, stdin))
 }
 
-/// Takes the agent's stdin and stdout as the transport for a turn. With `--format json`, prints each message received
+/// Turns the agent's stdin and stdout into the transport for a turn. With `--format json`, prints each message received
 /// about the session. If the session is `resumed`, prints only messages received after it was opened.
 pub(crate) fn turn_transport(
     process: &AgentProcess,
@@ -204,7 +204,7 @@ pub(crate) fn turn_transport(
     }))
 }
 
-/// Returns `true` if the agent responded that something was not found (specification: Overview, "Error Handling").
+/// Returns `true` if the agent's error means "not found" (specification: Overview, "Error Handling").
 pub(crate) fn is_not_found(error: &acp::Error) -> bool {
     matches!(error, acp::Error::Rpc(error) if error.code == jsonrpc::Error::RESOURCE_NOT_FOUND)
 }
@@ -230,7 +230,7 @@ impl From<CommandExit> for StartFailure {
 }
 
 impl StartFailure {
-    /// Returns the `CommandExit` for the failure, including the end of the agent's stderr.
+    /// Returns the `CommandExit` for the failure, with the end of the agent's stderr in the message.
     pub(crate) async fn exit(
         self,
         target: &StartTarget<'_>,

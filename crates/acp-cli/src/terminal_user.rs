@@ -15,15 +15,15 @@ const TERMINAL_PATH: &str = "/dev/tty";
 #[cfg(not(unix))]
 const TERMINAL_PATH: &str = "CONIN$";
 
-/// How long the user must type nothing after a question is shown, before a line counts as the answer. Earlier input was
+/// How long the keyboard must be idle after a question is shown before a line counts as the answer. Earlier input was
 /// meant for something else, since the user had not yet seen the question. `acp chat` uses the same duration.
 const SETTLE_TIME: Duration = Duration::from_millis(300);
 
 /// The note shown when earlier input was ignored.
-const EARLY_INPUT_NOTE: &str = "  (ignored the input that was typed before the question)";
+const EARLY_INPUT_NOTE: &str = "  (ignored the input that was typed before the question appeared)";
 
-/// Returns `true` if there is a user to ask. Questions are shown on stderr and answered at the terminal, so stdin and
-/// stdout can be used for other things.
+/// Returns `true` if there is a user who can answer. Questions are shown on stderr and answered at the terminal, which
+/// leaves stdin and stdout free for other uses.
 pub(crate) fn can_ask() -> bool {
     std::io::stderr().is_terminal() && File::open(TERMINAL_PATH).is_ok_and(|tty| tty.is_terminal())
 }
@@ -32,7 +32,7 @@ pub(crate) fn can_ask() -> bool {
 const MAX_ANSWER_BYTES: u64 = 1024;
 
 /// Asks a yes-or-no question before anything is started, and returns `true` for yes. Ctrl-C simply terminates the
-/// program at this point.
+/// program.
 pub(crate) fn confirm(question: &str) -> bool {
     let Ok(terminal) = File::open(TERMINAL_PATH) else {
         return false;
@@ -56,7 +56,7 @@ pub(crate) fn confirm(question: &str) -> bool {
     read.is_ok() && (answer == "y" || answer == "yes")
 }
 
-/// The user at the terminal, who is asked one question at a time.
+/// The user at the terminal. Asks one question at a time.
 pub(crate) struct TerminalUser {
     screen: TerminalScreen,
     /// A lock that is held while a question is open, so that other questions wait.
@@ -88,7 +88,7 @@ impl TerminalUser {
         self.question_lock.try_lock().is_err()
     }
 
-    /// Shows a question once no other question is open. Discards input that was typed before the user could read the
+    /// Shows a question as soon as no other question is open. Discards input typed before the user could read the
     /// question. Returns `None` if no answer is possible.
     pub(crate) async fn ask(&self, draw: impl FnOnce(&mut ScreenOutput)) -> Option<UserDialog<'_>> {
         let mut left = self.questions_cancelled.subscribe();
@@ -112,13 +112,13 @@ impl TerminalUser {
     }
 }
 
-/// An open question, which can print more text and read answers.
+/// An open question. Can print more text and read answers.
 pub(crate) struct UserDialog<'a> {
     _question: ScreenQuestion,
     _question_lock: MutexGuard<'a, ()>,
     lines: TypedLines,
     questions_cancelled: watch::Receiver<bool>,
-    /// Whether to wait for an answer.
+    /// Whether the dialog is waiting for input.
     is_waiting: bool,
 }
 
@@ -152,7 +152,7 @@ impl UserDialog<'_> {
         eprintln!("{}", wrap_question(text));
     }
 
-    /// Shows `prompt` and reads a line, without surrounding whitespace. Returns `None` if no line can be read.
+    /// Shows `prompt`, reads a line and trims it. Returns `None` if no line can be read.
     pub(crate) async fn answer(&mut self, prompt: &str) -> Option<String> {
         eprint!("{prompt}");
         self.is_waiting = true;

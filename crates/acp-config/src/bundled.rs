@@ -23,21 +23,21 @@ pub struct BundledSettings {
     pub thought_level: Option<Spanned<String>>,
     /// The mode in which sessions start.
     pub mode: Option<Spanned<String>>,
-    /// The maximum number of requests to a model in one turn.
+    /// The maximum number of model requests per turn.
     pub max_requests: Option<NonZeroUsize>,
     /// The models in `[[agent.models]]`, which are available in addition to the providers' own.
     #[serde(default)]
     pub models: Vec<Spanned<ModelSettings>>,
 }
 
-/// A model that the user has added and that can be selected in a session.
+/// A model added by the user, which can be selected in a session.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ModelSettings {
-    /// The provider that serves the model, or whose wire format the server uses.
+    /// The provider that serves the model, or whose wire format the model's server uses.
     pub provider: String,
-    /// The name by which the provider knows the model.
+    /// The provider's name for the model.
     pub name: String,
     /// The base URL of the server, if it differs from the provider's.
     pub base_url: Option<String>,

@@ -9,15 +9,15 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ChatSettings {
-    /// The background color that determines the theme. Defaults to the terminal's own background.
+    /// The background that the theme is chosen for. Defaults to the terminal's own background.
     pub theme: Option<Background>,
     /// How to show images.
     #[serde(default)]
     pub images: ImageMode,
-    /// Whether the mouse wheel scrolls.
+    /// Whether to scroll with the mouse wheel.
     #[serde(default)]
     pub mouse: bool,
-    /// Key bindings: the keys for each action, which replace its default keys.
+    /// Key bindings: the keys for each action, which replace the default ones.
     #[serde(default)]
     pub keys: BTreeMap<String, Vec<String>>,
 }
@@ -33,7 +33,7 @@ pub enum Background {
     Light,
 }
 
-/// How to show images. The configuration file uses these names in lowercase.
+/// How to show images. In the configuration file, these names are in lower case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ImageMode {
@@ -46,7 +46,7 @@ pub enum ImageMode {
     Iterm2,
     /// Use Sixel graphics (xterm, foot, Windows Terminal).
     Sixel,
-    /// Draw images with half blocks, each in two colors. Requires a terminal with 256 colors.
+    /// Draw images with half-block characters, each in two colors. Requires a terminal with 256 colors.
     Blocks,
     /// Show no images. A line of text describes each image instead.
     Off,

@@ -17,25 +17,25 @@ use crate::mcp_servers::McpServerSettings;
 use crate::paths;
 use crate::source::{CONFIG_FILE, ConfigSource};
 
-/// The user's configuration. Unknown keys are errors, so that typos are noticed.
+/// The user's configuration. Unknown keys are errors, so that typos don't go unnoticed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UserConfig {
-    /// `[environment]`: the environment that all agents get.
+    /// `[environment]`: the environment variables for all agents.
     #[serde(default)]
     pub environment: EnvironmentSettings,
-    /// `[agent]`: the bundled agent, with the position of the section in the file.
+    /// `[agent]`: the settings of the bundled agent, along with their position in the file.
     pub agent: Option<Spanned<BundledSettings>>,
     /// `[[mcp_servers]]`: MCP servers for the bundled agent.
     #[serde(default)]
     pub mcp_servers: Vec<McpServerSettings>,
-    /// `[agents.NAME]`: the settings of agents, by name.
+    /// `[agents.NAME]`: the settings of each agent, by name.
     #[serde(default)]
     pub agents: BTreeMap<String, AgentSettings>,
     /// `[chat]`: the settings of the terminal client.
     #[serde(default)]
     pub chat: ChatSettings,
-    /// The name of the agent to use when the user does not name one.
+    /// The agent to use if the user does not name one.
     pub default_agent: Option<String>,
     #[serde(skip)]
     source: ConfigSource,
@@ -78,7 +78,7 @@ impl UserConfig {
         Ok(Self { source, ..config })
     }
 
-    /// Builds an error about a configuration value, including its line number.
+    /// Builds an error about a configuration value, giving its line number.
     ///
     /// Use this for values that only the code that uses them can validate.
     pub fn value_error<T>(&self, value: &Spanned<T>, what: impl std::fmt::Display) -> ConfigError {

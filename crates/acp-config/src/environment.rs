@@ -1,4 +1,4 @@
-//! Determines the environment variables that agents get: those that every program needs, those from the user's
+//! Determines which environment variables an agent gets: those that every program needs, those in the user's
 //! configuration, and those requested on the command line.
 
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::agents::settings::AgentSettings;
 use crate::error::ConfigError;
 
-/// `[environment]` in `config.toml`: the environment that all agents get.
+/// `[environment]` in `config.toml`: the environment variables for all agents.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -42,11 +42,11 @@ impl FromStr for EnvRequest {
     }
 }
 
-/// The environment variables that an agent gets.
+/// The environment variables to set for an agent.
 #[derive(Debug, Clone, Default)]
 pub struct AgentEnvironment {
     environment: Environment,
-    /// The command-line arguments that set up the same environment for another run. They do not include the values of
+    /// Command-line arguments that set up the same environment for another run. They never contain the values of
     /// variables.
     args: Vec<String>,
 }
@@ -63,7 +63,7 @@ impl AgentEnvironment {
         Self::add_requests(configured_environment(everyone)?, requests)
     }
 
-    /// Creates the environment for an agent that has its own settings. `wrong` creates an error about them.
+    /// Creates the environment for an agent with its own settings. `wrong` creates an error about these settings.
     pub(crate) fn for_agent(
         everyone: &EnvironmentSettings,
         settings: &AgentSettings,
@@ -87,7 +87,7 @@ impl AgentEnvironment {
         Self::add_requests(environment, requests)
     }
 
-    /// Creates an environment with all variables of this process, plus those given on the command line.
+    /// Creates an environment with all of this process's variables, plus those given on the command line.
     ///
     /// # Errors
     /// Fails if a name is invalid or a variable requested without a value is not set.
@@ -125,20 +125,20 @@ impl AgentEnvironment {
         })
     }
 
-    /// Returns the variables with which to start the agent.
+    /// Returns the environment to start the agent with.
     #[must_use]
     pub fn environment(&self) -> Environment {
         self.environment.clone()
     }
 
-    /// Returns the command-line arguments that set up the same environment for another run. They do not include the
-    /// values of variables.
+    /// Returns command-line arguments that set up the same environment for another run. They never contain the values
+    /// of variables.
     #[must_use]
     pub fn to_args(&self) -> &[String] {
         &self.args
     }
 
-    /// Returns advice on an authentication failure if an API key is set in this process but was not passed to the
+    /// Returns advice for an authentication failure, if an API key is set in this process but was not passed to the
     /// agent.
     ///
     /// The hint is about the variables in the agent's message. If there are none, it is about variables that look like
@@ -189,7 +189,7 @@ fn configured_environment(everyone: &EnvironmentSettings) -> Result<Environment,
     Ok(environment)
 }
 
-/// Returns `true` if a variable's name looks like the name of an API key for an agent.
+/// Returns `true` if a variable's name looks like that of an API key for the agent.
 fn looks_like_key(name: &str, agent: &str) -> bool {
     let is_key = ["_API_KEY", "_TOKEN", "_KEY"]
         .iter()

@@ -2,14 +2,14 @@
 
 use acp_host::StateFileError;
 
-/// An error in the configuration or in stored state. Its message is for the user.
+/// An error in the configuration or in stored state. The message is meant for the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// Invalid input, which the user can correct.
     #[error("{0}")]
     Usage(String),
-    /// An operation that failed although the input is valid.
+    /// An operation failed even though the input was valid.
     #[error("{0}")]
     Failure(String),
 }

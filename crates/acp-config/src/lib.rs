@@ -1,6 +1,6 @@
 //! Reads the user's configuration for an [Agent Client Protocol](https://agentclientprotocol.com) client, and the state
-//! stored for the user between runs. The configuration is validated as far as possible without an agent or a screen,
-//! and the rest is passed on unchanged.
+//! stored for the user between runs. Validates everything that can be validated without an agent or a screen, and
+//! passes on the rest unchanged.
 //!
 //! | type                    | purpose                                                     | configured in |
 //! |-------------------------|-------------------------------------------------------------|---------------------|

@@ -1,4 +1,4 @@
-//! Reads MCP servers from a JSON file, either in the protocol's format or in the format of editor settings.
+//! Reads MCP servers from a JSON file in the protocol's format or the format of editor settings.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -59,7 +59,7 @@ fn parse_servers(text: &str) -> Result<Vec<McpServer>, String> {
         .collect()
 }
 
-/// Describes a JSON error without including the invalid value, which may be an API key or a token.
+/// Describes a JSON error without showing the invalid value, which may be an API key or a token.
 fn describe_error(error: &serde_json::Error) -> String {
     let what = error.to_string();
     match (what.split_once(": "), what.rsplit_once(", expected ")) {

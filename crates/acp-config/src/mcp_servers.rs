@@ -1,4 +1,4 @@
-//! Configured MCP servers: `[[mcp_servers]]` for the bundled agent, and the servers of agents configured by name.
+//! Configured MCP servers: `[[mcp_servers]]` for the bundled agent, and the servers listed for other agents.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,10 +19,10 @@ pub struct McpServerSettings {
     command: Option<String>,
     #[serde(default)]
     args: Vec<String>,
-    /// The values of environment variables to set for the server, in addition to those that the platform needs.
+    /// Environment variables to set for the server, in addition to those that the platform needs.
     #[serde(default)]
     env: BTreeMap<String, String>,
-    /// The names of environment variables to pass on from this process, so that the file need not contain keys.
+    /// The names of environment variables to pass on from this process, so that the file need not contain any keys.
     #[serde(default)]
     pass: Vec<String>,
     url: Option<String>,
@@ -32,7 +32,7 @@ pub struct McpServerSettings {
     headers: BTreeMap<String, String>,
 }
 
-/// Omits the values of variables and headers, which may be secret.
+/// Omits the values of environment variables and headers, which may be secret.
 impl fmt::Debug for McpServerSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("McpServerSettings")
@@ -53,7 +53,7 @@ enum McpTransport {
 }
 
 impl McpServerSettings {
-    /// Formats all settings on one line to help the user decide whether to allow the server.
+    /// Formats all settings on one line, so that the user can decide whether to allow the server.
     #[must_use]
     pub fn summary(&self) -> String {
         let mut words = vec![format!("{}:", self.name)];
@@ -72,7 +72,7 @@ impl McpServerSettings {
         words.join(" ")
     }
 
-    /// Converts the settings to the protocol's type. `variable` returns the value of a variable of this process.
+    /// Converts the settings to the protocol's type. `variable` looks up a variable of this process.
     ///
     /// # Errors
     /// Fails if the settings are invalid.

@@ -1,4 +1,4 @@
-//! Names that users give to sessions, for example to continue a session that a script has started.
+//! Names that users give to sessions, for example so that a script can continue a session that it has started.
 //!
 //! A name belongs to an agent and a directory. With another agent or in another directory, the same name can refer to
 //! another session.
@@ -26,7 +26,7 @@ const MAX_NAME_CHARS: usize = 100;
 /// The maximum length of a stored session id, in bytes.
 const MAX_ID_BYTES: usize = 4096;
 
-/// A valid name for a session: one line of text.
+/// A valid session name: one line of text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionName(String);
 
@@ -63,7 +63,7 @@ impl SessionName {
     }
 }
 
-/// A session that has a name, as stored.
+/// A session name, as stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedSession {
     /// The name that the user has given the session.
@@ -72,9 +72,9 @@ pub struct NamedSession {
     agent: String,
     /// The session's working directory.
     pub cwd: String,
-    /// The id with which to open the session.
+    /// The session id, used to open the session.
     pub id: String,
-    /// The time when the name was given, in seconds since 1970.
+    /// The time when the session was named, in seconds since 1970.
     at: u64,
 }
 
@@ -83,7 +83,7 @@ struct NamesContents {
     sessions: Vec<NamedSession>,
 }
 
-/// The names of an agent's sessions in a directory.
+/// The names of an agent's sessions in one directory.
 #[derive(Debug, Clone)]
 pub struct SessionNames {
     file: Option<StateFile>,
@@ -92,7 +92,7 @@ pub struct SessionNames {
 }
 
 impl SessionNames {
-    /// Opens the names of an agent's sessions in `cwd`, a path without symlinks. `agent` is the agent's storage key.
+    /// Opens the session names for an agent in `cwd`, a path without symlinks. `agent` is the agent's storage key.
     #[must_use]
     pub fn open(agent: String, cwd: &Path) -> Self {
         let file = paths::state_dir().map(|state| state.join("session-names.json"));
@@ -103,7 +103,7 @@ impl SessionNames {
         }
     }
 
-    /// Returns the agent's named sessions in all directories, the oldest names first.
+    /// Returns the agent's named sessions in all directories, in the order in which they were named.
     ///
     /// # Errors
     /// Fails if the names cannot be read.
@@ -136,7 +136,7 @@ impl SessionNames {
         Ok(all.find(|named| named.name == name))
     }
 
-    /// Gives a name to a session if the name is not in use. Returns the id of the session that has the name afterwards.
+    /// Gives a name to a session unless the name is in use. Returns the id of the session that now has the name.
     ///
     /// If another session already has the name, that session keeps it, unless its id is `instead`.
     ///
@@ -189,7 +189,7 @@ impl SessionNames {
         state_file.update(change)
     }
 
-    /// Gives a name to a session, unless another session already has it. A session can have several names.
+    /// Gives a name to a session unless another session already has that name. A session can have several names.
     ///
     /// # Errors
     /// Fails if another session has the name, or if the name is invalid or cannot be stored.
@@ -198,12 +198,12 @@ impl SessionNames {
         match self.assign(&name, id, None)? {
             has if has == id => Ok(()),
             _ => Err(ConfigError::usage(
-                "another session already has this name; remove it with `acp sessions forget`",
+                "another session already has this name; remove the name with `acp sessions forget`",
             )),
         }
     }
 
-    /// Removes a name. Returns the id of the session that had the name, if any. The session itself is not deleted.
+    /// Removes a name, but not the session itself. Returns the id of the session that had the name, if any.
     ///
     /// # Errors
     /// Fails if the names cannot be read or written.

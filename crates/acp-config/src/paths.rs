@@ -1,4 +1,4 @@
-//! Locates the directories for the user's configuration and state.
+//! Locates the user's configuration and state directories.
 
 use std::path::{Path, PathBuf};
 
@@ -21,8 +21,7 @@ pub fn state_dir() -> Option<PathBuf> {
     Some(state.join("acp"))
 }
 
-/// Formats a path for use in messages. The path is relative to the current directory or to `~` if it is inside one of
-/// them.
+/// Formats a path for messages. Paths in the current directory or the home directory are shown relative to it.
 #[must_use]
 pub fn display_path(file: &Path) -> String {
     let below = |directory: Option<PathBuf>| {

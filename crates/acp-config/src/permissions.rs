@@ -1,4 +1,4 @@
-//! Reads the permissions of agents from the user's and the project's files.
+//! Reads agents' permissions from the user's and the project's files.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::paths;
 /// The name of the user's rules file in the configuration directory.
 const RULES_FILE: &str = "permissions.toml";
 
-/// The name of the directory for remembered answers in the state directory.
+/// The name of the directory in the state directory that contains remembered answers.
 const ANSWERS_DIRECTORY: &str = "permissions";
 
 /// Returns the path of the user's rules file, if there is a configuration directory.
@@ -21,13 +21,13 @@ pub fn rules_file() -> Option<PathBuf> {
     paths::config_dir().map(|config| config.join(RULES_FILE))
 }
 
-/// Returns the directory of the user's remembered answers, if there is a state directory.
+/// Returns the directory that contains the user's remembered answers, if there is a state directory.
 #[must_use]
 pub fn answers_directory() -> Option<PathBuf> {
     paths::state_dir().map(|state| state.join(ANSWERS_DIRECTORY))
 }
 
-/// All sources of permissions in a project.
+/// All sources of the permissions for a project.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PermissionSources {
@@ -35,9 +35,9 @@ pub struct PermissionSources {
     pub project: Project,
     /// The rules in the user's permissions file, if there is one.
     pub user_rules: Option<PermissionRules>,
-    /// The rules in the project's permissions files, which can only make decisions stricter.
+    /// The rules from the project's permissions files. They can only make decisions stricter.
     pub project_rules: Vec<PermissionRules>,
-    /// The user's "always" answers that are stored for projects.
+    /// The user's "always" answers, stored per project.
     pub remembered_answers: Option<RememberedAnswers>,
 }
 
@@ -78,7 +78,7 @@ impl PermissionSources {
         }
     }
 
-    /// Combines all sources into the permissions of agents in the project.
+    /// Combines all sources into the permissions that agents have in the project.
     ///
     /// `allow` is the requested policy, if any. Otherwise, the policy `otherwise` applies to actions that no rule
     /// matches.

@@ -1,4 +1,4 @@
-//! Reads TOML files with a size limit, and reports the positions of errors in them.
+//! Reads TOML files with a size limit, and reports where errors are.
 
 use std::io::Read;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use crate::error::ConfigError;
 /// The maximum size of a file, in bytes.
 const MAX_FILE_SIZE: u64 = 64 * 1024;
 
-/// The name of both the user's and a project's configuration file.
+/// The file name of both the user's and the project's configuration.
 pub(crate) const CONFIG_FILE: &str = "config.toml";
 
 /// A configuration file that has been read: its path and text.
@@ -22,7 +22,7 @@ pub(crate) struct ConfigSource {
 }
 
 impl ConfigSource {
-    /// Reads the text of a file that is already open. `file` is the path to use in error messages.
+    /// Reads the text of an open file. `file` is the path to show in error messages.
     ///
     /// # Errors
     /// Fails if the file cannot be read, is too large, or is not UTF-8.
@@ -48,7 +48,7 @@ impl ConfigSource {
         &self.text
     }
 
-    /// Parses the file's text as a `T`.
+    /// Parses the text of the file into a `T`.
     ///
     /// # Errors
     /// Fails if the text is invalid. The error names the line.
@@ -57,7 +57,7 @@ impl ConfigSource {
             .map_err(|e: toml::de::Error| self.error_at(e.span(), e.message()))
     }
 
-    /// Builds an error about the file. If the byte range is known, the error includes the line number.
+    /// Builds an error about the file. It includes the line number if the byte range is known.
     pub(crate) fn error_at(&self, at: Option<Range<usize>>, what: &str) -> ConfigError {
         let before = at.and_then(|at| self.text.get(..at.start));
         let line = before.map(|before| 1 + before.matches('\n').count());

@@ -1,5 +1,5 @@
-//! Runs agents as child processes. Explains why an agent could not be started, and ends an agent together with
-//! everything it started.
+//! Runs agents as child processes. Explains why an agent could not be started, and ends agents along with everything
+//! they started.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -19,13 +19,13 @@ use crate::program::{self, ProgramError};
 use crate::sandbox::Sandbox;
 use crate::sys;
 
-/// The number of bytes to keep from the end of an agent's standard error.
+/// How many bytes to keep of the end of an agent's standard error.
 const MAX_TAIL_BYTES: usize = 64 * 1024;
 
 /// The maximum number of lines that [`AgentProcess::output_tail`] returns.
 const MAX_TAIL_LINES: usize = 200;
 
-/// The maximum number of lines of agent output in an error message.
+/// The maximum number of lines of agent output to include in an error message.
 const MAX_EXCERPT_LINES: usize = 20;
 
 /// The maximum length of a line of standard error, in bytes. Longer lines are passed on in parts.
@@ -75,7 +75,7 @@ impl AgentCommand {
         }
     }
 
-    /// Parses a program with its arguments from one line, such as a line in a settings file. Words are separated by
+    /// Parses a program and its arguments from a single line, for example in a settings file. Words are separated by
     /// spaces and quoted as in a shell: `npx -y "some agent"`. Other shell syntax is not interpreted.
     ///
     /// A backslash is also a quoting character, so put Windows paths in single quotes.
@@ -88,7 +88,7 @@ impl AgentCommand {
         Ok(Self::new(program).args(words))
     }
 
-    /// Adds arguments to the command line of the agent.
+    /// Adds arguments to the agent's command line.
     #[must_use]
     pub fn args(mut self, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         self.args.extend(args.into_iter().map(Into::into));
@@ -116,14 +116,14 @@ impl AgentCommand {
         self
     }
 
-    /// Runs the agent, and everything it starts, in a sandbox.
+    /// Runs the agent, and everything it starts, in this sandbox.
     #[must_use]
     pub fn sandbox(mut self, sandbox: Sandbox) -> Self {
         self.sandbox = Some(sandbox);
         self
     }
 
-    /// Returns the path of the program's file, and the [`Command`] that starts it.
+    /// Returns the path of the executable file, and the [`Command`] that starts it.
     pub(crate) fn to_command(&self) -> Result<(PathBuf, Command), SpawnError> {
         let file = self.find_program()?;
         if let Some(cwd) = self.cwd.as_ref().filter(|cwd| !cwd.is_dir()) {
@@ -139,7 +139,7 @@ impl AgentCommand {
         Ok((file, child))
     }
 
-    /// Returns the path of the program that would be started, without starting anything.
+    /// Returns the path of the executable file, without starting it.
     ///
     /// # Errors
     /// The program does not exist or is not executable.
@@ -147,7 +147,7 @@ impl AgentCommand {
         self.find_program()
     }
 
-    /// Finds the program's file. A relative path is resolved against the working directory of this process, not against
+    /// Finds the executable file. A relative path is resolved against this process's working directory rather than
     /// `cwd`, because that is where the user wrote the path.
     fn find_program(&self) -> Result<PathBuf, SpawnError> {
         let shown = || self.program.to_string_lossy().into_owned();
@@ -175,8 +175,8 @@ impl AgentCommand {
     }
 }
 
-/// Splits a line into words, in the same way as [`AgentCommand::from_line`]. The first word is the program, and the
-/// others are its arguments.
+/// Splits a line into words like [`AgentCommand::from_line`]. The first word is the program, and the others are its
+/// arguments.
 ///
 /// # Errors
 /// The line has no words, or has an unclosed quote.
@@ -188,7 +188,7 @@ pub fn split_command_line(line: &str) -> Result<Vec<String>, ParseLineError> {
     }
 }
 
-/// An error that occurs when a line is parsed into an [`AgentCommand`].
+/// An error in parsing a line into an [`AgentCommand`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseLineError {
@@ -216,7 +216,7 @@ pub enum SpawnError {
         /// The path that was given for the program.
         program: String,
     },
-    /// The program was not found, and the given string looks like a program together with its arguments.
+    /// The program was not found, and the string looks like a program followed by arguments.
     #[error("command not found: `{program}`; pass the program and its arguments separately")]
     ArgumentsInProgram {
         /// The string that was given as the program.
@@ -234,7 +234,7 @@ pub enum SpawnError {
         /// The working directory that does not exist.
         cwd: PathBuf,
     },
-    /// The system could not start the program.
+    /// The operating system could not start the program.
     #[error("cannot start `{}`: {source}", file.display())]
     System {
         /// The program's executable file.
@@ -244,7 +244,7 @@ pub enum SpawnError {
     },
 }
 
-/// An agent that runs as a child process.
+/// An agent running as a child process.
 ///
 /// The agent leads its own process group and has no controlling terminal. Dropping an `AgentProcess` kills the agent
 /// and everything it started, including processes that left its group (on Linux, where they can be found).
@@ -254,7 +254,7 @@ pub struct AgentProcess {
     running: RunningProcess,
     stdio: Mutex<Option<(ChildStdin, ChildStdout)>>,
     tail: Arc<Mutex<BoundedText>>,
-    /// The reports of changes that were undone when the agent ended. There are at most two.
+    /// Reports about the changes that were undone when the agent ended. There are at most two.
     undo_reports: Arc<Mutex<Vec<String>>>,
 }
 
@@ -270,8 +270,8 @@ impl AgentProcess {
         Self::spawn_with(command, |_| ())
     }
 
-    /// Starts an agent, and calls `on_stderr` with each line of its standard error, without the line ending.
-    /// `on_stderr` is called from a task and must not block. Lines longer than 8 KiB arrive in parts.
+    /// Starts an agent. Calls `on_stderr` with each line of its standard error, without the line ending. `on_stderr` is
+    /// called from a task and must not block. Lines longer than 8 KiB arrive in several parts.
     ///
     /// # Errors
     /// The agent cannot be started; see [`SpawnError`].
@@ -329,7 +329,7 @@ impl AgentProcess {
         })
     }
 
-    /// Takes the agent's standard input and output, which the connection uses. Returns `None` after the first call.
+    /// Takes the agent's standard input and output for use by the connection. Returns `None` after the first call.
     /// Dropping the input tells the agent that it is no longer needed.
     pub fn take_stdio(&self) -> Option<(ChildStdin, ChildStdout)> {
         self.stdio
@@ -344,8 +344,8 @@ impl AgentProcess {
         self.running.id()
     }
 
-    /// Returns a handler for [`acp::Options::on_noise`]. It stores noise from the agent's standard output together with
-    /// the agent's standard error.
+    /// Returns a handler for [`acp::Options::on_noise`]. It keeps noise from the agent's standard output together with
+    /// its standard error.
     pub fn noise_handler(&self) -> impl Fn(&str) + Send + Sync + use<> {
         let tail = Arc::clone(&self.tail);
         move |line| {
@@ -355,8 +355,8 @@ impl AgentProcess {
         }
     }
 
-    /// Returns the last lines that the agent printed to standard error or that a [`noise_handler`](Self::noise_handler)
-    /// received: at most 200 lines and 64 KiB.
+    /// Returns the last lines that the agent printed to standard error, or that were passed to a
+    /// [`noise_handler`](Self::noise_handler): at most 200 lines and 64 KiB.
     #[must_use]
     pub fn output_tail(&self) -> String {
         let text = self
@@ -374,8 +374,8 @@ impl AgentProcess {
         last.make_contiguous().join("\n")
     }
 
-    /// Returns the last lines of [`output_tail`](Self::output_tail) for an error message: at most 20 lines, without
-    /// control characters. Returns an empty string if nothing was printed.
+    /// Returns the end of [`output_tail`](Self::output_tail) for use in an error message: at most 20 lines, without
+    /// control characters. Empty if nothing was printed.
     #[must_use]
     pub fn stderr_excerpt(&self) -> String {
         let tail = self.output_tail();
@@ -394,9 +394,9 @@ impl AgentProcess {
         text
     }
 
-    /// Undoes the changes that the agent has made so far to files that other programs run or trust, if its sandbox
-    /// allows such changes ([`SandboxRules::for_roots`](crate::SandboxRules::for_roots)). Returns a report for the user
-    /// if there is anything to report. Changes are also undone automatically when the agent ends, and
+    /// Undoes the changes made so far by the agent to files that other programs run or trust, if its sandbox allows
+    /// such changes ([`SandboxRules::for_roots`](crate::SandboxRules::for_roots)). Returns a report for the user, if
+    /// there is anything to report. Changes are also undone automatically when the agent ends.
     /// [`undo_report`](Self::undo_report) then returns the report.
     pub async fn undo(&self) -> Option<String> {
         let undone = self.running.undo().await?;
@@ -420,8 +420,8 @@ impl AgentProcess {
         self.running.try_wait()
     }
 
-    /// Waits for the agent to exit. Afterwards, [`output_tail`](Self::output_tail) includes everything that the agent
-    /// printed to standard error. Does not wait for processes that the agent left running.
+    /// Waits for the agent to exit. After that, [`output_tail`](Self::output_tail) includes everything that the agent
+    /// printed to standard error. Does not wait for processes that the agent has left running.
     pub async fn wait(&self) -> ProcessExit {
         self.running
             .wait()
@@ -429,8 +429,8 @@ impl AgentProcess {
             .unwrap_or_else(ProcessExit::unknown)
     }
 
-    /// Waits until neither the agent nor anything it started is running, or until `patience` has elapsed. Returns
-    /// `true` if nothing is running. Does not end any process.
+    /// Waits until the agent and everything it started have exited, or until `patience` has elapsed. Returns `true` if
+    /// all have exited. Does not end any process itself.
     pub async fn wait_all(&self, patience: Duration) -> bool {
         self.running.wait_all(patience).await
     }
@@ -459,7 +459,7 @@ impl AgentProcess {
     }
 }
 
-/// Calls `pass` with each line that `text` completes. `line` contains the incomplete last line between calls.
+/// Calls `pass` with each line that `text` completes. Between calls, `line` contains the incomplete last line.
 fn emit_complete_lines(text: &str, line: &mut String, pass: &mut impl FnMut(&str)) {
     for part in text.split_inclusive('\n') {
         let (mut rest, whole) = part

@@ -1,4 +1,4 @@
-//! Reads files attached to a prompt, and converts them to content that the agent accepts.
+//! Reads files to attach to a prompt, and converts them to content that the agent accepts.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use acp::v1::{
 };
 use base64::Engine;
 
-/// The maximum size of an image or audio file, in bytes. Encoded in base64, a file of this size still fits into a
-/// message that a [connection](acp::Limits::message) can read.
+/// The maximum size of an image or audio file, in bytes. In base64, a file of this size still fits into a message that
+/// a [connection](acp::Limits::message) can read.
 const MAX_MEDIA_BYTES: u64 = 32 * 1024 * 1024;
 
 /// A file or directory attached to a prompt (specification: Content).
@@ -29,13 +29,13 @@ pub struct Attachment {
 enum AttachmentContent {
     /// The complete contents of the file.
     Bytes(Vec<u8>),
-    /// Nothing, because the file is too large to send. The agent gets a link to the file.
+    /// Nothing, because the file is too large to send. The agent gets a link instead.
     Link,
     /// Nothing, because the path is a directory.
     Directory,
 }
 
-/// The kind of content that a file is sent as, based on its extension.
+/// The kind of content to send a file as, based on its extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttachmentKind {
     /// An image in any format except SVG.
@@ -104,8 +104,8 @@ pub enum AttachmentError {
 }
 
 impl Attachment {
-    /// Reads a file to attach to a prompt. Only a link is sent for a directory, or for a file larger than `embedded`
-    /// bytes that is neither an image nor audio.
+    /// Reads a file to attach to a prompt. Directories, and files over `embedded` bytes that are neither images nor
+    /// audio, are sent only as links.
     ///
     /// # Errors
     /// The file cannot be read, is neither file nor directory, or is an image or audio file of more than 32 MiB.
@@ -163,7 +163,7 @@ impl Attachment {
         &self.path
     }
 
-    /// Returns the number of bytes that have been read and will be sent.
+    /// Returns the number of bytes read, all of which will be sent.
     #[must_use]
     pub fn content_size(&self) -> u64 {
         match &self.content {
@@ -172,7 +172,7 @@ impl Attachment {
         }
     }
 
-    /// Returns `true` if the content is text and has been read completely.
+    /// Returns `true` if the content is text that has been read in full.
     #[must_use]
     pub fn is_text(&self) -> bool {
         matches!(&self.content, AttachmentContent::Bytes(bytes) if std::str::from_utf8(bytes).is_ok())
@@ -190,8 +190,8 @@ impl Attachment {
         ContentBlock::ResourceLink(Box::new(link))
     }
 
-    /// Returns the content block to send: the image or audio, the contents of any other file if the agent supports
-    /// embedded content (`promptCapabilities.embeddedContext`), or otherwise a link.
+    /// Returns the content block to send. An image or audio file is sent as such. The contents of any other file are
+    /// sent if the agent supports embedded content (`promptCapabilities.embeddedContext`), and a link otherwise.
     ///
     /// # Errors
     /// The attachment is an image or audio file, and the agent does not accept that kind.

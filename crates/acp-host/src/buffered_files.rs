@@ -1,4 +1,4 @@
-//! Accesses files through an editor's buffers, and records the text that each agent last saw.
+//! Reads and writes files through an editor's buffers, and keeps track of the text that each agent last saw.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,19 +11,19 @@ use crate::buffers::{
     BufferChange, BufferWrite, BufferWriteError, Buffers, DynBuffers, Fingerprint,
 };
 
-/// The maximum number of files for which the text that an agent last read or wrote is remembered. Beyond that, the
-/// oldest files are forgotten. If the user then changes the buffer of a forgotten file, the agent must read the file
-/// again before it can write to it.
+/// The maximum number of files for which to remember what text an agent last read or wrote. Beyond that, the oldest are
+/// forgotten. If the user then changes the buffer of a forgotten file, the agent must read the file again before it can
+/// write to it.
 const MAX_REMEMBERED_FILES: usize = 512;
 
-/// An editor's buffers, and the text that each session last saw of each buffer.
+/// An editor's buffers, along with the text of each buffer that each session last saw.
 #[derive(Clone)]
 pub(crate) struct BufferedFiles {
     buffers: Arc<dyn DynBuffers>,
     fingerprints: Arc<Mutex<VecDeque<SeenText>>>,
 }
 
-/// A file, and the session for which it is accessed, if any.
+/// A file, and the session that accesses it, if any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SessionFile {
     pub(crate) session: Option<SessionId>,
@@ -95,7 +95,7 @@ impl BufferedFiles {
         });
     }
 
-    /// Forgets a file that is not open in the editor, since its text may be different when it is opened again.
+    /// Forgets a file that is not open in the editor, since its text may have changed by the time it is opened again.
     pub(crate) fn forget(&self, view: &SessionFile) {
         let mut seen = self
             .fingerprints

@@ -26,7 +26,7 @@ pub trait Buffers: Send + Sync + 'static {
     /// Returns the text of the file as the user sees it, or `None` if it is not open.
     fn read(&self, file: &Path) -> impl Future<Output = Option<Arc<str>>> + Send;
 
-    /// Writes the file for the agent. If the file is open, this replaces the buffer's text in one step that the user
+    /// Writes the file for the agent. If the file is open, replaces the buffer's text in a single step that the user
     /// can undo.
     ///
     /// The user may have typed since the agent read the file, and the protocol's request does not say which text it is
@@ -40,20 +40,20 @@ pub trait Buffers: Send + Sync + 'static {
         change: BufferChange,
     ) -> impl Future<Output = Result<BufferWrite, BufferWriteError>> + Send;
 
-    /// Reports that the file on disk now has the text from [`BufferWrite::BufferAndFile`]. If the buffer still has the
-    /// same text, it no longer has unsaved changes.
+    /// Reports that the file on disk now has the text from [`BufferWrite::BufferAndFile`]. A buffer that still has this
+    /// text no longer has unsaved changes.
     fn notify_saved(&self, file: &Path, text: &Arc<str>) -> impl Future<Output = ()> + Send {
         let _ = (file, text);
         async {}
     }
 }
 
-/// The result of writing text from an agent through an editor.
+/// The result of writing an agent's text through an editor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BufferWrite {
     /// The file is not open, so it is written to disk.
     NotOpen,
-    /// The buffer now has this text, and nothing is written to disk. The user decides whether to save it. Until then,
+    /// The buffer now has this text. Nothing is written to disk, and the user decides whether to save it. Until then,
     /// commands that the agent runs do not see the change.
     Buffer(Arc<str>),
     /// The buffer now has this text, which is also written to disk, along with the user's unsaved changes. If writing
@@ -81,19 +81,19 @@ pub enum BufferWriteError {
 pub struct BufferChange {
     /// The real path of the file to change.
     pub file: PathBuf,
-    /// The complete new text of the file.
+    /// The file's entire new text.
     pub text: Arc<str>,
     last_read: Option<Fingerprint>,
 }
 
-/// Whether an agent knows the current text of a buffer that it wants to change.
+/// Whether the agent knows the current text of the buffer it wants to change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BufferFreshness {
     /// The agent last read or wrote exactly this text.
     Current,
     /// The agent last read or wrote a different text.
     Outdated,
-    /// The agent has not read the file in this session, or not recently.
+    /// The agent has not read the file in this session, or not recently enough.
     Unknown,
 }
 
@@ -159,7 +159,7 @@ impl<B: Buffers> DynBuffers for B {
     }
 }
 
-/// Buffers in memory, for tests and for editors that can keep their buffers in this type. Cloning is cheap, and clones
+/// Buffers in memory, for tests and for editors that can use this type for their buffers. Cloning is cheap, and clones
 /// share the same buffers.
 ///
 /// A write is rejected if it would overwrite text that the agent has not seen: if the buffer differs from the text that
@@ -200,7 +200,7 @@ pub struct MemoryBuffers {
 #[derive(Debug)]
 struct Buffer {
     text: Arc<str>,
-    /// The fingerprint of the text that was last known to be on disk.
+    /// The fingerprint of the text last known to be on disk.
     saved_fingerprint: Fingerprint,
 }
 
@@ -211,13 +211,13 @@ impl Buffer {
 }
 
 impl MemoryBuffers {
-    /// Creates an empty set of buffers. An agent's writes change only the buffers.
+    /// Creates an empty set of buffers. When an agent writes to a file, only the buffer changes.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Creates an empty set of buffers. An agent's writes change the buffers and the files on disk.
+    /// Creates an empty set of buffers. When an agent writes to a file, both the buffer and the file on disk change.
     #[must_use]
     pub fn with_disk_writes() -> Self {
         Self {
@@ -230,8 +230,8 @@ impl MemoryBuffers {
         self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens a file. `text` is the text of the file on disk, or empty if the file does not exist yet. Resolves a
-    /// symlink to an existing file. May block.
+    /// Opens a file. `text` is its text on disk, or empty if the file does not exist yet. Follows a symlink to an
+    /// existing file. May block.
     pub fn open(&self, file: &Path, text: impl Into<Arc<str>>) {
         let text = text.into();
         let saved = Fingerprint::new(&text);
@@ -261,7 +261,7 @@ impl MemoryBuffers {
         open.get(&file).map(|buffer| Arc::clone(&buffer.text))
     }
 
-    /// Returns `true` if the file is open and its text differs from the file on disk. May block.
+    /// Returns `true` if the file is open and its text differs from what is on disk. May block.
     #[must_use]
     pub fn is_unsaved(&self, file: &Path) -> bool {
         let file = resolve_path(file);

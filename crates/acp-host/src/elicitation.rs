@@ -10,7 +10,7 @@ use regex::RegexBuilder;
 
 use crate::literal;
 
-/// The maximum size of a compiled pattern from the agent, in bytes.
+/// The maximum compiled size of a pattern from the agent, in bytes.
 const MAX_PATTERN_BYTES: usize = 1024 * 1024;
 
 /// A field of an elicitation form, for the user to fill in.
@@ -22,7 +22,7 @@ pub struct FormField {
     choices: Vec<FieldChoice>,
 }
 
-/// A value that the user can choose for a field, with its title.
+/// One of the values that the user can choose for a field, with its title.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FieldChoice {
@@ -38,9 +38,9 @@ pub struct FieldChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FormFieldKind {
-    /// Text that the user enters freely.
+    /// Free-form text.
     Text,
-    /// Text that must not be shown (the format `password`).
+    /// Text that must be hidden (the format `password`).
     Secret,
     /// A number, which may have a fraction.
     Number,
@@ -75,13 +75,13 @@ pub enum FormError {
     UnknownType(String),
 }
 
-/// An error about an invalid answer, as a sentence for the user.
+/// An error that explains to the user why an answer is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidAnswer(String);
 
 impl FormField {
-    /// Returns the fields of a form, in order. Omits optional fields of unknown type.
+    /// Returns the fields of a form, in order. Skips optional fields of unknown type.
     ///
     /// # Errors
     /// A required field cannot be shown.
@@ -149,13 +149,13 @@ impl FormField {
         }
     }
 
-    /// Returns the choices, if the field has any. Values and titles are not escaped.
+    /// Returns the field's choices, if any. Values and titles are not escaped.
     #[must_use]
     pub fn choices(&self) -> &[FieldChoice] {
         &self.choices
     }
 
-    /// Returns the field's title for the user, on one line.
+    /// Returns the field's title as a single line to show to the user.
     #[must_use]
     pub fn label(&self) -> String {
         let title = match &self.schema {
@@ -169,7 +169,7 @@ impl FormField {
         literal::escape_line(title.as_deref().unwrap_or(&self.name))
     }
 
-    /// Returns the field's description, which may have several lines. Empty if there is none.
+    /// Returns the field's description, which may span several lines. Empty if there is none.
     #[must_use]
     pub fn description(&self) -> String {
         let description = match &self.schema {
@@ -223,7 +223,7 @@ impl FormField {
         }
     }
 
-    /// Formats a value of the field for the user.
+    /// Formats one of the field's values for the user.
     #[must_use]
     pub fn format_value(&self, value: &Value) -> String {
         let title = |value: &String| {
@@ -245,7 +245,7 @@ impl FormField {
         literal::escape_line(&text)
     }
 
-    /// Returns the lines to show before asking for the field: its description and its choices.
+    /// Returns the lines to show above the field's prompt: its description and choices.
     #[must_use]
     pub fn description_lines(&self) -> Vec<String> {
         let description = self.description();
@@ -313,7 +313,7 @@ impl FormField {
         Ok(FieldAnswer::Value(value))
     }
 
-    /// Parses text that the user has entered into the field. For a boolean, the text is a word such as `yes`.
+    /// Parses text entered into the field. For a boolean, the text is a word such as `yes`.
     ///
     /// # Errors
     /// The text is not a valid value for the field.
@@ -378,7 +378,7 @@ impl FormField {
             .ok_or_else(|| InvalidAnswer(format!("`{value}` is not one of the choices.")))
     }
 
-    /// Returns the value of the choice that has this number, value or title.
+    /// Returns the value of the choice with this number, value or title.
     fn resolve_choice(&self, answer: &str) -> Result<&str, InvalidAnswer> {
         let number = answer.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
         let by_number = number.and_then(|n| self.choices.get(n));

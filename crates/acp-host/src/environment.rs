@@ -6,8 +6,8 @@ use std::process::Command;
 
 use crate::process_secrets;
 
-/// Variables that most programs need in order to work on this platform and for the current user. None of these
-/// variables is secret. A trailing `*` matches any suffix.
+/// Variables that most programs need to work on this platform and for the current user. None of them is secret. A
+/// trailing `*` matches any suffix.
 const PASSED_VARIABLES: [&str; 110] = [
     // User and directories.
     "HOME",
@@ -127,8 +127,8 @@ const PASSED_VARIABLES: [&str; 110] = [
     "windir",
 ];
 
-/// The environment in which a program is started: variables that are passed on from this process at that time, and
-/// variables with fixed values.
+/// The environment to start a program in: variables passed on from this process at that time, and variables with fixed
+/// values.
 ///
 /// By default, only variables that the platform needs are passed on: paths, home, language, terminal, time zone,
 /// temporary directory, proxies and certificates, the desktop, and the locations of toolchains. All others are
@@ -136,7 +136,7 @@ const PASSED_VARIABLES: [&str; 110] = [
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Environment {
     passes_all: bool,
-    /// Patterns of the variables to pass on in addition to the default ones.
+    /// Patterns for variables to pass on in addition to the default ones.
     pass_patterns: Vec<String>,
     overrides: Vec<(OsString, OsString)>,
 }
@@ -173,8 +173,8 @@ impl Environment {
         }
     }
 
-    /// Also passes on a variable, if it is set. If the name ends with `*`, passes on all variables whose names start
-    /// with the part before the `*`.
+    /// Also passes on this variable, if it is set. If the name ends with `*`, passes on all variables whose names start
+    /// with the preceding text.
     ///
     /// # Errors
     /// The name is not valid for an environment variable.
@@ -195,7 +195,7 @@ impl Environment {
         self
     }
 
-    /// Returns `true` if the program gets the variable with this name whenever the variable is set.
+    /// Returns `true` if the program gets this variable, provided that it is set.
     #[must_use]
     pub fn includes(&self, name: &str) -> bool {
         let is_set = self
@@ -205,7 +205,7 @@ impl Environment {
         is_set || self.is_passed_on(OsStr::new(name), process_secrets::variable(name).as_deref())
     }
 
-    /// Returns `true` if the program gets this process's value of the variable.
+    /// Returns `true` if the program gets this process's value for the variable.
     fn is_passed_on(&self, name: &OsStr, value: Option<&OsStr>) -> bool {
         let Some(name) = name.to_str() else {
             // A name that is not UTF-8 could mean anything.
@@ -243,8 +243,8 @@ impl Environment {
     }
 }
 
-/// Returns `true` if a variable contains a secret although it matches a pattern. This applies to proxy URLs with a
-/// password.
+/// Returns `true` if a variable may contain a secret even though its name matches a pattern. This applies to proxy URLs
+/// with a password.
 fn is_secret(name: &str, value: Option<&OsStr>) -> bool {
     let is_proxy = name.to_ascii_lowercase().ends_with("_proxy");
     is_proxy && value.is_some_and(|value| value.as_encoded_bytes().contains(&b'@'))

@@ -21,12 +21,12 @@ use crate::roots::{PathError, RootedPath, Roots, display_path, has_trailing_sepa
 /// The default size limit for one read, in bytes.
 const DEFAULT_MAX_READ_BYTES: usize = 64 * 1024 * 1024;
 
-/// The maximum number of files that are read or written at the same time. Further requests wait. This limits the memory
-/// that a flood of requests can use to this number times the size limit for one read, plus the responses that the agent
+/// The maximum number of files to read or write at the same time. Further requests wait. A flood of requests can
+/// therefore use no more memory than this number times the size limit for one read, plus the responses that the agent
 /// has not read yet. The connection limits the latter (`acp::Limits::request_memory`).
 const MAX_CONCURRENT_REQUESTS: usize = 4;
 
-/// Access to the text files under a session's roots, and to no other files.
+/// Access to the text files under a session's roots, and only those.
 ///
 /// The roots are pinned when this is created: they stay the same directories even if they are renamed or replaced. From
 /// there, the operating system resolves each path and refuses to leave the root, whether through symlinks, through
@@ -43,8 +43,8 @@ pub struct Files {
 }
 
 impl Files {
-    /// Creates access to the files under these directories, which are a session's `cwd` and its additional directories.
-    /// They must exist.
+    /// Gives access to the files under these directories: a session's `cwd` and its additional directories. They must
+    /// exist.
     ///
     /// # Errors
     /// A root is not an absolute path, or is not a directory that can be opened. The error names the root.
@@ -52,7 +52,7 @@ impl Files {
         Roots::open(roots).map(Self::with_roots)
     }
 
-    /// Creates access to the files under roots that have already been opened.
+    /// Gives access to the files under roots that are already open.
     #[must_use]
     pub fn with_roots(roots: Roots) -> Self {
         Self {
@@ -90,7 +90,7 @@ impl Files {
         self.roots.paths()
     }
 
-    /// Returns the opened directories that file access is confined to.
+    /// Returns the open directories that file access is confined to.
     pub(crate) fn roots_handle(&self) -> &Roots {
         &self.roots
     }
@@ -121,8 +121,9 @@ impl Files {
     }
 
     /// Reads at most `limit` lines of the file at an absolute path, starting at line `line` (counted from 1; 0 also
-    /// means 1). Lines end with `\n`. The text is returned exactly as it is in the file, including line endings. It is
-    /// empty if the file ends before the first requested line. Fails if a line exceeds the size limit for one read.
+    /// means 1). Lines end with `\n`. The text, including its line endings, is returned exactly as it is in the file.
+    /// It is empty if the file ends before the first requested line. Fails if a line exceeds the size limit for one
+    /// read.
     ///
     /// The file is read in chunks, and only as far as necessary. So its size does not matter, even if it grows in the
     /// meantime. Everything before the first line is read and discarded. Dropping the future stops the read.
@@ -177,8 +178,8 @@ impl Files {
         .await
     }
 
-    /// Writes `content` to the file at an absolute path. Creates the file and its parent directories if they do not
-    /// exist. If the path is a symlink, writes to its target.
+    /// Writes `content` to the file at an absolute path, creating the file and its parent directories if necessary. If
+    /// the path is a symlink, writes to its target.
     ///
     /// The file is replaced either completely or not at all, even if the disk is full or this process is killed.
     /// Directories that were created remain.
@@ -239,7 +240,7 @@ impl Files {
             .await
     }
 
-    /// Returns the real path of a file, together with the session that accesses it.
+    /// Returns the real path of a file, along with the session that accesses it.
     async fn session_file(
         &self,
         session: Option<&SessionId>,
@@ -314,7 +315,7 @@ impl Files {
     }
 }
 
-/// Returns the error code that agents expect. The codes are those of Node, since most agents are written for Node.
+/// Returns the error code that agents expect, which is the one used by Node, since most agents are written for it.
 fn node_error_code(kind: io::ErrorKind) -> Option<&'static str> {
     Some(match kind {
         io::ErrorKind::NotFound => "ENOENT",

@@ -22,8 +22,8 @@ use crate::{
     SessionTerminals, TerminalEvent, TerminalEventKind, TextForm, terminals,
 };
 
-/// Files, terminals and permissions for the sessions of one connection. All sessions share the roots. Each session has
-/// a [`HostSession`] for its own state.
+/// Files, terminals and permissions for all sessions of a connection. The sessions share the roots. Each also has a
+/// [`HostSession`] for its own state.
 ///
 /// Methods that would always be rejected are not offered. For example, if nothing may be changed, the agent is offered
 /// no method that changes anything. Each use of an offered method still needs a decision, for which the user may be
@@ -35,9 +35,8 @@ pub struct Host<P> {
     terminals: HostTerminals,
 }
 
-/// The state of one session in a [`Host`]: its terminals and the user's grants. Created by [`Host::session`]. A client
-/// uses it as its [`Client::State`](acp::Client::State), or as a part of that state. Dropping it ends the session's
-/// commands.
+/// The state of one session in a [`Host`]: its terminals and the user's grants. Created by [`Host::session`]. Clients
+/// use it as their [`Client::State`](acp::Client::State) or as part of it. Dropping it ends the session's commands.
 #[derive(Debug)]
 pub struct HostSession {
     pub(crate) id: SessionId,
@@ -47,8 +46,7 @@ pub struct HostSession {
 }
 
 impl HostSession {
-    /// Handles the end of a turn: ends the turn's grants and, if the turn was cancelled, the commands that were started
-    /// in it.
+    /// Handles the end of a turn: ends the turn's grants and, if the turn was cancelled, any commands that it started.
     ///
     /// Call this from [`ClientState::turn_ended`](acp::client::ClientState::turn_ended), within a tokio runtime.
     pub fn turn_ended(&self, stop_reason: Option<&StopReason>) {
@@ -59,9 +57,9 @@ impl HostSession {
 }
 
 impl HostSession {
-    /// Handles the end of the session: ends its commands, and refuses to start new ones. Call this from
+    /// Handles the end of the session: ends its commands and prevents it from starting new ones. Call this from
     /// [`ClientState::closed`](acp::client::ClientState::closed). Dropping the session is not enough, because a call
-    /// that waits for a command to exit keeps the session alive until then.
+    /// that is waiting for a command to exit keeps the session alive until then.
     pub fn closed(&self) {
         drop(self.terminals.close());
     }
@@ -84,7 +82,7 @@ impl<P: Prompter + Send + Sync> std::fmt::Debug for Host<P> {
 
 impl<P: Prompter + Send + Sync> Host<P> {
     /// Creates a host for the files under `roots`, the first of which is the working directory. The host keeps using
-    /// the same directories even if they are later renamed or replaced.
+    /// the same directories even if they are renamed or replaced later.
     ///
     /// # Errors
     /// A root does not exist or is not a directory.
@@ -103,7 +101,7 @@ impl<P: Prompter + Send + Sync> Host<P> {
         })
     }
 
-    /// Runs the commands of terminals in a sandbox.
+    /// Runs terminal commands in a sandbox.
     #[must_use]
     pub fn sandbox(mut self, sandbox: Sandbox) -> Self {
         self.terminals = self.terminals.sandbox(sandbox);
@@ -117,8 +115,7 @@ impl<P: Prompter + Send + Sync> Host<P> {
         self
     }
 
-    /// Calls `tell` with each note for the user about a permission decision. `tell` is called from tasks and must not
-    /// block.
+    /// Calls `tell` with notes for the user about permission decisions. `tell` is called from tasks and must not block.
     #[must_use]
     pub fn on_note(mut self, tell: impl Fn(PermissionNote) + Send + Sync + 'static) -> Self {
         self.gate.on_note(tell);
@@ -126,8 +123,8 @@ impl<P: Prompter + Send + Sync> Host<P> {
     }
 
     /// Trusts the agent to follow the policy and to request permission for everything that its mode and the rules do
-    /// not allow. The user is not asked a second time when the agent then acts through the client. Denied actions are
-    /// still denied, and rules that require asking each time still apply.
+    /// not allow. When it then acts through the client, the user is not asked again. Denied actions are still denied,
+    /// and rules that require asking each time still apply.
     #[must_use]
     pub fn trust_agent_to_ask(mut self) -> Self {
         self.gate.trust_agent_to_ask();
@@ -141,19 +138,19 @@ impl<P: Prompter + Send + Sync> Host<P> {
         self
     }
 
-    /// Returns `true` if the agent may read files.
+    /// Returns `true` if the agent is allowed to read files.
     #[must_use]
     pub fn can_read_files(&self) -> bool {
         self.gate.permissions().can_read()
     }
 
-    /// Returns `true` if the agent may write to files and run commands, possibly after asking the user.
+    /// Returns `true` if the agent is allowed to write files and run commands, even if only after asking the user.
     #[must_use]
     pub fn can_change_files(&self) -> bool {
         self.gate.permissions().can_change()
     }
 
-    /// Creates the state of a session of this connection. Call this from
+    /// Creates the state for a session of this connection. Call this from
     /// [`ClientState::new`](acp::client::ClientState::new).
     ///
     /// The client need not have opened the session: agents may send messages before the response that contains the
@@ -171,12 +168,12 @@ impl<P: Prompter + Send + Sync> Host<P> {
         }
     }
 
-    /// Ends every running command in every session.
+    /// Ends all running commands in all sessions.
     pub async fn close(&self) {
         self.terminals.close_all().await;
     }
 
-    /// Handles a permission request by applying the rules or an earlier answer, or by asking the user.
+    /// Handles a permission request, based on the rules, an earlier answer, or by asking the user.
     ///
     /// If the user allows the tool call, its commands and files are covered until the tool call or its turn ends. The
     /// agent may then use them through this host, exactly as they were shown to the user, without asking again.
@@ -192,8 +189,8 @@ impl<P: Prompter + Send + Sync> Host<P> {
         self.gate.request(&session.grants, request, roots).await
     }
 
-    /// Converts a terminal request to the input of a tool call: the command, its environment variables, and its working
-    /// directory if that differs from the session's.
+    /// Converts a terminal request to a tool call's input: the command, its environment variables, and its working
+    /// directory if different from the session's.
     fn tool_input(&self, request: &CreateTerminalRequest, line: &str) -> Value {
         let mut input = json!({ "command": line });
         if let Some(cwd) = request
@@ -214,7 +211,7 @@ impl<P: Prompter + Send + Sync> Host<P> {
     }
 }
 
-/// Shows an event of a client terminal in the session's thread.
+/// Shows a client terminal's event in the session's thread.
 fn show_terminal_event(thread: &ThreadHandle, event: &TerminalEvent) {
     let id = &event.terminal_id;
     thread.change(|thread| match &event.kind {

@@ -1,5 +1,5 @@
-//! Provides the services that a client of the [Agent Client Protocol](https://agentclientprotocol.com) offers to an
-//! agent, and manages the agent's process.
+//! Provides the services that an [Agent Client Protocol](https://agentclientprotocol.com) client offers to agents, and
+//! manages the agent's process.
 //!
 //! | item              | purpose                                           | specification page |
 //! |-------------------|---------------------------------------------------|--------------------|

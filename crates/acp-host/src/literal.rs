@@ -1,4 +1,4 @@
-//! Escapes text on which the user bases a decision, so that all of the text is visible.
+//! Escapes text that the user bases a decision on, so that all of it is visible.
 //!
 //! Text that an agent prints is [cleaned](mod@crate::terminal_text). Text on which the user bases a decision must not
 //! be cleaned, because a terminal hides the content of an escape sequence, but a shell does not. So nothing is omitted
@@ -10,19 +10,19 @@
 
 use std::fmt::Write as _;
 
-/// The maximum number of combining marks after a letter. Any more would cover the lines above and below.
+/// The maximum number of combining marks after a letter. More of them would obscure the lines above and below.
 const MAX_COMBINING_MARKS: usize = 8;
 
 /// A piece of text as it is displayed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LiteralPiece<'t> {
-    /// Text in which every character is displayed unchanged.
+    /// Text whose characters are all displayed unchanged.
     Plain(&'t str),
-    /// An escaped character. Displayed in the warning color on terminals that support color.
+    /// An escaped character. Shown in the warning color on terminals that support color.
     Escaped(String),
 }
 
-/// Splits text for a single line, such as a title or a path, into pieces. Also escapes line ends and tabs.
+/// Splits text to be shown on a single line, such as a title or a path, into pieces. Also escapes line breaks and tabs.
 #[must_use]
 pub fn escape_pieces(text: &str) -> Vec<LiteralPiece<'_>> {
     split_pieces(text, false)
@@ -40,8 +40,8 @@ pub fn escape_line(text: &str) -> String {
     join_pieces(escape_pieces(text))
 }
 
-/// Returns the lines of a text, escaped as in [`escape_line_pieces`], with each tab replaced by four spaces. Returns at
-/// least one line. A trailing line feed does not start another line.
+/// Returns the lines of a text, escaped as in [`escape_line_pieces`] and with each tab replaced by four spaces. Returns
+/// at least one line. A trailing line feed does not start a new line.
 #[must_use]
 pub fn escape_lines(text: &str) -> Vec<String> {
     let text = text.strip_suffix('\n').unwrap_or(text);
@@ -100,12 +100,12 @@ fn escape(c: char, into: &mut String) {
     let _ = write!(into, "{}", c.escape_unicode());
 }
 
-/// Returns `true` if the character combines with the letter before it.
+/// Returns `true` if the character combines with the preceding letter.
 fn is_combining_mark(c: char) -> bool {
     !c.is_ascii() && is_escaped(c) && !is_escaped_after_letter(c)
 }
 
-/// Returns `true` if the character is visible and unambiguous by itself, or is a mark that is visible on a letter.
+/// Returns `true` if the character is visible and unambiguous on its own, or is a mark that is visible on a letter.
 #[must_use]
 pub fn is_visible(c: char) -> bool {
     if c.is_ascii() {
@@ -122,14 +122,14 @@ pub fn is_visible(c: char) -> bool {
     !blank && !is_escaped_after_letter(c)
 }
 
-/// Returns `true` if the standard library escapes the character as not printable. That includes control and format
-/// characters, spaces other than the usual one, line separators, private-use and unassigned characters, and combining
-/// marks.
+/// Returns `true` if the standard library considers the character unprintable and escapes it. That includes control and
+/// format characters, all spaces but the usual one, line separators, private-use and unassigned characters, and
+/// combining marks.
 fn is_escaped(c: char) -> bool {
     c.escape_debug().len() > 1
 }
 
-/// Returns `true` if the character is escaped even after a letter, where combining marks are printable.
+/// Returns `true` if the character is escaped even after a letter. Combining marks are not.
 fn is_escaped_after_letter(c: char) -> bool {
     let mut text = String::from("a");
     text.push(c);

@@ -1,12 +1,12 @@
-//! Decodes the output of commands, and stores it in bounded memory.
+//! Decodes the output of commands and stores it in a limited amount of memory.
 
 use std::collections::VecDeque;
 
-/// A decoder for UTF-8 that arrives in pieces. An incomplete character at the end of a piece is stored until the rest
-/// arrives. Invalid bytes become U+FFFD.
+/// Decodes UTF-8 that arrives in pieces. An incomplete character at the end of a piece is kept until the rest arrives.
+/// Invalid bytes become U+FFFD.
 #[derive(Debug, Default)]
 pub(crate) struct Utf8Decoder {
-    /// The first bytes of an incomplete character, at most three.
+    /// The first bytes of an incomplete character. At most three.
     pending: Vec<u8>,
 }
 
@@ -53,11 +53,11 @@ impl Utf8Decoder {
     }
 }
 
-/// The end of a text, limited to a number of bytes. It always starts with a complete character.
+/// The last part of a text, limited to a number of bytes. It never starts in the middle of a character.
 #[derive(Debug)]
 pub(crate) struct BoundedText {
     limit: usize,
-    /// The stored end of the text, as UTF-8.
+    /// The part of the text that is stored, in UTF-8.
     bytes: VecDeque<u8>,
     is_truncated: bool,
 }

@@ -1,4 +1,4 @@
-//! Manages a running process: its process group, its output and its exit.
+//! Manages a running process, including its process group, output and exit.
 
 use std::fmt;
 use std::io::{self, PipeReader};
@@ -14,7 +14,7 @@ use crate::sandbox::Sandbox;
 use crate::sys::{ChildPipes, OutputPipe, ProcessGroup};
 use crate::undo::UndoWatch;
 
-/// The exit status of a process: its exit code or the signal that ended it.
+/// How a process exited: with an exit code or because of a signal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProcessExit {
@@ -25,7 +25,7 @@ pub struct ProcessExit {
 }
 
 impl ProcessExit {
-    /// Returns the value for a process whose exit status is unknown.
+    /// Returns the value to use if the exit status is unknown.
     pub(crate) fn unknown() -> Self {
         Self {
             code: None,
@@ -60,15 +60,15 @@ impl From<&ProcessExit> for TerminalExitStatus {
     }
 }
 
-/// An event in the life of a process. Events come in this order, except that text from processes left running can also
-/// come after the exit.
+/// An event in the life of a process. Events occur in this order, except that processes left running can still print
+/// text after the exit.
 #[derive(Debug)]
 pub(crate) enum ProcessEvent<'a> {
     /// The process has started. Reported before [`RunningProcess::start`] returns.
     Started,
-    /// The process printed this text, which is not empty.
+    /// The process has printed this text, which is never empty.
     Text(&'a str),
-    /// Changes made by the process were undone. Contains the report for the user.
+    /// Changes made by the process have been undone. Contains the report for the user.
     UndoReport(&'a str),
     /// The process has exited, and all of its output has been reported.
     Exited(&'a ProcessExit),
@@ -160,7 +160,7 @@ impl RunningProcess {
         }
     }
 
-    /// Asks the processes in the group, and those that have left it, to exit.
+    /// Asks all processes in the group, and those that have left it, to exit.
     pub(crate) async fn terminate(&self) {
         self.group.terminate().await;
     }
@@ -171,7 +171,7 @@ impl RunningProcess {
     }
 
     /// Waits until all processes in the group, and those that have left it, have exited, or until `patience` has
-    /// elapsed. Returns `true` if none is running.
+    /// elapsed. Returns `true` if all have exited.
     pub(crate) async fn wait_all(&self, patience: Duration) -> bool {
         self.group.wait_all(patience).await
     }
@@ -181,8 +181,8 @@ impl RunningProcess {
         self.group.kill_and_wait(patience).await;
     }
 
-    /// Kills the group without waiting for remaining output. The task finishes in the background. Use
-    /// [`wait_until_finished`](Self::wait_until_finished) to wait for it.
+    /// Kills the group without waiting for the rest of its output. The task finishes in the background. To wait for it,
+    /// use [`wait_until_finished`](Self::wait_until_finished).
     pub(crate) fn stop(&self) {
         self.group.kill();
         self.stop_sender.send_replace(true);

@@ -10,8 +10,8 @@ use crate::sys;
 /// The variables that [`protect_secrets`] has removed from the environment, with their values.
 static REMOVED_VARIABLES: OnceLock<BTreeMap<OsString, OsString>> = OnceLock::new();
 
-/// Hides this process's secrets from processes that it starts. Call this first in `main`, before a second thread is
-/// started. If there already is a second thread, the environment is not changed.
+/// Hides this process's secrets from the processes it starts. Call this first in `main`, before starting any threads.
+/// If a second thread already exists, the environment is not changed.
 ///
 /// - Only root may inspect the process: its environment, its memory or its files, under `/proc/PID` or by tracing it.
 ///   It also leaves no core dump.
@@ -47,9 +47,9 @@ pub(crate) fn hidden_variables() -> impl Iterator<Item = (OsString, OsString)> {
     taken.map(|(name, value)| (name.clone(), value.clone()))
 }
 
-/// Returns `true` if a variable's name looks like the name of a secret.
+/// Returns `true` if a variable's name looks like that of a secret.
 fn is_secret_name(name: &OsStr) -> bool {
-    /// Words that indicate a secret when they occur in a variable's name, separated from other words by underscores.
+    /// Words that indicate a secret if a variable's name contains them, separated from other words by underscores.
     const SECRET_WORDS: [&str; 12] = [
         "APIKEY",
         "AUTH",

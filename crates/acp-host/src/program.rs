@@ -1,4 +1,4 @@
-//! Finds programs by name, so that errors are helpful when a program cannot be started.
+//! Finds programs by name, so that error messages are helpful if a program cannot be started.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::sys;
 /// The reason why a program cannot be run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ProgramError {
-    /// There is no program with the given name.
+    /// There is no program with this name.
     NotFound,
     /// The file exists but cannot be run.
     NotExecutable(PathBuf),
@@ -58,7 +58,7 @@ enum PathKind {
     OtherFile,
 }
 
-/// Returns the first candidate that is a program. `look` returns the kind of file at a path, if there is one.
+/// Returns the first candidate that is a program. `look` returns what kind of file is at a path, if any.
 fn find_first_usable(
     name: &Path,
     base: &Path,
@@ -81,9 +81,8 @@ fn find_first_usable(
     Err(unusable.map_or(ProgramError::NotFound, ProgramError::NotExecutable))
 }
 
-/// Returns the paths to try for a program: the path with each file extension, then the path itself. This order finds
-/// the `.cmd` shims of npm and uv before the scripts for other shells, which have no extension and are in the same
-/// directories.
+/// Returns the paths to try for a program: first with each file extension, then without. This order finds the `.cmd`
+/// shims of npm and uv before the scripts for other shells, which are in the same directories and have no extension.
 fn candidates(file: PathBuf, endings: &[String]) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = endings
         .iter()

@@ -1,4 +1,4 @@
-//! Splits a permission request into parts, in the order in which all front ends show them.
+//! Splits a permission request into the parts that all front ends show, in order.
 //!
 //! Front ends must show all parts. Nothing is truncated here, and no front end may truncate anything. For special
 //! characters, see [`literal`](mod@crate::literal).
@@ -16,24 +16,23 @@ use similar::TextDiff;
 
 use crate::permissions::{AlwaysEffect, RememberedSubject};
 
-/// The number of unchanged lines that front ends show around each change in a diff. A front end must not show fewer,
-/// because text in these lines is assumed to be visible to the user.
+/// The number of unchanged lines to show around each change in a diff. A front end must not show fewer, because the
+/// user is assumed to have seen the text in these lines.
 pub const CONTEXT_LINES: usize = 3;
 
-/// The maximum total size of a diff's texts, in bytes. For larger texts, it is not determined which lines the diff
-/// shows.
+/// The maximum total size of the texts in a diff, in bytes. A larger diff is assumed not to show all of a text.
 const MAX_DIFF_BYTES: usize = 64 * 1024;
 
-/// The keys in a tool's input under which agents put a command line or its words.
+/// Keys that agents use in a tool's input for a command line or its words.
 const COMMAND_KEYS: [&str; 2] = ["command", "cmd"];
 
-/// The keys in a tool's input under which agents put the command's working directory.
+/// Keys that agents use in a tool's input for the command's working directory.
 const DIRECTORY_KEYS: [&str; 2] = ["cwd", "workdir"];
 
-/// The keys in a tool's input under which agents put the command's environment variables.
+/// Keys that agents use in a tool's input for the command's environment variables.
 const VARIABLE_KEYS: [&str; 2] = ["env", "environment"];
 
-/// The keys in a tool's input under which agents put the old or new text of an edit, which a diff may already show.
+/// Keys that agents use in a tool's input for the old or new text of an edit. A diff may already show this text.
 const EDIT_KEYS: [&str; 9] = [
     "search",
     "replace",
@@ -46,7 +45,7 @@ const EDIT_KEYS: [&str; 9] = [
     "new_str",
 ];
 
-/// A part of a permission request that front ends show to the user.
+/// A part of a permission request to show to the user.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum QuestionPart<'r> {
@@ -60,7 +59,7 @@ pub enum QuestionPart<'r> {
     Content(&'r ThreadToolCallContent),
     /// A file that the tool call accesses.
     File(&'r ToolCallLocation),
-    /// Another field of the tool's input, shown as `key: value`. Values other than strings are shown as JSON.
+    /// Any other field of the tool's input, shown as `key: value`. Values that are not strings are shown as JSON.
     Field(&'r str, String),
 }
 
@@ -80,7 +79,7 @@ pub fn titles(request: &PermissionRequest) -> Vec<&str> {
     titles
 }
 
-/// Returns the parts of the request, commands first. If a subagent makes the request, its name comes before everything
+/// Returns the parts of the request, commands first. If the request comes from a subagent, its name precedes everything
 /// else. Omits text that another part already shows in full. Paths are relative to `cwd`, the session's directory.
 #[must_use]
 pub fn parts<'r>(request: &'r PermissionRequest, cwd: &Path) -> Vec<QuestionPart<'r>> {
@@ -159,15 +158,15 @@ pub fn describe_block(block: &ContentBlock) -> (Option<String>, Option<&str>) {
     }
 }
 
-/// Returns `true` if the request is complete. If parts of it have been dropped because it was too large, the user
-/// cannot see them and therefore cannot allow the request.
+/// Returns `true` if the request is complete. If parts were dropped because it was too large, the user cannot see them
+/// and therefore cannot allow it.
 #[must_use]
 pub fn is_complete(request: &PermissionRequest) -> bool {
     !request.tool_call.is_truncated
 }
 
-/// Describes the effect of choosing an option of this kind, regardless of the option's name. `cwd` is the session's
-/// directory. The description is empty if the option is this program's own. Returns `None` if the kind is unknown.
+/// Describes the effect of choosing an option of this kind, whatever the option is called. `cwd` is the session's
+/// directory. The description is empty for the client's own options. Returns `None` if the kind is unknown.
 #[must_use]
 pub fn describe_answer(
     kind: &PermissionOptionKind,
@@ -264,7 +263,7 @@ fn take_command<'r>(
     rest
 }
 
-/// Returns the command line in a JSON value, which may be a string or a list of words.
+/// Returns the command line in a JSON value, which is a string or a list of words.
 fn command_line(value: &Value) -> Option<String> {
     if let Some(line) = value.as_str() {
         return Some(line.to_owned());
@@ -278,7 +277,7 @@ fn parse_words(value: &Value) -> Option<Vec<&str>> {
     value.as_array()?.iter().map(Value::as_str).collect()
 }
 
-/// Returns the variables in an object or in a list of names and values. Returns `None` for any other form.
+/// Returns the variables in an object, or in a list of names and values. Returns `None` for anything else.
 fn variable_pairs(value: &Value) -> Option<Vec<(&str, &str)>> {
     fn parse_pair(pair: &Value) -> Option<(&str, &str)> {
         let pair = pair.as_object().filter(|pair| pair.len() == 2)?;
@@ -323,8 +322,8 @@ fn is_shown(key: &str, text: &str, request: &PermissionRequest, cwd: &Path) -> b
         || titles(request).contains(&text)
 }
 
-/// Returns `true` if a diff of these texts shows all of `text`. A diff omits unchanged lines, except for a few around
-/// each change.
+/// Returns `true` if a diff of these texts shows all of `text`. A diff omits most unchanged lines, showing only a few
+/// around each change.
 fn diff_shows_all(texts: &FileTexts, key: &str, text: &str) -> bool {
     let old = texts.old.as_deref().unwrap_or_default();
     let new = &*texts.new;

@@ -1,4 +1,4 @@
-//! Reads lines of a file in chunks, keeping only the requested lines in memory.
+//! Reads lines of a file in chunks. Keeps only the requested lines in memory.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ impl LineRange {
     }
 }
 
-/// A flag that stops a worker thread when the result is no longer needed. Dropping this value sets the flag.
+/// A flag that stops a worker thread once the result is no longer needed. It is set when this value is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct CancelOnDrop(Arc<AtomicBool>);
 
@@ -48,8 +48,8 @@ pub(crate) enum ReadLinesError {
     Io(io::Error),
 }
 
-/// Reads a range of lines, including their line endings. The lines may occupy up to `max` bytes as a JSON string, in
-/// which a control character takes six bytes.
+/// Reads a range of lines, including their line endings. The lines may take up `max` bytes as a JSON string, in which a
+/// control character takes up six.
 pub(crate) fn read_lines(
     mut file: impl Read,
     lines: LineRange,
@@ -108,7 +108,7 @@ pub(crate) fn read_lines(
     Ok(kept)
 }
 
-/// Returns the length of this text when escaped for a JSON string, in bytes.
+/// Returns the length in bytes of this text when escaped for a JSON string.
 fn json_escaped_len(bytes: &[u8]) -> usize {
     // There are so few bytes that the sum of their extra bytes always fits into one byte.
     const BLOCK_SIZE: usize = 48;

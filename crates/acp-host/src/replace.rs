@@ -1,4 +1,4 @@
-//! Replaces the contents of a file, either completely or not at all.
+//! Replaces a file's contents, either completely or not at all.
 
 use std::ffi::{OsStr, OsString};
 use std::hash::{BuildHasher, RandomState};
@@ -64,7 +64,7 @@ pub(crate) fn replace_file(dir: &Dir, name: &OsStr, text: &str) -> Result<(), Pa
     Ok(())
 }
 
-/// The old file, which is being replaced.
+/// The old file that is being replaced.
 struct ReplacedFile {
     file: File,
     metadata: Metadata,
@@ -93,7 +93,7 @@ impl ReplacedFile {
     }
 }
 
-/// A temporary file, which is removed when dropped unless it has been renamed.
+/// A temporary file. Removed on drop unless it has been renamed.
 struct TemporaryFile<'a> {
     dir: &'a Dir,
     name: OsString,
@@ -180,7 +180,7 @@ mod tests {
         );
     }
 
-    /// Checks that both ways of creating a temporary file have the same result.
+    /// Tests that an unnamed file can be linked into its directory, and leaves nothing behind otherwise.
     #[test]
     #[cfg(target_os = "linux")]
     fn unnamed_file_is_linked_or_removed() {

@@ -1,4 +1,4 @@
-//! Keeps the root directories of a session as open handles, and resolves paths under them.
+//! Keeps handles to a session's root directories, and resolves paths under them.
 //!
 //! A path from a peer is compared with the roots only to choose the root's handle. The operating system resolves the
 //! rest when the file is opened, on Linux with `openat2` and `RESOLVE_BENEATH`. So a symlink that is created between a
@@ -15,17 +15,17 @@ use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
 use crate::sys;
 
-/// The maximum number of symlinks to follow in a path, which is the same as on Linux.
+/// The maximum number of symlinks to follow in a path. The same as on Linux.
 const MAX_SYMLINKS: usize = 40;
 
-/// The maximum length of a path, in bytes. No system accepts a longer one. A path from a peer may be as long as a
-/// message, and would take many times that much memory when split into components.
+/// The maximum length of a path, in bytes. No operating system accepts longer ones. A path from a peer may be as long
+/// as a whole message, and would take up many times as much memory once split into components.
 const MAX_PATH_BYTES: usize = 32 * 1024;
 
 /// The maximum length of a path in an error message, in bytes.
 const MAX_DISPLAY_BYTES: usize = 1024;
 
-/// The root directories of a session, as handles that were opened when the session started.
+/// A session's root directories, as handles that were opened when the session started.
 ///
 /// The roots stay the same directories even if they are renamed or replaced. All access goes through the handles, and
 /// the operating system refuses to leave them, whether through `..`, through symlinks, or because someone changes the
@@ -43,7 +43,7 @@ pub struct Roots(Arc<[PinnedRoot]>);
 struct PinnedRoot {
     /// The absolute path of the root, as given.
     given_path: PathBuf,
-    /// The path of the root without symlinks. Agents may use either path.
+    /// The root's path without symlinks. Agents may use either path.
     real_path: PathBuf,
     dir: Dir,
 }
@@ -65,7 +65,7 @@ pub enum PathError {
     /// The path is outside the session's roots.
     #[error("outside the session's directories")]
     Outside,
-    /// The path does not lead to a regular file. Contains a phrase for the kind of file, such as `a directory`.
+    /// The path does not refer to a regular file. Contains a phrase for what it refers to, such as `a directory`.
     #[error("not a regular file ({0})")]
     NotAFile(&'static str),
     /// The operating system reported an error or denied access.
@@ -103,8 +103,8 @@ impl<'a> RootedPath<'a> {
         &self.path
     }
 
-    /// Returns the absolute path, starting with the root's path without symlinks. Use it only to compare or display
-    /// paths, because opening a file by this path would bypass the root's handle.
+    /// Returns the absolute path, starting with the root's path without symlinks. Use it only for comparing or
+    /// displaying paths, since opening a file by this path would bypass the root's handle.
     #[must_use]
     pub fn absolute_path(&self) -> PathBuf {
         if self.path.as_os_str().is_empty() {
@@ -125,7 +125,7 @@ impl<'a> RootedPath<'a> {
 }
 
 impl Roots {
-    /// Opens the roots. The handles keep referring to the same directories even if these are later renamed or replaced.
+    /// Opens the roots. The handles keep referring to the same directories even if those are renamed or replaced later.
     ///
     /// # Errors
     /// A root is not an absolute path, or is not a directory that can be opened. The error names the root.
@@ -159,7 +159,7 @@ impl Roots {
         self.0.iter().map(|root| &*root.given_path)
     }
 
-    /// Opens the regular file at an absolute path for reading. Does not block on a FIFO, and does not open devices.
+    /// Opens the regular file at an absolute path for reading. Does not block on a FIFO or open a device.
     ///
     /// # Errors
     /// The path is not a regular file, does not exist, is not under a root, or the system denies access.
@@ -197,7 +197,7 @@ impl Roots {
         }
     }
 
-    /// Formats a path error as a message to show to the user.
+    /// Formats a path error as a message for the user.
     #[must_use]
     pub fn error_message(&self, path: &Path, refusal: &PathError) -> String {
         let path = display_path(path);
@@ -233,7 +233,7 @@ impl Roots {
             .ok_or(PathError::Outside)
     }
 
-    /// Returns the path relative to the innermost root. Symlinks are left for the system to resolve.
+    /// Returns the path relative to the innermost root. Does not resolve symlinks, but leaves them to the system.
     ///
     /// # Errors
     /// The path is relative, or is not under the name of a root.
@@ -303,7 +303,7 @@ impl Roots {
     }
 }
 
-/// Inserts the components of a relative path before the remaining ones.
+/// Inserts the components of a relative path in front of the remaining ones.
 fn push_front_components(ahead: &mut VecDeque<OsString>, path: &Path) -> Result<(), PathError> {
     for component in path.components().rev() {
         match component {
@@ -337,7 +337,7 @@ pub fn open_file(dir: &Dir, path: impl AsRef<Path>) -> Result<File, PathError> {
     Ok(file)
 }
 
-/// Returns a phrase for the type of a file that is not a regular file, such as `a directory`.
+/// If the file is not a regular file, returns a phrase for its type, such as `a directory`.
 pub(crate) fn describe_file_type(metadata: &Metadata) -> Option<&'static str> {
     if metadata.is_file() {
         None
@@ -348,7 +348,7 @@ pub(crate) fn describe_file_type(metadata: &Metadata) -> Option<&'static str> {
     }
 }
 
-/// Returns `true` if a path must refer to a directory because it ends with a separator, `.` or `..`. The standard
+/// Returns `true` if a path can only refer to a directory, because it ends with a separator, `.` or `..`. The standard
 /// library normalizes most of these endings away.
 pub(crate) fn has_trailing_separator(path: &Path) -> bool {
     let path = path.as_os_str().as_encoded_bytes();
@@ -358,7 +358,7 @@ pub(crate) fn has_trailing_separator(path: &Path) -> bool {
     matches!(last, Some(b"" | b"." | b".."))
 }
 
-/// Formats a path to show to the user, truncating it if it is too long.
+/// Formats a path for the user, truncating it if it is too long.
 pub(crate) fn display_path(path: &Path) -> String {
     let mut shown = path.to_string_lossy().into_owned();
     if shown.len() > MAX_DISPLAY_BYTES {

@@ -1,4 +1,4 @@
-//! Sandboxes, in which programs can read every file but can write only in a few places.
+//! Sandboxes, in which programs can read all files but can write only in a few places.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::sys::ConfinementThread;
 use crate::undo::{UndoGuard, UndoWatch};
 
-/// A sandbox for agents and commands, based on Linux's Landlock.
+/// A sandbox for agents and commands, based on Landlock for Linux.
 ///
 /// Programs in a sandbox, and all processes that they start, can read and execute everything that their user can. They
 /// can write only
@@ -40,7 +40,7 @@ pub struct Sandbox(Arc<SandboxInner>);
 struct SandboxInner {
     confined: ConfinementThread,
     temporary: TempDir,
-    /// The guard that undoes changes to files in the roots that other programs run or trust.
+    /// The guard that undoes changes to trusted files in the roots, that is, files that other programs run or trust.
     guard: Option<Arc<UndoGuard>>,
 }
 
@@ -53,7 +53,7 @@ impl PartialEq for Sandbox {
 
 impl Eq for Sandbox {}
 
-/// The rules of a sandbox, which determine what it allows and denies.
+/// The rules of a sandbox: what it allows and denies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SandboxRules {
     writable: Vec<PathBuf>,
@@ -64,7 +64,7 @@ pub struct SandboxRules {
 }
 
 impl SandboxRules {
-    /// Creates rules that allow network access, and allow writing only where every sandbox allows it.
+    /// Creates rules that allow network access, and writing only in the places that every sandbox allows.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -77,30 +77,30 @@ impl SandboxRules {
         self
     }
 
-    /// Makes the directories passed to [`for_roots`](Self::for_roots) read-only.
+    /// Makes the directories given to [`for_roots`](Self::for_roots) read-only.
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.read_only = true;
         self
     }
 
-    /// Denies TCP connections, except to these ports on any machine, because Landlock does not check addresses.
-    /// Requires Linux 6.7.
+    /// Denies TCP connections, except to these ports. The exception applies to all machines, because Landlock does not
+    /// check addresses. Requires Linux 6.7.
     #[must_use]
     pub fn without_tcp(mut self, reachable: impl IntoIterator<Item = u16>) -> Self {
         self.tcp = Some(reachable.into_iter().collect());
         self
     }
 
-    /// Allows network access again after [`without_tcp`](Self::without_tcp) has denied it.
+    /// Allows network access again, after [`without_tcp`](Self::without_tcp).
     #[must_use]
     pub fn with_network(mut self) -> Self {
         self.tcp = None;
         self
     }
 
-    /// Sets the directory that files are moved to when their changes are undone. See [`for_roots`](Self::for_roots). By
-    /// default, these files stay in their own directory under another name.
+    /// Sets the directory to which files are moved when changes to them are undone. See [`for_roots`](Self::for_roots).
+    /// By default, these files are renamed and stay in their own directory.
     #[must_use]
     pub fn undone_directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.undone_directory = Some(directory.into());
@@ -133,7 +133,7 @@ pub enum SandboxError {
         /// The reason why the system does not support sandboxes.
         why: String,
     },
-    /// A path to make writable cannot be opened.
+    /// A path that should be writable cannot be opened.
     #[error("cannot make {} writable: {source}", path.display())]
     Path {
         /// The path that cannot be opened.
@@ -150,8 +150,8 @@ pub enum SandboxError {
 }
 
 impl Sandbox {
-    /// Creates a sandbox that allows writing to the existing files and directories in `writable`. They are opened
-    /// immediately, so renaming or replacing them later does not affect the sandbox.
+    /// Creates a sandbox that allows writing to the files and directories in `writable`, which must exist. They are
+    /// opened immediately, so renaming or replacing them later does not affect the sandbox.
     ///
     /// # Errors
     /// See [`SandboxError`]. Needs Linux 6.2 or later, with Landlock enabled.
@@ -181,13 +181,13 @@ impl Sandbox {
         })))
     }
 
-    /// Returns the temporary directory of the programs in the sandbox.
+    /// Returns the temporary directory for programs in the sandbox.
     #[must_use]
     pub fn temporary_directory(&self) -> &Path {
         self.0.temporary.path()
     }
 
-    /// Accepts a change that has just been made to this file, so that the change is not undone. Reads files.
+    /// Accepts a change just made to this file, so that it will not be undone. Reads files.
     pub fn accept_change(&self, file: &Path) {
         if let Some(guard) = &self.0.guard {
             let real = std::fs::canonicalize(file);
@@ -200,14 +200,14 @@ impl Sandbox {
         self.0.guard.as_ref().map(UndoGuard::watch)
     }
 
-    /// Sets the temporary directory of a command that will be started in the sandbox.
+    /// Sets the temporary directory for a command that is about to be started in the sandbox.
     pub(crate) fn prepare(&self, command: &mut Command) {
         let temporary = self.temporary_directory();
         command.envs(["TMPDIR", "TMP", "TEMP"].map(|name| (name, temporary)));
     }
 
-    /// Runs a function on the sandbox's confined thread, and waits for the function to return. Processes that it starts
-    /// are confined too.
+    /// Runs a function on the sandbox's confined thread and waits for it to return. Any processes that it starts are
+    /// also confined.
     pub(crate) fn run_confined<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,

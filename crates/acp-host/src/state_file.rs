@@ -1,4 +1,4 @@
-//! Small files that store state for a user between runs.
+//! Small files that store a user's state between runs.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A small JSON file of state, which several processes can read and change.
+/// A small JSON file that stores state, which several processes can read and change.
 ///
 /// Only its owner can access the file. The same holds for its directory if `StateFile` creates it. A change locks a
 /// second file beside it, reads the current contents, and replaces the file. So two processes never overwrite each
@@ -55,7 +55,7 @@ impl StateFile {
         Ok(Some(value))
     }
 
-    /// Reads, changes and writes the state while holding a lock. If `change` fails, the file is not changed.
+    /// Reads, modifies and writes the state while holding a lock. If `change` fails, leaves the file as it was.
     ///
     /// # Errors
     /// The error of `change`; the content cannot be read; or the new content cannot be written or is too large.
@@ -137,7 +137,7 @@ pub enum StateFileError {
         what: String,
     },
     /// The contents would exceed the size limit.
-    #[error("{}: file full (limit: {limit} bytes)", file.display())]
+    #[error("{}: the file is full (limit: {limit} bytes)", file.display())]
     Full {
         /// The file that would become too large.
         file: PathBuf,

@@ -1,4 +1,4 @@
-//! Removes control sequences from text produced by agents and commands, before it is printed to a terminal.
+//! Removes control sequences from the output of agents and commands before it is printed to a terminal.
 //!
 //! Text from another program may contain escape sequences, for example to set a title, erase the screen, or send keys
 //! back. All of them are removed. Printable characters, tabs and line feeds remain.
@@ -10,8 +10,8 @@ use std::borrow::Cow;
 
 use anstyle_parse::{DefaultCharAccumulator, Parser, Perform};
 
-/// A filter for text that arrives in pieces. It keeps state between pieces, so that a sequence split across two pieces
-/// is also removed.
+/// A filter for text that arrives in pieces. Keeps state between them, so that a sequence split across two pieces is
+/// removed, too.
 #[derive(Default)]
 pub struct TextCleaner {
     parser: Parser<DefaultCharAccumulator>,
@@ -38,8 +38,8 @@ struct CleanedText {
 }
 
 impl CleanedText {
-    /// Starts a new line after a carriage return without a line feed. Programs such as progress bars use this to
-    /// restart a line. Since output is only appended, each state of the line becomes a separate line.
+    /// Starts a new line after a carriage return without a line feed. Programs use this to overwrite a line, for
+    /// example for progress bars. Since output is only ever appended, each state of the line becomes a separate line.
     fn apply_pending_return(&mut self) {
         if std::mem::take(&mut self.pending_return)
             && !self.text.is_empty()
@@ -76,33 +76,33 @@ impl Perform for CleanedText {
     }
 }
 
-/// Removes control sequences from a complete text, as [`TextCleaner::clean_piece`] does.
+/// Removes control sequences from a complete text in the same way as [`TextCleaner::clean_piece`].
 #[must_use]
 pub fn clean_text(text: &str) -> String {
     TextCleaner::default().clean_piece(text)
 }
 
-/// Removes control sequences from a complete text and puts it on one line. Line feeds and tabs become spaces.
+/// Removes control sequences from a complete text and joins its lines. Line feeds and tabs become spaces.
 #[must_use]
 pub fn clean_line(text: &str) -> String {
     clean_text(text).replace(['\n', '\t'], " ")
 }
 
-/// The maximum length of a value (such as a title, a name or a running command) shown outside questions, in characters.
+/// The maximum length, in characters, of a value shown outside questions, such as a title, a name or a running command.
 pub const MAX_VALUE_CHARS: usize = 300;
 
 /// The maximum length of an error message, in characters.
 pub const MAX_MESSAGE_CHARS: usize = 4_000;
 
-/// Removes control sequences from a value such as a title, and puts it [on one line](clean_line). Truncates it in the
-/// middle if it is longer than [`MAX_VALUE_CHARS`].
+/// Removes control sequences from a value such as a title, and puts it [on one line](clean_line). If it is longer than
+/// [`MAX_VALUE_CHARS`], truncates it in the middle.
 #[must_use]
 pub fn clean_value(text: &str) -> String {
     truncate_middle(&clean_line(text), MAX_VALUE_CHARS).into_owned()
 }
 
-/// Truncates text in the middle if it has more than `most` characters, and inserts the number of omitted characters.
-/// Use this only for information, never for text on which the user bases a decision.
+/// Truncates text in the middle if it has more than `most` characters, showing how many were omitted. Use this only for
+/// information, never for text that the user bases a decision on.
 #[must_use]
 pub fn truncate_middle(text: &str, most: usize) -> Cow<'_, str> {
     // A character has at least one byte.

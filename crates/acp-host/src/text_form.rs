@@ -1,10 +1,9 @@
-//! The aspects of a text that editors preserve when the text changes: its line endings and its byte order mark.
+//! The properties of a text that editors preserve when the text changes: its line endings and byte order mark.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
 
-/// The maximum number of bytes in a file that are examined to determine its line endings. In a longer file, line
-/// endings are written as given.
+/// How many bytes of a file to examine for line endings. In longer files, line endings are written as given.
 const MAX_EXAMINED_BYTES: usize = 64 * 1024 * 1024;
 
 /// The size of the chunks to read, in bytes.
@@ -68,8 +67,8 @@ impl TextForm {
         Ok(form)
     }
 
-    /// Converts a text to this form: with the form's line endings, and with a byte order mark if the form has one. An
-    /// empty text stays empty.
+    /// Converts a text to this form: applies the form's line endings, and adds a byte order mark if the form has one.
+    /// An empty text stays empty.
     #[must_use]
     pub fn apply<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let lines = self.apply_line_ends(text);
@@ -79,7 +78,7 @@ impl TextForm {
         lines
     }
 
-    /// Converts part of a longer text to the line endings of this form.
+    /// Converts part of a longer text to this form's line endings.
     #[must_use]
     pub fn apply_line_ends<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if self.uses_crlf && !text.contains('\r') && text.contains('\n') {

@@ -150,8 +150,8 @@ pub const TRUSTED_PATHS: &[&str] = &[
     ".zshrc",
 ];
 
-/// Files with instructions that agents follow, in the same notation as [`TRUSTED_PATHS`]. They run nothing by
-/// themselves, and agents write them as part of normal work. Therefore, the user is asked before such a file is
+/// Files with instructions that agents follow, in the same notation as [`TRUSTED_PATHS`]. They do not run anything by
+/// themselves, and agents write them as part of their normal work. The user is therefore asked before such a file is
 /// changed, but changes by sandboxed commands are not undone.
 pub const INSTRUCTION_PATHS: &[&str] = &[
     ".augment-guidelines",
@@ -170,7 +170,7 @@ pub const INSTRUCTION_PATHS: &[&str] = &[
     "QWEN.md",
 ];
 
-/// Returns `true` if other programs run or trust the file at this path, which is relative to the project's directory.
+/// Returns `true` if other programs run or trust the file at this path, given relative to the project's directory.
 ///
 /// Only names are checked, so symlinks in the path must be resolved first. See also [`is_in_bare_repository`].
 #[must_use]
@@ -209,8 +209,8 @@ pub fn is_in_bare_repository(path: &Path, exists: impl Fn(&Path) -> bool) -> boo
     })
 }
 
-/// Returns `true` if the absolute path leads to an ordinary file in the project, that is, a file that is under one of
-/// the roots and that other programs neither run nor trust. Checks the path both as given and with symlinks resolved.
+/// Returns `true` if the absolute path refers to an ordinary file in the project: one that is under a root and that
+/// other programs neither run nor trust. Checks the path both as given and with symlinks resolved.
 #[must_use]
 pub fn is_ordinary(path: &Path, roots: &Roots) -> bool {
     // No system has a file with so long a path, and each of its directories would be examined.
@@ -241,7 +241,7 @@ fn component_names(path: &Path) -> Vec<String> {
     names
 }
 
-/// Returns a file name as Windows interprets it, which is without a stream and without trailing dots and spaces.
+/// Returns a file name as Windows interprets it: without a stream name, and without trailing dots and spaces.
 fn normalize_name(name: &OsStr) -> String {
     let name = name.to_string_lossy();
     let file = name.split(':').next().unwrap_or_default();

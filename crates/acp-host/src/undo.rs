@@ -26,25 +26,24 @@ use self::report::UndoReport;
 use self::undone_files::{UndoneFiles, create_symlink};
 use crate::trusted_files::TRUSTED_PATHS;
 
-/// The maximum number of directory entries to examine. Further entries are not protected, and the report notes this.
+/// The maximum number of directory entries to examine. Any others are not protected, which is noted in the report.
 const MAX_ENTRIES: usize = 300_000;
 
-/// The maximum time for examining entries. Entries that are not reached in time are not protected, and the report notes
-/// this.
+/// The maximum time for examining entries. Entries not reached in time are not protected, which is noted in the report.
 const SCAN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The maximum size of a file to record, in bytes. A change to a larger file is reported but not undone.
+/// The maximum size of a file to record, in bytes. Changes to larger files are reported but not undone.
 const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// The maximum total size of the recorded files in a root, in bytes. Changes to any other files are reported but not
+/// The maximum total size of the files recorded in a root, in bytes. Changes to other files are reported but not
 /// undone.
 const MAX_TOTAL_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Protects files in certain directories that other programs run or trust, by undoing changes to them.
+/// Protects files that other programs run or trust, in certain directories, by undoing changes to them.
 #[derive(Debug)]
 pub(crate) struct UndoGuard {
     roots: Vec<GuardedRoot>,
-    /// The directory that changed versions of files are moved to, or `None` to leave them in their own directory.
+    /// The directory to move changed versions of files to, or `None` to leave them in their own directory.
     undone_directory: Option<PathBuf>,
     state: Mutex<GuardState>,
 }
@@ -53,7 +52,7 @@ pub(crate) struct UndoGuard {
 struct GuardedRoot {
     path: PathBuf,
     dir: Dir,
-    /// Paths in the root whose changes are allowed.
+    /// Paths in the root that may be changed.
     writable: Vec<PathBuf>,
     /// The maximum number of directory entries to examine.
     max_entries: usize,
@@ -63,25 +62,25 @@ struct GuardedRoot {
 struct GuardState {
     /// The number of running watches.
     watch_count: usize,
-    /// The state of each root when the first watch was started.
+    /// The state of each root when the first of the running watches was started.
     before_watch: Vec<RootSnapshot>,
     /// The stamps of the files in each root when the last watch ended.
     after_watch: Vec<BTreeMap<PathBuf, FileStamp>>,
-    /// Paths that changed while no watch was running and that have not been reported yet.
+    /// Paths that changed while no watch was running, and have not been reported yet.
     changed_between: Vec<PathBuf>,
 }
 
-/// The recorded files of a root at one moment.
+/// The files recorded in a root at one moment.
 #[derive(Debug, Default)]
 struct RootSnapshot {
     entries: BTreeMap<PathBuf, SnapshotEntry>,
-    /// Whether some entries have not been examined.
+    /// Whether some entries were not examined.
     is_incomplete: bool,
     /// The time when recording started, in seconds since 1970.
     started_at: i64,
 }
 
-/// A file or directory that was recorded in a snapshot.
+/// A file or directory recorded in a snapshot.
 #[derive(Debug)]
 struct SnapshotEntry {
     kind: SnapshotKind,
@@ -92,17 +91,17 @@ struct SnapshotEntry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum SnapshotKind {
     Directory,
-    /// A file, with its contents unless they are too large.
+    /// A file, with its contents if they are not too large.
     File(Option<Vec<u8>>),
     Link(PathBuf),
-    /// An entry of any other type, such as a socket, which no program runs.
+    /// An entry of any other type, such as a socket. Programs do not run these.
     Other,
 }
 
-/// Metadata of a file. Every write changes at least one of these values.
+/// A file's metadata. Every write changes at least one of these values.
 type FileStamp = (u64, u64, i64, i64);
 
-/// A watch for changes to trusted files. Dropping it ends the watch.
+/// A watch for changes to trusted files. Ends when dropped.
 #[derive(Debug)]
 pub(crate) struct UndoWatch {
     guard: Arc<UndoGuard>,
@@ -144,8 +143,8 @@ impl UndoGuard {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a watch and records the current state. Does not record it if another watch is already running, because
-    /// that watch's program may have made changes since it started. Reads files.
+    /// Starts a watch. Also records the current state, unless another watch is already running, because that watch's
+    /// program may have made changes since it started. Reads files.
     pub(crate) fn watch(self: &Arc<Self>) -> UndoWatch {
         let mut state = self.state();
         if state.watch_count == 0 {
@@ -166,7 +165,7 @@ impl UndoGuard {
         }
     }
 
-    /// Accepts a change to this file, so that it is not undone. Reads files.
+    /// Accepts a change to this file, so that it will not be undone. Reads files.
     pub(crate) fn allow_change(&self, path: &Path) {
         let mut state = self.state();
         for (root, before) in self.roots.iter().zip(&mut state.before_watch) {
@@ -201,7 +200,7 @@ impl UndoWatch {
         report.to_text()
     }
 
-    /// Undoes changes one last time and ends the watch.
+    /// Undoes changes for the last time and ends the watch.
     pub(crate) fn finish(&self) -> Option<String> {
         self.has_ended.store(true, Ordering::Relaxed);
         let undone = self.undo();
@@ -267,8 +266,8 @@ impl GuardedRoot {
             .collect()
     }
 
-    /// Returns the protected files, and whether a limit was exceeded. Directories that are not readable are skipped
-    /// unless `opened` is given. In that case, they are made readable, and their old modes are added to `opened`.
+    /// Returns the protected files, and whether a limit was exceeded. Skips unreadable directories, unless `opened` is
+    /// given. In that case, makes them readable and adds their old modes to `opened`.
     fn walk(
         &self,
         mut opened: Option<&mut Vec<(PathBuf, u32)>>,
@@ -334,7 +333,7 @@ impl GuardedRoot {
         (found, false)
     }
 
-    /// Lists a directory. If it is not readable and `opened` is given, makes it readable and adds its old mode to
+    /// Lists a directory. If it is unreadable and `opened` is given, makes it readable and adds its old mode to
     /// `opened`.
     fn open_for_walk(
         &self,
@@ -354,7 +353,7 @@ impl GuardedRoot {
         })
     }
 
-    /// Adds the trusted files in the root itself, which have known names.
+    /// Adds the trusted files that are in the root itself and have known names.
     fn add_known_names(&self, found: &mut BTreeMap<PathBuf, Metadata>) {
         for name in TRUSTED_PATHS
             .iter()
@@ -404,7 +403,7 @@ impl GuardedRoot {
         }
     }
 
-    /// Returns the kind of the entry at the path. Includes the contents of a file that has at most `left` bytes.
+    /// Returns the kind of entry at the path, including the contents of a file of at most `left` bytes.
     fn entry_kind(&self, path: &Path, meta: &Metadata, left: u64) -> SnapshotKind {
         if meta.is_dir() {
             return SnapshotKind::Directory;

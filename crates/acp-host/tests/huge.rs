@@ -1,4 +1,4 @@
-//! Tests reading a file that does not fit into memory. This is a separate test program, because it measures the memory
+//! Tests reading a file that is larger than memory. This is a separate test program because it measures the memory use
 //! of the whole process.
 
 #![cfg(unix)]
@@ -16,8 +16,8 @@ use acp_host::Files;
 use acp_wire::jsonrpc::Error;
 use common::{block_on, with_timeout};
 
-/// Creates a file of two lines and a third line as long as the file system allows. The third line is a hole, which
-/// takes up no space.
+/// Creates a file with two short lines and a third that is as long as the file system allows. The third line is a hole,
+/// which takes up no space.
 fn create_huge_file(directory: &Path) -> PathBuf {
     let path = directory.join("huge");
     fs::write(&path, "one\ntwo\n").unwrap();
@@ -71,7 +71,7 @@ async fn partial_read_of_a_huge_file_uses_little_memory() {
     }
 }
 
-/// After the maximum number of concurrent reads are started and dropped, another read succeeds.
+/// Tests that after starting and dropping the maximum number of concurrent reads, another read succeeds.
 #[test]
 fn read_stops_when_its_future_is_dropped() {
     block_on(check_abandoned_read());

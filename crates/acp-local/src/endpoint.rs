@@ -1,4 +1,4 @@
-//! Endpoints: addresses that one program listens on and another connects to.
+//! Endpoints: addresses where one program listens and another connects.
 
 use std::fmt;
 use std::io;
@@ -15,7 +15,7 @@ pub type LocalReader = Box<dyn AsyncRead + Send + Unpin>;
 /// The write half of a local connection.
 pub type LocalWriter = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// A local connection, split into a read half and a write half. Dropping the writer ends the stream for the peer.
+/// A local connection, split into a read half and a write half. Dropping the writer ends the peer's input.
 pub struct LocalStream {
     /// The half that reads from the peer.
     pub reader: LocalReader,
@@ -29,8 +29,8 @@ impl fmt::Debug for LocalStream {
     }
 }
 
-/// The address on which a program listens: `unix:/path/to/socket`, or `tcp:127.0.0.1:PORT` where Unix-domain sockets
-/// are not available. Addresses of other machines are rejected.
+/// An address where a program listens: `unix:/path/to/socket`, or `tcp:127.0.0.1:PORT` if Unix-domain sockets are not
+/// available. Addresses on other machines are rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint(EndpointKind);
 
@@ -92,7 +92,7 @@ impl FromStr for Endpoint {
     }
 }
 
-/// An error that occurs when text that is not a valid [`Endpoint`] is parsed.
+/// The error for text that is not a valid [`Endpoint`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected unix:PATH or tcp:127.0.0.1:PORT")]
 pub struct ParseEndpointError;

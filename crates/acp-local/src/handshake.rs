@@ -1,5 +1,5 @@
-//! Performs the handshake, which is the first two lines of a connection. In it, each side proves that it knows the
-//! token.
+//! The handshake at the start of a connection, which consists of its first two lines. Each side proves that it knows
+//! the token.
 
 use std::fmt;
 use std::io;
@@ -16,7 +16,7 @@ use crate::token::{LocalToken, constant_time_eq};
 /// The maximum length of a first line, in bytes, including the line ending.
 const MAX_LINE_BYTES: u64 = 256;
 
-/// The timeout for receiving the first line.
+/// How long to wait for the first line.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The reason why a handshake failed.
@@ -41,8 +41,8 @@ pub enum HandshakeError {
 }
 
 impl From<io::Error> for HandshakeError {
-    /// Converts an I/O error. Errors that occur because the peer closed the connection without reading everything
-    /// become [`Closed`](Self::Closed).
+    /// Converts an I/O error. An error that means that the peer closed the connection without reading everything
+    /// becomes [`Closed`](Self::Closed).
     fn from(error: io::Error) -> Self {
         use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
         match error.kind() {
@@ -124,7 +124,7 @@ async fn write_line(
     Ok(writer.flush().await?)
 }
 
-/// Reads one line and checks that it equals `line`. Does not read beyond the line.
+/// Reads a line and checks that it equals `line`. Does not read past the end of the line.
 async fn read_expected_line(
     reader: &mut (impl AsyncBufRead + Unpin),
     line: &str,

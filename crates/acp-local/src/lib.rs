@@ -1,4 +1,4 @@
-//! Private connections between two programs of the same user on the same machine.
+//! Private connections between two programs run by the same user on the same machine.
 //!
 //! One program [listens](Listener) where no other user has access. It passes the [`Endpoint`] and a [`LocalToken`] to
 //! the other program privately, for example in an environment variable. The other program

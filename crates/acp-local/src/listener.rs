@@ -16,7 +16,7 @@ enum ListenerKind {
     Tcp(tokio::net::TcpListener),
 }
 
-/// The endpoint of a listener. Dropping it removes the socket file and its directory.
+/// A listener's endpoint. Dropping it removes the socket file and its directory.
 #[derive(Debug)]
 pub struct ListenerEndpoint {
     endpoint: Endpoint,
@@ -25,7 +25,7 @@ pub struct ListenerEndpoint {
 }
 
 impl ListenerEndpoint {
-    /// Returns the endpoint, to which other programs connect.
+    /// Returns the endpoint for other programs to connect to.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
@@ -60,7 +60,7 @@ impl Listener {
     }
 }
 
-/// Listens on a socket in a new directory in `parent`, or in `/tmp` if a path in `parent` would not be a valid socket
+/// Listens on a socket in a new directory under `parent`, or under `/tmp` if the path would not be a valid socket
 /// address.
 #[cfg(unix)]
 fn bind_unix(parent: &std::path::Path) -> io::Result<(Listener, ListenerEndpoint)> {
@@ -109,7 +109,7 @@ mod tests {
 
     use super::*;
 
-    /// Asserts that bytes and the end of the stream arrive in both directions.
+    /// Asserts that bytes, and the end of the stream, arrive in both directions.
     async fn assert_carries_bytes((listener, place): (Listener, ListenerEndpoint)) {
         // The other program parses the endpoint in the same way.
         let endpoint: Endpoint = place.endpoint().to_string().parse().unwrap();

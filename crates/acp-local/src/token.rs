@@ -1,4 +1,4 @@
-//! The secret token that both programs of a connection know.
+//! The secret token shared by the two programs of a connection.
 
 use std::fmt;
 use std::hint::black_box;
@@ -9,9 +9,9 @@ use uuid::Uuid;
 /// The number of characters in each half of a token.
 const HALF_LEN: usize = 64;
 
-/// The secret token that both programs of a connection know. It has two halves. The connecting program sends one, and
-/// the listening program responds with the other. This way, a connecting program also detects an impostor that listens
-/// on the address after the real listener has exited.
+/// The secret token shared by the two programs of a connection. It has two halves. The connecting program sends one,
+/// and the listening program responds with the other. This allows a connecting program to detect an impostor that
+/// listens on the address after the real listener has exited.
 ///
 /// `{:?}` does not show the token.
 #[derive(Clone)]
@@ -21,7 +21,7 @@ pub struct LocalToken {
 }
 
 impl LocalToken {
-    /// Creates a token with 244 random bits in each half, which cannot be guessed.
+    /// Creates a token with 244 random bits in each half, which makes it impossible to guess.
     #[must_use]
     pub fn random() -> Self {
         let half = || format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
@@ -31,8 +31,8 @@ impl LocalToken {
         }
     }
 
-    /// Returns the token as a string, to pass to the other program, which parses it. Pass it in a way that no other
-    /// user can see: in an environment variable or a private file, never in a command-line argument.
+    /// Returns the token as a string to pass to the other program, which parses it. Pass it in a way that no other user
+    /// can see: in an environment variable or a private file, but never as a command-line argument.
     #[must_use]
     pub fn reveal(&self) -> String {
         format!("{}{}", self.client_half, self.server_half)
@@ -70,8 +70,7 @@ impl fmt::Debug for LocalToken {
     }
 }
 
-/// An error that occurs when text that is not a valid token is parsed. It does not contain the text, which may be a
-/// mistyped token.
+/// The error for text that is not a valid token. It does not contain the text, which may be a mistyped token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("invalid token")]
 pub struct ParseTokenError;

@@ -1,4 +1,4 @@
-//! A client that offers its own tool, and an agent that uses the tool.
+//! Example: a client with its own tool, and an agent that uses it.
 //!
 //! ```sh
 //! cargo run -p acp-sdk-mcp --example own_tool                                  # the example's own agent
@@ -24,7 +24,7 @@ use acp_mcp::{NoArguments, ProxyCommand, ToolServer};
 use tokio::process::Command;
 use tokio::sync::Mutex;
 
-/// A client that prints the agent's messages and offers its own tool in every session.
+/// A client that prints the agent's messages and offers its own tool in all sessions.
 struct ToolClient {
     tools: ToolServer,
 }
@@ -71,7 +71,7 @@ async fn run_client(agent: &[String]) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Starts the agent given by `command`, or the example's own agent if no command is given.
+/// Starts the agent given by `command`, or this example's own agent if `command` is empty.
 fn spawn_agent(command: &[String]) -> Result<Transport, Box<dyn Error>> {
     if let Some((program, args)) = command.split_first() {
         return Ok(Transport::spawn(Command::new(program).args(args))?);
@@ -81,7 +81,7 @@ fn spawn_agent(command: &[String]) -> Result<Transport, Box<dyn Error>> {
     Ok(ours)
 }
 
-/// An agent without a model, which calls every tool that it has and reports the results.
+/// An agent without a model. It calls all of its tools and reports the results.
 #[derive(Default)]
 struct ToolAgent(Mutex<Vec<McpServer>>);
 

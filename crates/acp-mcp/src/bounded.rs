@@ -12,12 +12,11 @@ use rmcp::transport::Transport;
 use rmcp::{RoleClient, RoleServer};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The maximum number of requests in flight on a connection, which is the same as the default for ACP connections.
-/// Further requests are rejected.
+/// The maximum number of requests in flight on a connection. The same as the default for ACP connections. Further
+/// requests are rejected.
 pub(crate) const MAX_REQUESTS: usize = 1024;
 
-/// The maximum number of notifications that a connection handles at once. Further notifications are not read until one
-/// has been handled.
+/// The maximum number of notifications to handle at once. No more are read until one of them has been handled.
 const MAX_NOTIFICATIONS: usize = 64;
 
 /// A transport that limits the number of messages in flight.
@@ -29,14 +28,14 @@ pub struct BoundedTransport<R: ServiceRole, T> {
     inner: T,
     requests: Arc<Semaphore>,
     notifications: Arc<Semaphore>,
-    /// The permits of requests whose responses have not been written yet.
+    /// Permits for requests whose responses have not been written yet.
     in_flight: HashMap<RequestId, WorkPermit>,
     /// The next message, if it is waiting for a permit.
     next_message: Option<RxJsonRpcMessage<R>>,
-    /// The pending write of the error response to a rejected request.
+    /// The pending write of an error response to a rejected request.
     rejection: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    /// Returns the id of the request that a notification cancels, if any. A cancellation needs no permit, because it
-    /// frees one.
+    /// Returns the id of the request that a notification cancels, if any. Cancellations need no permit, because they
+    /// free one.
     cancelled_request_id: fn(&R::PeerNot) -> Option<&RequestId>,
 }
 
@@ -46,16 +45,16 @@ impl<R: ServiceRole, T> std::fmt::Debug for BoundedTransport<R, T> {
     }
 }
 
-/// A permit for a message in flight, released when the last clone is dropped. The handler owns one clone, and the
-/// transport owns the other until the response is written.
+/// A permit for a message in flight, released when its last clone is dropped. One clone belongs to the handler, and the
+/// other to the transport until the response is written.
 #[derive(Clone)]
 struct WorkPermit(
-    #[allow(dead_code, reason = "kept only until it is dropped, and never read")]
+    #[allow(dead_code, reason = "never read; dropping it releases the permit")]
     Arc<OwnedSemaphorePermit>,
 );
 
 impl<T: Transport<RoleServer>> BoundedTransport<RoleServer, T> {
-    /// Creates a server's transport that handles at most `requests` requests at once.
+    /// Creates a transport for a server that handles at most `requests` requests at once.
     pub fn for_server(inner: T, requests: usize) -> Self {
         Self::new(inner, requests, |notification| match notification {
             ClientNotification::CancelledNotification(it) => it.params.request_id.as_ref(),
@@ -65,7 +64,7 @@ impl<T: Transport<RoleServer>> BoundedTransport<RoleServer, T> {
 }
 
 impl<T: Transport<RoleClient>> BoundedTransport<RoleClient, T> {
-    /// Creates a client's transport that handles at most `requests` requests at once.
+    /// Creates a transport for a client that handles at most `requests` requests at once.
     pub fn for_client(inner: T, requests: usize) -> Self {
         Self::new(inner, requests, |notification| match notification {
             ServerNotification::CancelledNotification(it) => it.params.request_id.as_ref(),
@@ -87,7 +86,7 @@ impl<R: ServiceRole, T: Transport<R>> BoundedTransport<R, T> {
         }
     }
 
-    /// Starts writing the error response to a request that exceeds the limit.
+    /// Starts writing an error response to a request that exceeds the limit.
     fn reject(&mut self, id: RequestId) {
         let error = ErrorData::internal_error("too many concurrent requests", None);
         let sending = self.inner.send(JsonRpcMessage::error(error, Some(id)));
@@ -122,7 +121,7 @@ impl<R: ServiceRole, T: Transport<R>> Transport<R> for BoundedTransport<R, T> {
         }
     }
 
-    /// Receives the next message. This method is cancel safe: all progress is stored in `self`.
+    /// Receives the next message. Cancel safe, because all progress is stored in `self`.
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<R>> {
         let cancelled = self.cancelled_request_id;
         loop {
@@ -218,7 +217,7 @@ mod tests {
         }
     }
 
-    /// The client that sends requests to a [`WaitingServer`].
+    /// A client that sends requests to a [`WaitingServer`].
     struct BoundedPeer {
         lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
         writer: tokio::io::WriteHalf<DuplexStream>,
@@ -228,7 +227,7 @@ mod tests {
     }
 
     impl BoundedPeer {
-        /// Creates a server with a limit on concurrent requests, and returns its peer.
+        /// Connects to a server with this limit on concurrent requests.
         async fn connect_to_server(requests: usize) -> Self {
             let (ours, theirs) = tokio::io::duplex(64 * 1024);
             let (go, going) = watch::channel(false);
@@ -287,7 +286,7 @@ mod tests {
             self.begun.wait_for(|begun| *begun == count).await.unwrap();
         }
 
-        /// Returns the ids of the next `count` responses. The flag is `true` for a result and `false` for an error.
+        /// Returns the ids of the next `count` responses, each with `true` for a result and `false` for an error.
         async fn read_responses(&mut self, count: usize) -> Vec<(i64, bool)> {
             let mut answers = Vec::new();
             for _ in 0..count {
@@ -343,7 +342,7 @@ mod tests {
         }
     }
 
-    /// The test uses paused time, which advances only when every task is waiting.
+    /// Uses paused time, which advances only while all tasks are waiting.
     #[tokio::test(start_paused = true)]
     async fn slow_notifications_delay_later_ones_without_loss() {
         let mut peer = BoundedPeer::connect_to_server(1).await;

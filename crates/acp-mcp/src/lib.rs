@@ -1,4 +1,4 @@
-//! Provides tools that a client offers to [Agent Client Protocol](https://agentclientprotocol.com) agents.
+//! Provides a client's own tools to [Agent Client Protocol](https://agentclientprotocol.com) agents.
 //!
 //! An editor or another client can have tools that only it can run, such as asking the user, showing a file or reading
 //! an unsaved buffer. Agents get tools from MCP servers, and every agent can start one that uses stdin and stdout. A

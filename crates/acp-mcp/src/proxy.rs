@@ -1,4 +1,4 @@
-//! The proxy, a program that forwards bytes between agent and client. Agents start it as an MCP server.
+//! The proxy: a program that agents start as an MCP server and that forwards bytes between agent and client.
 //!
 //! `acp mcp-proxy` is a proxy. To use your own program with [`ProxyCommand`](crate::ProxyCommand), have it call
 //! [`run_proxy`].
@@ -11,22 +11,22 @@ use acp_local::{AuthenticatedConnection, Endpoint, HandshakeError, LocalToken, s
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
-/// The name of the environment variable that contains the proxy's token. The token is not passed as an argument,
-/// because every user on the machine could see it there.
+/// The environment variable that contains the proxy's token. It is not passed as an argument, because every user on the
+/// machine could see it there.
 pub const TOKEN_VARIABLE: &str = "ACP_MCP_TOKEN";
 
-/// How long the client has to respond to the last requests after the agent has closed its side. Without this limit, a
+/// How long the client may take to respond to the last requests after the agent has closed its side. Otherwise, a
 /// client that hangs would keep the proxy running.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The size of the copy buffer, in bytes, which is the same as the size of a pipe's buffer.
+/// The size of the copy buffer, in bytes. The same as that of a pipe's buffer.
 const BUFFER_SIZE: usize = 64 * 1024;
 
 /// The reason why the proxy stopped or could not be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProxyError {
-    /// The environment variable is not set to a valid token.
+    /// The environment variable does not contain a valid token.
     #[error(
         "{TOKEN_VARIABLE} does not contain a token; this command is started by agents and cannot be run by hand"
     )]
@@ -37,15 +37,15 @@ pub enum ProxyError {
     /// The connection to the endpoint failed.
     #[error("cannot connect to the client at {endpoint}: {source}")]
     Connect {
-        /// The endpoint on which the client listens.
+        /// The endpoint where the client listens.
         endpoint: Endpoint,
         /// The error from the operating system.
         source: io::Error,
     },
-    /// The client rejected the connection: the token is wrong, or there are too many connections.
+    /// The client rejected the connection, because the token is wrong or there are too many connections.
     #[error("the client at {endpoint} rejected the connection: {reason}")]
     Rejected {
-        /// The endpoint on which the client listens.
+        /// The endpoint where the client listens.
         endpoint: Endpoint,
         /// The reason why the client rejected the connection.
         reason: String,
@@ -56,7 +56,7 @@ pub enum ProxyError {
     /// The client did not close the connection in time after the agent had closed its side.
     #[error("the client did not close the connection within {} s", CLOSE_TIMEOUT.as_secs())]
     TimedOut,
-    /// Reading from the agent or writing to it failed.
+    /// Reading from or writing to the agent failed.
     #[error("the connection to the agent failed: {0}")]
     AgentIo(io::Error),
 }
@@ -75,7 +75,7 @@ pub async fn run_proxy(endpoint: &Endpoint) -> Result<(), ProxyError> {
     run_proxy_with(endpoint, &token, stdio).await
 }
 
-/// Forwards bytes in the same way as [`run_proxy`], but over any transport and with a given token.
+/// Like [`run_proxy`], but forwards bytes over any transport and with the given token.
 ///
 /// # Errors
 /// Same as for [`run_proxy`].
@@ -101,7 +101,7 @@ pub async fn run_proxy_with(
     tunnel(agent, client).await
 }
 
-/// Forwards bytes between the agent and the client, in both directions.
+/// Forwards bytes between the agent and the client in both directions.
 async fn tunnel(agent: Transport, client: AuthenticatedConnection) -> Result<(), ProxyError> {
     let (mut input, mut output) = agent.into_split();
     let AuthenticatedConnection {
@@ -136,7 +136,7 @@ async fn tunnel(agent: Transport, client: AuthenticatedConnection) -> Result<(),
     }
 }
 
-/// The operation that failed while bytes were forwarded.
+/// A read or write error that occurred while bytes were being forwarded.
 enum TunnelError {
     Read(io::Error),
     Write(io::Error),

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The command that an agent runs as the MCP server, which is a proxy that forwards bytes to the
+/// The command that an agent runs as an MCP server: a proxy that forwards bytes to the
 /// [`ToolServer`](crate::ToolServer). The endpoint is added to its arguments as `--connect ENDPOINT`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProxyCommand {
@@ -13,8 +13,8 @@ pub struct ProxyCommand {
 
 impl ProxyCommand {
     /// Creates a command from a program and its arguments. The program must call
-    /// [`run_proxy`](crate::proxy::run_proxy). A relative path is resolved against the current directory of this
-    /// process, because the agent may run in a different one.
+    /// [`run_proxy`](crate::proxy::run_proxy). A relative path is resolved against this process's current directory,
+    /// because the agent may run in a different one.
     ///
     /// # Errors
     /// Fails if the path is empty or is not valid Unicode, which the protocol cannot represent.
@@ -25,7 +25,7 @@ impl ProxyCommand {
         let program = std::path::absolute(program)?;
         let program = program.into_os_string().into_string().map_err(|path| {
             let message = format!(
-                "the path of the proxy is not valid Unicode: {}",
+                "the path to the proxy is not valid Unicode: {}",
                 path.display()
             );
             io::Error::new(io::ErrorKind::InvalidInput, message)
@@ -44,7 +44,7 @@ impl ProxyCommand {
         Self::new(std::env::current_exe()?, args)
     }
 
-    /// Creates a command that runs `acp`: the current program if that is `acp`, or the one on `PATH` otherwise.
+    /// Creates a command that runs `acp`: the current program if it is `acp`, or else the one on the `PATH`.
     ///
     /// # Errors
     /// Fails if `acp` is not installed.

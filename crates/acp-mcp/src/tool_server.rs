@@ -1,4 +1,4 @@
-//! An MCP server in the client's process.
+//! An MCP server that runs inside the client's process.
 
 use std::io;
 use std::sync::Arc;
@@ -17,11 +17,10 @@ use crate::proxy::TOKEN_VARIABLE;
 use crate::proxy_command::ProxyCommand;
 use crate::tools::Tools;
 
-/// The maximum number of connections to a tool server. Further connections are closed.
+/// The maximum number of connections to a tool server. Any more are closed.
 const MAX_CONNECTIONS: usize = 64;
 
-/// How long to wait before trying again after a connection could not be accepted, for example because too many files
-/// were open.
+/// How long to wait before retrying if a connection cannot be accepted, for example because too many files are open.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// An MCP server in this process, which agents reach through a proxy.
@@ -43,14 +42,14 @@ pub struct ToolServer {
 }
 
 impl ToolServer {
-    /// Creates a builder for a server named `name` whose tools are closures. [`Tools::tool`] adds a tool, and
-    /// [`Tools::start`] starts the server.
+    /// Creates a builder for a server called `name` whose tools are closures. Add tools with [`Tools::tool`], and start
+    /// the server with [`Tools::start`].
     pub fn tools(name: impl Into<String>) -> Tools {
         Tools::new(name.into())
     }
 
-    /// Starts a server named `name`. `handlers` creates a handler for each connection, which usually belongs to one
-    /// session of an agent. Use this for other features of MCP, such as resources, prompts or different tools for each
+    /// Starts a server called `name`. `handlers` creates a handler for each connection, which usually belongs to one
+    /// session of an agent. Use this for other MCP features, such as resources, prompts or different tools for each
     /// agent. For a fixed set of tools, use [`tools`](Self::tools).
     ///
     /// Must be called within a Tokio runtime that has I/O and time enabled.
@@ -84,8 +83,8 @@ impl ToolServer {
         })
     }
 
-    /// Returns the definition of this server, including its token, for
-    /// [`Client::mcp_servers`](acp::Client::mcp_servers) to return.
+    /// Returns this server's definition, including its token. Return it from
+    /// [`Client::mcp_servers`](acp::Client::mcp_servers).
     #[must_use]
     pub fn mcp_server(&self) -> McpServer {
         let mut args = self.proxy.args.clone();
@@ -98,14 +97,14 @@ impl ToolServer {
         McpServer::Stdio(stdio)
     }
 
-    /// Returns the number of connections that were rejected because of a wrong token or too many connections.
+    /// Returns how many connections were rejected because of a wrong token or because there were too many.
     #[must_use]
     pub fn rejected_connections(&self) -> u64 {
         self.rejected_connections.load(Ordering::Relaxed)
     }
 }
 
-/// The state shared by all connections of a server.
+/// State shared by all of a server's connections.
 struct ServerContext<F> {
     handlers: F,
     token: LocalToken,
@@ -142,7 +141,7 @@ where
         }
     }
 
-    /// Serves one connection until it ends or the server is stopped.
+    /// Serves a connection until it ends or the server is stopped.
     async fn serve(&self, stream: LocalStream) {
         let admitted = tokio::select! {
             () = self.stop.cancelled() => return,

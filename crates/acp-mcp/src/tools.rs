@@ -1,4 +1,4 @@
-//! Tools that are defined as closures.
+//! Tools defined as closures.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -60,7 +60,7 @@ type CallFuture = Pin<Box<dyn Future<Output = CallToolResult> + Send>>;
 pub struct Tools {
     name: String,
     tools: Vec<ClosureTool>,
-    /// The first error in a tool's definition. Reported by `start`.
+    /// The first error in any tool's definition, to be reported by `start`.
     error: Option<String>,
 }
 
@@ -81,7 +81,7 @@ impl std::fmt::Debug for Tools {
 }
 
 impl Tools {
-    /// Creates a builder for a server with a name and no tools.
+    /// Creates a builder for a server with this name and no tools.
     pub(crate) fn new(name: String) -> Self {
         Self {
             name,
@@ -91,7 +91,8 @@ impl Tools {
     }
 
     /// Adds a tool. The model sees its name, its description and the schema of its arguments. The schema is derived
-    /// from the type `A`, whose doc comments describe the fields. Use [`NoArguments`] if the tool has no arguments.
+    /// from the type `A`, and that type's doc comments describe the fields. For a tool without arguments, use
+    /// [`NoArguments`].
     pub fn tool<A, F, Fut, R>(
         mut self,
         name: impl Into<Cow<'static, str>>,
@@ -107,15 +108,15 @@ impl Tools {
         let name = name.into();
         let schema = argument_schema::<A>().unwrap_or_else(|error| {
             let wrong =
-                || format!("the arguments of the tool `{name}` are not a JSON object: {error}");
+                || format!("the arguments of the tool `{name}` must be a JSON object: {error}");
             self.error.get_or_insert_with(wrong);
             Arc::default()
         });
         self.tool_with_definition(Tool::new(name, description, schema), call)
     }
 
-    /// Adds a tool in the same way as [`tool`](Self::tool), but with a complete MCP definition, which can have a custom
-    /// schema, a title or hints. The schema is not checked against the type `A`.
+    /// Like [`tool`](Self::tool), but adds a tool with a complete MCP definition, which can have a custom schema, a
+    /// title or hints. The schema is not checked against the type `A`.
     pub fn tool_with_definition<A, F, Fut, R>(mut self, tool: Tool, call: F) -> Self
     where
         A: DeserializeOwned,
@@ -127,7 +128,7 @@ impl Tools {
         if name.trim().is_empty() {
             let wrong = || {
                 let description = tool.description.as_deref().unwrap_or_default();
-                format!("a tool has an empty name: `{name}` (description: `{description}`)")
+                format!("empty tool name: `{name}` (description: `{description}`)")
             };
             self.error.get_or_insert_with(wrong);
         }
@@ -236,7 +237,7 @@ fn error_result(why: impl Into<String>) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(why)])
 }
 
-/// The `rmcp` handler that serves the tools.
+/// The `rmcp` handler for the tools.
 struct ToolHandler {
     name: String,
     tools: Vec<ClosureTool>,
@@ -278,7 +279,7 @@ impl ServerHandler for ToolHandler {
         .into())
     }
 
-    /// Returns the error for an unknown method. `rmcp` also routes tool calls here if it cannot parse them.
+    /// Returns the error for an unknown method. Also called for tool calls that `rmcp` cannot parse.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -293,7 +294,7 @@ impl ServerHandler for ToolHandler {
     }
 }
 
-/// Describes the error in the params of a `tools/call` request.
+/// Describes what is wrong with the params of a `tools/call` request.
 fn describe_invalid_call(params: Option<&Value>) -> String {
     let field = |name| params.and_then(|params| params.get(name));
     let Some(tool) = field("name").and_then(Value::as_str) else {
@@ -322,8 +323,8 @@ async fn catch_panic<T>(work: impl Future<Output = T>) -> Option<T> {
     .await
 }
 
-/// Returns the schema of a tool's arguments. The schema always has the key `properties`, because some models reject a
-/// schema without it.
+/// Returns the schema for a tool's arguments. It always contains `properties`, because some models reject schemas
+/// without it.
 fn argument_schema<A: JsonSchema + Any>() -> Result<Arc<JsonObject>, String> {
     let mut schema = schema_for_input::<A>()?;
     if !schema.contains_key("properties") {
@@ -333,10 +334,10 @@ fn argument_schema<A: JsonSchema + Any>() -> Result<Arc<JsonObject>, String> {
     Ok(schema)
 }
 
-/// The maximum length of an error message about arguments, in characters. Such messages can quote the arguments.
+/// The maximum length, in characters, of an error message about arguments, which may quote them.
 const MAX_ERROR_CHARS: usize = 500;
 
-/// Parses the arguments of a call.
+/// Parses the arguments of a tool call.
 ///
 /// # Errors
 /// Fails if the arguments do not match `A`. The error names the place and the reason.

@@ -1,5 +1,5 @@
-//! Tests of tools defined as closures, used through a proxy in a separate process. The agent starts this program again
-//! as the proxy.
+//! Tests of tools defined as closures and used through a proxy in a separate process. The agent starts this program
+//! again as the proxy.
 //!
 //! It has no test harness: that would print to the proxy's stdout.
 

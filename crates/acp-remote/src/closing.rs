@@ -8,7 +8,7 @@ use std::fmt;
 pub struct CloseStatus {
     /// The WebSocket close code.
     pub code: u16,
-    /// The reason, which can be empty. At most 123 bytes of it are sent.
+    /// The reason, which may be empty. At most 123 bytes are sent.
     pub reason: String,
 }
 
@@ -36,12 +36,12 @@ impl CloseStatus {
         Self::new(Self::NORMAL, "")
     }
 
-    /// Creates the status for a server whose agent has failed. The client receives the reason.
+    /// Creates the status for a server whose agent has failed. The reason is sent to the client.
     pub fn failed(reason: impl Into<String>) -> Self {
         Self::new(Self::FAILED, reason)
     }
 
-    /// Returns `true` if the connection ended properly, because the peer no longer needs it or is going away.
+    /// Returns `true` if the connection was closed properly, because the peer no longer needs it or is going away.
     #[must_use]
     pub fn is_normal(&self) -> bool {
         // 1005 stands for a close frame without a code.

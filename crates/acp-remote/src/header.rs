@@ -1,46 +1,46 @@
-//! The names of HTTP headers. The draft defines the first two, and most of the others belong to the extension (decision
+//! Names of HTTP headers. The first two are defined by the draft. Most of the others belong to the extension (decision
 //! 19).
 
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// The header that contains the id of a connection.
+/// The header that contains the connection id.
 pub(crate) const CONNECTION_ID: HeaderName = HeaderName::from_static("acp-connection-id");
 
-/// The header that contains the id of a session.
+/// The header that contains the session id.
 pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("acp-session-id");
 
-/// The header with which a client requests the extension and a server confirms that it supports the extension.
+/// The header with which a client requests the extension, and a server confirms that it supports it.
 pub(crate) const RESUME: HeaderName = HeaderName::from_static("acp-resume");
 
-/// The header that contains the position up to which the data of a stream or connection has arrived.
+/// The header that contains the position up to which a stream's or connection's data has arrived.
 pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("acp-last-event-id");
 
-/// The header that contains the position of the first byte of a POST.
+/// The header that contains the position of a POST's first byte.
 pub(crate) const POSITION: HeaderName = HeaderName::from_static("acp-position");
 
-/// The header that contains the position up to which the events of an SSE stream have arrived. See the HTML Living
-/// Standard, "Server-sent events".
+/// The header that contains the position up to which an SSE stream's events have arrived. See the HTML Living Standard,
+/// "Server-sent events".
 pub(crate) const SSE_LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// The header in which goose sends the token.
+/// The header that goose sends the token in.
 pub(crate) const SECRET_KEY: HeaderName = HeaderName::from_static("x-secret-key");
 
-/// The key of this crate's object in the `_meta` field of the response to `initialize`.
+/// The key for this crate's object in the `_meta` field of the `initialize` response.
 pub(crate) const META_KEY: &str = "acp-sdk/remote";
 
-/// The terms of the extension, which each side sends in [`RESUME`].
+/// The terms of the extension. Each side sends its own in [`RESUME`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ResumeTerms {
-    /// The number of bytes that the side accepts without having acknowledged them.
+    /// The number of unacknowledged bytes that the side accepts.
     pub(crate) window: usize,
-    /// How long a server waits for a client whose connection has been cut. Clients do not send this.
+    /// How long a server waits for a client whose connection was cut. Clients do not send this.
     pub(crate) grace: Duration,
 }
 
 impl ResumeTerms {
-    /// Parses the terms in a request or response. Ignores unknown parameters, so that later versions can add new ones.
+    /// Parses the terms in a request or response. Ignores unknown parameters, so that future versions can add some.
     pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let mut parts = headers
             .get(RESUME)?
@@ -66,7 +66,7 @@ impl ResumeTerms {
         })
     }
 
-    /// Formats the terms as the header's value.
+    /// Formats the terms as a header value.
     pub(crate) fn header_value(&self) -> HeaderValue {
         let Self { window, grace } = self;
         let text = match grace.as_secs() {

@@ -1,4 +1,4 @@
-//! Reads only the parts of a message that are needed to route it.
+//! Parses only those parts of a message that are needed to route it.
 
 use std::borrow::Cow;
 
@@ -37,7 +37,7 @@ pub(crate) enum MessageHeadKind<'a> {
 /// The reason why a line is not a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MessageHeadError {
-    /// The line is a batch.
+    /// The line is a JSON-RPC batch.
     Batch,
     /// The line is not JSON, or not a JSON-RPC object.
     Invalid,
@@ -57,7 +57,7 @@ struct MessageMembers<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// Reads a member that is present, even if its value is `null`.
+/// Reads a member that is present, even if it is `null`.
 fn deserialize_present<'de, D: serde::Deserializer<'de>>(
     value: D,
 ) -> Result<Option<&'de RawValue>, D::Error> {
@@ -73,7 +73,7 @@ struct SessionMember<'a> {
     request_id: Option<&'a RawValue>,
 }
 
-/// Reads the ids in params or in a result, without checking whether they are valid.
+/// Reads the ids in params or a result without validating them.
 fn parse_session(value: Option<&RawValue>) -> SessionMember<'_> {
     let object = value
         .map(RawValue::get)
@@ -133,8 +133,7 @@ pub(crate) fn parse_head(line: &[u8]) -> Result<MessageHead<'_>, MessageHeadErro
     }
 }
 
-/// Recognizes an update, the most frequent kind of message, by its first bytes. Does not check whether the rest is
-/// valid.
+/// Recognizes an update, the most frequent kind of message, by its first bytes. Does not validate the rest.
 fn parse_update_head(line: &[u8]) -> Option<MessageHead<'_>> {
     let (method, params) = parse_plain_notification(line)?;
     if method != "session/update" {
@@ -158,7 +157,7 @@ pub(crate) fn opens_session(method: &str) -> bool {
     )
 }
 
-/// Returns `true` for methods that apply to a session whether or not it is open.
+/// Returns `true` for methods that apply to a session even if it is not open.
 pub(crate) fn is_about_stored_session(method: &str) -> bool {
     opens_session(method)
         || matches!(

@@ -5,7 +5,7 @@ use std::time::Duration;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 
-/// The idle time after which the system probes a peer, and the time between probes.
+/// The idle time before the system starts to probe a peer, and the time between probes.
 const KEEPALIVE_IDLE_TIME: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 

@@ -18,7 +18,7 @@ pub(crate) const HEARTBEAT_COMMENT: &[u8] = b": heartbeat\n\n";
 /// The start of the comment at the end of a stream.
 const CLOSE_PREFIX: &str = "close ";
 
-/// Returns the comment that ends a stream and gives the reason why the connection was closed.
+/// Returns the comment that ends a stream and gives the reason for closing the connection.
 pub(crate) fn encode_close(status: &CloseStatus) -> Vec<u8> {
     let reason = status.reason.replace(['\r', '\n'], " ");
     format!(": {CLOSE_PREFIX}{} {reason}\n\n", status.code).into_bytes()
@@ -42,13 +42,13 @@ pub(crate) struct EventReader {
 /// An event or a comment that was read from a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum StreamEvent {
-    /// A message without line feeds. The id is present if it is a number.
+    /// A message without line feeds, and the event id if it is a number.
     Message { data: Vec<u8>, id: Option<u64> },
-    /// The close code and the reason, from the comment that servers built with this crate send at the end of a stream.
+    /// The close code and reason. Servers built with this crate send them in a comment at the end of a stream.
     Close(u16, String),
 }
 
-/// The error for a message that is longer than the limit.
+/// The error for a message that exceeds the maximum length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EventTooLong;
 

@@ -12,8 +12,8 @@ const MAX_TOKEN_LEN: usize = 1024;
 pub struct Token(String);
 
 impl Token {
-    /// Creates a token from 1 to 1024 visible ASCII characters. Surrounding whitespace, such as the newline at the end
-    /// of a file, is removed.
+    /// Creates a token from 1 to 1024 visible ASCII characters. Surrounding whitespace, such as a trailing newline, is
+    /// removed.
     ///
     /// # Errors
     /// The text is empty or too long, or contains other characters, which cannot be sent in a header.

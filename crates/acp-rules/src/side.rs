@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A side of a conversation: the sender of a message, the side that broke a rule, or the side under test.
+/// A side of a conversation, such as the sender of a message, the side that broke a rule, or the side under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {

@@ -1,4 +1,4 @@
-//! Decides which of a client's messages are passed on to the agent.
+//! Decides which client messages to pass on to the agent.
 //!
 //! An agent does what its client says, so the directories that a client may open must be checked here, on every
 //! message. The check is strict: what this program cannot read as one JSON-RPC message, the agent does not get either,
@@ -13,10 +13,10 @@ use serde_json::value::RawValue;
 use crate::in_flight::RequestsInFlight;
 use crate::roots::AllowedRoots;
 
-/// The method that uses a directory only as a filter.
+/// The method that uses its directory only as a filter.
 const LIST_SESSIONS: &str = "session/list";
 
-/// The decision about a line from a client.
+/// The decision about a client's line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum LineDecision {
     /// Pass the line on.
@@ -50,8 +50,8 @@ struct Params<'a> {
     additional_directories: Option<&'a RawValue>,
 }
 
-/// Decides whether to pass on a client's line, which is given without its line feed. Requests that are passed on are
-/// recorded as in flight.
+/// Decides whether to pass on a client's line, given without its line feed. Records requests that are passed on as in
+/// flight.
 pub(crate) fn decide(
     line: &[u8],
     roots: &AllowedRoots,

@@ -1,4 +1,4 @@
-//! Tracks a client's requests that the agent is working on.
+//! Tracks client requests that the agent is working on.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,8 +9,7 @@ use tokio::sync::Notify;
 
 use crate::metrics::AgentCounters;
 
-/// The maximum number of requests that are tracked for a connection. Further requests are relayed without being
-/// tracked.
+/// The maximum number of requests to track for a connection. Further requests are relayed but not tracked.
 const MAX_TRACKED: usize = 4096;
 
 /// A request that the agent has not responded to yet.

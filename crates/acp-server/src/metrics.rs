@@ -27,12 +27,12 @@ impl Counter {
 #[derive(Debug, Default)]
 pub(crate) struct AgentCounters {
     pub(crate) processes_running: Counter,
-    /// Processes that could not be started, or ended while their client was connected.
+    /// Processes that failed to start, or that ended while their client was connected.
     pub(crate) processes_failed: Counter,
-    /// Requests from clients that were passed on.
+    /// Client requests that were passed on.
     pub(crate) requests: Counter,
     pub(crate) requests_in_flight: Counter,
-    /// Messages from clients that were rejected with an error response.
+    /// Client messages that were rejected with an error response.
     pub(crate) messages_rejected: Counter,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct AgentMetrics<'a> {
     pub(crate) stats: ServerStats,
 }
 
-/// A metric: its name, its type, its description, and a function that returns its value for an agent.
+/// A metric's name, type and description, with a function that returns its value for an agent.
 type Metric = (
     &'static str,
     &'static str,

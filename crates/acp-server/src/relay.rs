@@ -37,13 +37,13 @@ const MIN_READ: usize = 8 * 1024;
 /// The maximum size of a read, in bytes.
 const MAX_READ: usize = 64 * 1024;
 
-/// The length, in bytes, of the longest line from the agent that is checked for a response.
+/// The length of the longest agent line to check for a response, in bytes.
 const MAX_RESPONSE: usize = 1024 * 1024;
 
-/// The maximum number of responses to rejected messages that can wait for the agent to finish a line.
+/// The maximum number of error responses that can wait for the agent to finish a line.
 const MAX_REPLIES: usize = 16;
 
-/// The parts of a connection that its relay needs.
+/// The data that a connection's relay needs.
 pub(crate) struct RelayContext {
     pub(crate) roots: AllowedRoots,
     pub(crate) in_flight: Arc<RequestsInFlight>,
@@ -247,7 +247,7 @@ struct AgentMessage {
     error: Option<IgnoredAny>,
 }
 
-/// If a line is a response, removes the request that it answers.
+/// Removes the request that a line answers, if the line is a response.
 fn finish_request(line: &[u8], in_flight: &RequestsInFlight) {
     // Most lines are notifications, which begin with their method. They need no parsing.
     let start = line.get(..48).unwrap_or(line);
@@ -297,8 +297,14 @@ mod tests {
             finder.push(&output.as_bytes()[..cut], &in_flight);
             finder.push(&output.as_bytes()[cut..], &in_flight);
             assert!(finder.is_at_line_start());
-            assert!(in_flight.remove(&id(1)).is_none(), "cut at {cut}");
-            assert!(in_flight.remove(&id(2)).is_some(), "cut at {cut}");
+            assert!(
+                in_flight.remove(&id(1)).is_none(),
+                "output split at byte {cut}"
+            );
+            assert!(
+                in_flight.remove(&id(2)).is_some(),
+                "output split at byte {cut}"
+            );
         }
     }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The directories in which clients may open sessions: a set of roots, and everything below them.
+/// The directories in which clients may open sessions: a set of roots, including everything below them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AllowedRoots {
     /// Absolute paths without symlinks. `None` allows every directory.

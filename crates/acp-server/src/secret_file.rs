@@ -36,7 +36,7 @@ pub enum SecretFileError {
         /// The path of the file.
         file: PathBuf,
     },
-    /// The certificate or its key cannot be used, or no certificate could be created.
+    /// The certificate or its key is unusable, or no certificate could be created.
     #[error(transparent)]
     Tls(#[from] TlsError),
 }
@@ -69,7 +69,7 @@ pub fn token_from_file(file: &Path) -> Result<(Token, bool), SecretFileError> {
 }
 
 /// Returns the self-signed certificate in a file, with its key. If the file does not exist, creates both for the given
-/// host names. The fingerprint that clients trust therefore stays the same.
+/// host names. This way, the fingerprint that clients trust stays the same.
 ///
 /// # Errors
 /// The file cannot be read or created, is not a certificate with a key, or can be read by others.

@@ -20,7 +20,7 @@ use crate::roots::AllowedRoots;
 /// How long an agent may take to exit after its stdin is closed, and again after it is asked to exit.
 pub(crate) const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long to wait for an agent to exit after it has closed its stdout, so that its exit code can be reported.
+/// How long to wait for an agent's exit code after it has closed its stdout.
 const EXIT_CODE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// An agent to serve: a command that speaks the protocol on stdin and stdout.
@@ -56,8 +56,7 @@ pub(crate) struct AgentRunner {
     pub(crate) counters: Arc<AgentCounters>,
     /// The maximum length of a client's message, in bytes.
     pub(crate) max_message: usize,
-    /// The token that is cancelled when the server shuts down. Each connection then ends once it has no request in
-    /// flight.
+    /// Cancelled when the server shuts down. Each connection then ends once it has no request in flight.
     pub(crate) draining: CancellationToken,
     /// The connections of all agents.
     pub(crate) connections: TaskTracker,

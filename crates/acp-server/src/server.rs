@@ -26,7 +26,7 @@ use tokio_util::task::TaskTracker;
 use crate::metrics::{AgentCounters, AgentMetrics, metrics_text};
 use crate::served_agent::{AgentRunner, ServedAgent};
 
-/// The header by which a request refers to an existing connection.
+/// The header with which a request refers to an existing connection.
 const CONNECTION_ID: &str = "acp-connection-id";
 
 /// The content type of metrics in Prometheus's text format.
@@ -96,7 +96,7 @@ impl fmt::Debug for AgentServer {
 }
 
 impl AgentServer {
-    /// Creates a server. The configuration applies to each agent, except for its `path`, which is ignored.
+    /// Creates a server. The configuration applies to each agent, but its `path` is ignored.
     pub fn new(config: ServerConfig, agents: impl IntoIterator<Item = ServedAgent>) -> Self {
         let draining = CancellationToken::new();
         let connections = TaskTracker::new();
@@ -146,7 +146,7 @@ impl AgentServer {
         stats.map(|stats| stats.open_connections).sum()
     }
 
-    /// Returns the routes, so that they can be mounted in another server.
+    /// Returns the routes, to mount them in another server.
     pub fn router(&self) -> Router {
         let mut router = Router::new();
         for agent in &self.inner.agents {
@@ -190,8 +190,8 @@ impl AgentServer {
         acp_remote::server::serve(listener, self.router(), options).await
     }
 
-    /// Shuts the server down. Rejects new connections, closes each connection once it has no request in flight, and
-    /// closes the remaining connections after the timeout. Each agent ends with its connection.
+    /// Shuts the server down. Rejects new connections, and closes each existing one when it has no request in flight,
+    /// or at the latest after the timeout. Each agent ends with its connection.
     pub async fn drain(&self, options: DrainOptions) {
         self.inner.draining.cancel();
         self.inner.connections.close();
@@ -201,7 +201,7 @@ impl AgentServer {
         self.inner.options.shutdown.cancel();
     }
 
-    /// While the server is shutting down, rejects requests that would open a connection.
+    /// Rejects requests that would open a connection while the server is shutting down.
     async fn reject_new_connections(&self, request: Request, next: Next) -> Response {
         if self.inner.draining.is_cancelled() && !request.headers().contains_key(CONNECTION_ID) {
             let reason = "the server is shutting down\n";

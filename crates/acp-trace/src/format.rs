@@ -28,7 +28,7 @@ pub const FORMAT_VERSION: u32 = 1;
 /// Only the beginning of longer messages, and of other lines over 64 KiB, is recorded.
 pub const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
-/// Whether a trace contains the secrets that were sent.
+/// Whether secrets are redacted in a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Secrets {
@@ -56,7 +56,7 @@ pub struct TraceHeader {
     pub secrets: Secrets,
 }
 
-/// An event that concerns the agent's process or a stream.
+/// An event, such as the agent's exit or a closed stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -116,7 +116,7 @@ pub struct TraceRecord {
     pub body: RecordBody,
 }
 
-/// The content of a record in a trace.
+/// The content of a trace record.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum RecordBody {
@@ -151,7 +151,7 @@ pub enum RecordBody {
     },
     /// A line that the agent printed to stderr.
     Stderr(String),
-    /// An event that concerns the agent's process or a stream.
+    /// An event, such as the agent's exit or a closed stream.
     Event(TraceEvent),
     /// A record from a later version of the format.
     Unknown,

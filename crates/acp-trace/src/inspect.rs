@@ -1,9 +1,9 @@
-//! Inspects lines before they are recorded, to find out whether each line is JSON and whether it may contain a secret.
+//! Inspects lines before they are recorded, to determine whether each is JSON and whether it may contain a secret.
 
 use super::json::JsonChecker;
 use super::redact::{GatheredLines, Redactor};
 
-/// The number of bytes of a line that are kept for comparison with the next line.
+/// The number of bytes of each line to keep for comparison with the next line.
 const MAX_PREFIX_BYTES: usize = 4 * 1024;
 
 /// The maximum number of lines to inspect at a time.
@@ -18,7 +18,7 @@ pub(super) struct LineResult {
     pub(super) is_suspicious: bool,
 }
 
-/// An inspector for the lines that one side sends.
+/// An inspector for one side's lines.
 ///
 /// Most lines of a side start like the line before. The inspector first finds out how much they have in common, which
 /// is cheap, and then inspects only the rest.
@@ -32,8 +32,8 @@ pub(super) struct LineInspector {
 }
 
 impl LineInspector {
-    /// Inspects lines, up to the maximum number at a time. Each line except the last must have a line end. Returns the
-    /// results, and the remaining lines, if any.
+    /// Inspects lines, up to the maximum number at a time. Only the last line may lack a line end. Returns the results
+    /// and any remaining lines.
     pub(super) fn inspect<'a>(
         &mut self,
         redactor: Option<&Redactor>,
@@ -71,7 +71,7 @@ impl LineInspector {
     }
 }
 
-/// Splits off the first line. Returns it without its line end, and the rest, if any.
+/// Splits off the first line. Returns it without its line end, followed by the remaining lines, if any.
 pub(super) fn split_first_line(lines: &[u8]) -> (&[u8], Option<&[u8]>) {
     match memchr::memchr(b'\n', lines) {
         Some(end) => {

@@ -81,8 +81,8 @@ pub(super) struct JsonChecker {
 }
 
 impl JsonChecker {
-    /// Returns `true` if the line is JSON, and therefore UTF-8. Its first `shared` bytes must be the same as those of
-    /// the previous line.
+    /// Returns `true` if the line is JSON, and therefore UTF-8. Its first `shared` bytes must equal those of the
+    /// previous line.
     pub(super) fn is_json(&mut self, line: &[u8], shared: usize) -> bool {
         while self
             .positions
@@ -261,8 +261,8 @@ mod tests {
         serde_json::from_slice::<IgnoredAny>(line).is_ok() && std::str::from_utf8(line).is_ok()
     }
 
-    /// Checks each line, given the length of the prefix that it shares with the previous line, and compares the results
-    /// with those of serde_json.
+    /// Checks that the results for all lines agree with serde_json. Passes the checker the length of the prefix that
+    /// each line shares with the previous one.
     fn assert_same_as_serde(lines: &[Vec<u8>]) {
         let mut checker = JsonChecker::default();
         let mut before: &[u8] = &[];

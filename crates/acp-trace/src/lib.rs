@@ -1,4 +1,4 @@
-//! Records and processes traces, which are files with all messages between a client and an agent.
+//! Records and processes traces, which are files that contain all messages between a client and an agent.
 //!
 //! [`TraceRecorder`] writes a trace while [`Relay`] passes the bytes on; [`TraceReader`] reads it back. A trace is text
 //! with one JSON object per line: a [`TraceHeader`], then a [`TraceRecord`] for each message, for each line of the

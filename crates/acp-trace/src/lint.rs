@@ -98,7 +98,7 @@ impl TraceLinter {
         self.message_count
     }
 
-    /// Checks a record. Returns the findings about it, and about earlier records that it shows to be wrong.
+    /// Checks a record. Returns findings about it, and about earlier records that it proves wrong.
     pub fn check_record(&mut self, record: TraceRecord) -> Vec<LintFinding> {
         let moment = MessagePosition {
             index: record.line,
@@ -166,7 +166,7 @@ impl TraceLinter {
         self.rules.record_missed_message(Direction::ToClient);
     }
 
-    /// Ends the trace, and returns the findings that are known only at its end.
+    /// Ends the trace, and returns the findings that only its end reveals.
     pub fn end(&mut self) -> Vec<LintFinding> {
         let found = self.rules.end(self.last_position);
         self.to_lint_findings(found)

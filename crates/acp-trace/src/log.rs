@@ -1,4 +1,4 @@
-//! Implements the log, a bounded queue from the threads that relay messages to the thread that records them.
+//! Implements the log, a bounded queue between the threads that relay messages and the thread that records them.
 
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ const MAX_ENTRIES: usize = 64 * 1024;
 /// by then is missing from the trace.
 const MAX_AGE_US: u64 = 10_000;
 
-/// How long a push waits for a writer that has fallen behind. The wait is limited because writing to a disk may hang.
+/// How long a push waits for a writer that has fallen behind. There is a limit because disk writes can hang.
 const PUSH_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// An entry in the log's queue: a number of bytes, or an event.
@@ -28,7 +28,7 @@ pub(super) struct LogEntry {
     /// The time at which the entry was read, in microseconds since the start.
     pub(super) time_us: u64,
     pub(super) kind: LogEntryKind,
-    /// The number of bytes in the batch that belong to the entry.
+    /// The number of bytes in the batch that belong to this entry.
     pub(super) length: usize,
 }
 
@@ -36,9 +36,9 @@ pub(super) struct LogEntry {
 pub(super) enum LogEntryKind {
     /// Bytes that this side sent. The batch contains them.
     Stream(Side),
-    /// The start of a tap, from which all further bytes of the side's stream are read.
+    /// The start of a tap. All further bytes of this side's stream are read from it.
     Tap(Side, File),
-    /// The number of bytes of a stream to read from its tap.
+    /// The number of bytes to read from the tap of this side's stream.
     TapBytes(Side, usize),
     /// A line of the agent's stderr.
     Stderr,
@@ -75,12 +75,12 @@ struct LogState {
     is_writer_idle: bool,
     /// Whether a thread is waiting for the writer.
     has_waiter: bool,
-    /// Whether recording has ended, because everything was recorded or because recording failed.
+    /// Whether recording has ended, either because it is complete or because it failed.
     is_closed: bool,
 }
 
 impl LogState {
-    /// Sets the time of the oldest unwritten entry, and wakes threads that are waiting.
+    /// Sets the time of the oldest unwritten entry, and wakes waiting threads.
     fn set_oldest(&mut self, oldest: Option<u64>, emptied: &Condvar) {
         self.oldest = oldest;
         if std::mem::take(&mut self.has_waiter) {
@@ -95,7 +95,7 @@ pub(super) struct RecordLog {
     state: Mutex<LogState>,
     buffered: Condvar,
     drained: Condvar,
-    /// The number of lines recorded so far, which shows progress.
+    /// The number of lines recorded so far. A growing number shows progress.
     line_count: AtomicU64,
 }
 
@@ -170,13 +170,13 @@ impl RecordLog {
         }
     }
 
-    /// Records that everything read before the time `before`, in microseconds since the start, has been written.
+    /// Records that everything read before a given time has been written. `before` is in microseconds since the start.
     pub(super) fn set_written(&self, before: u64) {
         self.lock().set_oldest(Some(before), &self.drained);
     }
 
-    /// Waits for entries and moves all of them into `batch`, whose memory is reused. Everything already in `batch` must
-    /// have been written. Returns `false` at the end.
+    /// Waits for entries and moves them all into `batch`, reusing its memory. The previous contents of `batch` must
+    /// have been written already. Returns `false` at the end.
     pub(super) fn take(&self, batch: &mut LogBatch) -> bool {
         batch.clear();
         let mut state = self.lock();
@@ -206,7 +206,7 @@ impl RecordLog {
         self.lock().pending = LogBatch::default();
     }
 
-    /// Closes the queue. No more entries can be added, but those already queued can still be taken.
+    /// Closes the queue to new entries. Queued entries can still be taken.
     pub(super) fn close(&self) {
         self.lock().is_closed = true;
         self.buffered.notify_all();

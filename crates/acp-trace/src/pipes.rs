@@ -127,8 +127,8 @@ mod system {
         ))
     }
 
-    /// Waits until the file is readable or writable. The file may be in non-blocking mode, which is not changed here
-    /// because it is shared with other processes.
+    /// Waits until the file is readable or writable. The file may be in non-blocking mode. Other processes share that
+    /// mode, so it is not changed here.
     pub(super) fn wait(file: &File, write: bool) -> io::Result<()> {
         let flags = if write { PollFlags::OUT } else { PollFlags::IN };
         match poll(&mut [PollFd::new(file, flags)], None) {
@@ -170,7 +170,7 @@ mod system {
         ))
     }
 
-    #[allow(clippy::unnecessary_wraps, reason = "it can fail on Unix")]
+    #[allow(clippy::unnecessary_wraps, reason = "this function can fail on Unix")]
     pub(super) fn wait(_: &File, _: bool) -> io::Result<()> {
         std::thread::yield_now();
         Ok(())

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use super::format::{FORMAT_VERSION, MAX_MESSAGE_BYTES, TraceHeader, TraceRecord};
 
-/// The maximum length of a line, in bytes: the maximum for a message, plus some space for the rest of the record.
+/// The maximum length of a line, in bytes: that of a message, plus some space for the rest of the record.
 const MAX_LINE_BYTES: usize = MAX_MESSAGE_BYTES + 1024 * 1024;
 
-/// The maximum size of the buffer that is kept for the next line, in bytes.
+/// The maximum buffer size to keep for the next line, in bytes.
 const MAX_IDLE_CAPACITY: usize = 1024 * 1024;
 
 /// An error that occurred while reading a trace.

@@ -63,8 +63,8 @@ pub enum CreateError {
     },
 }
 
-/// The error for a trace that can no longer be written. The file contains everything recorded before the error, and the
-/// conversation is not affected.
+/// The error that stops a recording. The file contains everything recorded before the error, and the conversation is
+/// not affected.
 #[derive(Debug, thiserror::Error)]
 #[error("recording stopped: cannot write {}: {source}", path.display())]
 pub struct WriteError {
@@ -97,7 +97,7 @@ impl TraceNotes {
         self.0.push(LogEntryKind::Stderr, line.as_bytes());
     }
 
-    /// Records an event that concerns the agent's process or a stream.
+    /// Records an event, such as the agent's exit or a closed stream.
     pub fn record_event(&self, event: TraceEvent) {
         self.0.push(LogEntryKind::Event(event), &[]);
     }

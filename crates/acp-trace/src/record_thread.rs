@@ -15,7 +15,7 @@ use acp_rules::Side;
 /// The number of bytes to collect before writing, unless fewer are available.
 const WRITE_CHUNK_BYTES: usize = 256 * 1024;
 
-/// The maximum size of the buffer that is kept for the next message, in bytes.
+/// The maximum buffer size to keep for the next message, in bytes.
 const MAX_IDLE_CAPACITY: usize = 1024 * 1024;
 
 /// A line that has only partly arrived.
@@ -66,7 +66,7 @@ pub(super) struct RecordThread {
     client: SideStream,
     agent: SideStream,
     records: RecordWriter,
-    /// The buffer for reading from a tap, at most as large as the tap's capacity.
+    /// A buffer for reading from a tap. It is never larger than the tap's capacity.
     tap_buffer: Vec<u8>,
 }
 
@@ -123,7 +123,7 @@ impl RecordThread {
         Ok(())
     }
 
-    /// Returns a side's stream, the record writer and the log, all borrowed at the same time.
+    /// Borrows a side's stream, the record writer and the log, all at the same time.
     fn side_mut(&mut self, side: Side) -> (&mut SideStream, &mut RecordWriter, &RecordLog) {
         let stream = match side {
             Side::Client => &mut self.client,
@@ -177,7 +177,7 @@ impl RecordThread {
         stream.partial.push(bytes);
     }
 
-    /// Records the partial line. `open` means that the stream has ended without a line end.
+    /// Records the partial line. `open` means that the stream ended in the middle of it.
     fn end_partial(&mut self, at: u64, side: Side, open: bool) {
         let (stream, records, log) = self.side_mut(side);
         let line = LineSource {

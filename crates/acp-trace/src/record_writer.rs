@@ -6,8 +6,8 @@ use super::recording::RecordingSummary;
 use super::redact::Redactor;
 use acp_rules::Side;
 
-/// The maximum length, in bytes, of a line that is recorded in full although it is not JSON. Longer lines, and messages
-/// that are too long, are truncated to this length.
+/// The maximum length of a non-JSON line to record in full, in bytes. Longer lines, and messages that are too long, are
+/// truncated to this length.
 pub(super) const MAX_NOISE_BYTES: usize = 64 * 1024;
 
 /// The origin of a line: when it was read, and from which side.
@@ -26,7 +26,7 @@ pub(super) struct RecordWriter {
     /// The records that have not been written yet.
     pub(super) out: Vec<u8>,
     pub(super) summary: RecordingSummary,
-    /// The number of lines that were recorded from both sides.
+    /// The number of lines recorded, from both sides.
     pub(super) line_count: u64,
 }
 
@@ -53,7 +53,7 @@ impl RecordWriter {
         }
     }
 
-    /// Completes a record with a field that contains text.
+    /// Completes a record by adding a text field.
     fn end_with_text(&mut self, name: &[u8], text: &str) {
         self.out.extend_from_slice(name);
         format::push_string(&mut self.out, text);
@@ -75,7 +75,7 @@ impl RecordWriter {
         }
     }
 
-    /// Completes a record with a field that contains a message.
+    /// Completes a record by adding a message field.
     fn end_with_message(&mut self, message: &[u8]) {
         self.out.extend_from_slice(b",\"msg\":");
         self.out.extend_from_slice(message);
@@ -154,7 +154,7 @@ impl RecordWriter {
         self.end_with_text(b",\"stderr\":", redacted.as_deref().unwrap_or(&text));
     }
 
-    /// Adds a record for an event that concerns the agent's process or a stream.
+    /// Adds a record for an event, such as the agent's exit or a closed stream.
     pub(super) fn add_event(&mut self, at: u64, event: &TraceEvent) {
         format::push_event(&mut self.out, at, event);
     }

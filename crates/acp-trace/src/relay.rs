@@ -13,7 +13,7 @@ use acp_rules::Side;
 /// The maximum number of bytes to read at a time, which is also the capacity of an enlarged pipe.
 const BUFFER_SIZE: usize = 256 * 1024;
 
-/// The minimum size of a read, in bytes, that causes pipes to be enlarged. This is the default capacity of a pipe.
+/// The size of a read, in bytes, at which pipes are enlarged. This is the default capacity of a pipe.
 const GROW_THRESHOLD: usize = 64 * 1024;
 
 /// The reason why a relay ended.
@@ -30,7 +30,7 @@ pub enum RelayEnd {
     Failed(io::Error),
 }
 
-/// One direction of a relay. It blocks, so it needs a thread of its own. Blocking threads also wake up with the least
+/// One direction of a relay. It blocks, so it needs its own thread. Blocking threads also have the shortest wake-up
 /// delay.
 #[derive(Debug)]
 pub struct Relay {
@@ -120,8 +120,8 @@ impl Relay {
         *output = None;
     }
 
-    /// Opens a tap that gets a copy of all bytes, if the system supports taps. The recorder is notified of the tap
-    /// before any bytes arrive.
+    /// Opens a tap that gets a copy of all bytes, if the system supports taps. The recorder learns of the tap before
+    /// any bytes arrive.
     fn open_tap(&self, input: &PipeInput) -> Option<PipeTap> {
         let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         let (tap, reader) = PipeTap::open(input, output.as_ref()?, BUFFER_SIZE)?;

@@ -1,4 +1,4 @@
-//! Provides the operating system functions that recording needs, apart from those for pipes.
+//! Provides operating system functions for recording, except those for pipes.
 
 use std::fs::{File, OpenOptions};
 use std::io;

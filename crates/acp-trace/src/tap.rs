@@ -1,4 +1,4 @@
-//! Implements taps, the pipes into which the kernel copies the bytes that pass between two other pipes.
+//! Implements taps, which are pipes into which the kernel copies the bytes that pass between two other pipes.
 //!
 //! Only Linux supports taps, and only for pipes, which connect nearly all programs. Everywhere else, the bytes are read
 //! and written.
@@ -110,8 +110,8 @@ impl PipeTap {
         system::open(input, output, room)
     }
 
-    /// Waits for bytes and for free capacity, and copies at most `most` bytes into the tap without consuming them.
-    /// Returns the number of bytes, or 0 at the end of the stream.
+    /// Waits for bytes and for free capacity, then copies at most `most` bytes into the tap without consuming them.
+    /// Returns the number of bytes copied, or 0 at the end of the stream.
     pub(super) fn copy(&self, input: &PipeInput, most: usize) -> io::Result<usize> {
         system::copy(&self.0, input, most)
     }

@@ -1,4 +1,4 @@
-//! Reads images from the desktop's clipboard with a desktop program, because terminals paste only text.
+//! Reads images from the system clipboard by running a desktop program, because terminals paste only text.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,13 @@ use tokio::process::Command;
 /// The time limit for the clipboard program.
 const PROGRAM_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The maximum size of an image, in bytes. In base64, an image of this size still fits into a message.
+/// The maximum size of an image, in bytes. An image of this size still fits into a message in base64.
 const MAX_IMAGE_BYTES: u64 = 32 * 1024 * 1024;
 
 /// The signature at the start of a PNG file.
 const PNG_SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 
-/// A program that writes the image on the clipboard to its stdout, as PNG.
+/// A program that writes the clipboard's image to stdout as PNG.
 struct ClipboardProgram {
     command: &'static [&'static str],
     /// The package that contains the program.
@@ -54,7 +54,7 @@ fn clipboard_program(variable: impl Fn(&str) -> bool) -> Option<ClipboardProgram
     })
 }
 
-/// Writes the clipboard's image to a new, uniquely named file in the directory `into`.
+/// Saves the clipboard's image to a new, uniquely named file in the directory `into`.
 ///
 /// # Errors
 /// Fails if there is no image, or no program that can read it. The error is a message for the user.
@@ -70,7 +70,7 @@ pub(crate) async fn save_image(into: &Path) -> Result<PathBuf, String> {
         Ok(Err(e)) if e.kind() == io::ErrorKind::NotFound => {
             let of = program.package;
             return Err(format!(
-                "pasting images requires `{name}`, which is not installed ({of})"
+                "pasting images requires `{name}`, which is not installed (package: {of})"
             ));
         }
         Ok(Err(e)) => return Err(format!("cannot read the clipboard: {name}: {e}")),
@@ -97,7 +97,7 @@ pub(crate) async fn save_image(into: &Path) -> Result<PathBuf, String> {
     kept.map_err(|e| format!("cannot save the clipboard image: {e}"))
 }
 
-/// Reads the program's output, up to one byte more than the limit, so that oversized images are detected.
+/// Reads the program's output, up to one byte more than the limit, to detect oversized images.
 async fn read_image(program: &ClipboardProgram) -> io::Result<Vec<u8>> {
     let mut words = program.command.iter();
     let mut child = Command::new(words.next().copied().unwrap_or_default())

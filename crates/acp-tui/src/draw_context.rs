@@ -1,4 +1,4 @@
-//! The context that all drawing code shares.
+//! Defines the context shared by all drawing code.
 
 use std::path::Path;
 
@@ -11,11 +11,11 @@ pub(crate) struct DrawContext<'a> {
     pub(crate) theme: &'a Theme,
     /// The directory to which displayed file paths are relative.
     pub(crate) cwd: &'a Path,
-    /// The number of animation steps so far. It selects the spinner's frame.
+    /// The number of animation steps so far, which selects the spinner's frame.
     pub(crate) frame: usize,
     /// The canvas for images, if images are shown.
     pub(crate) images: Option<ImageCanvas>,
 }
 
-/// The frames of the spinner, which is shown while something is in progress.
+/// The frames of the spinner, shown while something is in progress.
 pub(crate) const SPINNER_FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];

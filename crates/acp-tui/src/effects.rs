@@ -1,4 +1,4 @@
-//! Performs effects. Each effect runs in its own task and reports its end with an event.
+//! Performs effects. Each effect runs in its own task and, when finished, reports with an event.
 
 use std::collections::HashMap;
 use std::io;
@@ -26,11 +26,11 @@ use crate::images::DecodeTask;
 use crate::setup::{AgentSpec, SessionSource};
 use crate::terminal::ChatTerminal;
 
-/// The minimum time between two wake-ups for changes to a thread, so that a streamed message does not wake the chat for
+/// The minimum time between wake-ups for changes to a thread. Without it, a streamed message would wake the chat for
 /// every chunk.
 const MIN_WAKE_INTERVAL: Duration = Duration::from_millis(16);
 
-/// A worker that performs the effects that the chat's state requests.
+/// A worker that performs the effects requested by the chat's state.
 pub(crate) struct EffectWorker {
     events: mpsc::Sender<ChatEvent>,
     environment: Arc<ChatEnvironment>,
@@ -49,7 +49,7 @@ impl EffectWorker {
         }
     }
 
-    /// Starts performing an effect. Waits only for effects that need the terminal to themselves.
+    /// Starts an effect. Waits for it only if it takes over the terminal.
     pub(crate) async fn perform(
         &mut self,
         effect: ChatEffect,
@@ -328,7 +328,7 @@ struct AgentRun {
 }
 
 impl AgentRun {
-    /// Starts the agent, connects to it, and waits until it ends. Returns the event that reports why it ended.
+    /// Starts the agent, connects to it, and waits until it ends. Returns the event that says why it ended.
     async fn run(
         self,
         environment: Arc<ChatEnvironment>,
@@ -392,7 +392,7 @@ async fn send_prompt(tab: TabKey, session: ClientSession, draft: PromptDraft) ->
     Some(ChatEvent::TurnEnded { tab, result })
 }
 
-/// Decodes an image on a thread that may block.
+/// Decodes an image on a thread where blocking is allowed.
 async fn decode_image(task: DecodeTask) -> Option<ChatEvent> {
     let key = task.key();
     let decoded = tokio::task::spawn_blocking(move || task.decode());
@@ -417,7 +417,7 @@ async fn export(thread: ThreadHandle, file: PathBuf) -> Option<ChatEvent> {
     }))
 }
 
-/// Reads the name of an existing session, if it has one. If it has several names, returns the last.
+/// Returns the stored name of an existing session, if it has one. Of several names, returns the last.
 async fn find_session_name(names: Option<SessionNames>, source: &SessionSource) -> Option<String> {
     let SessionSource::Existing(id) = source else {
         return None;
@@ -427,7 +427,7 @@ async fn find_session_name(names: Option<SessionNames>, source: &SessionSource) 
     named.next().map(|(name, _)| name)
 }
 
-/// Gives a session a name, unless another session has this name.
+/// Names a session, unless another session already has the name.
 async fn assign_name(names: SessionNames, id: SessionId, name: String) -> Result<(), String> {
     let assigned =
         tokio::task::spawn_blocking(move || names.assign_unless_taken(&name, id.as_str()));

@@ -1,4 +1,4 @@
-//! Finds the items that match a filter by fuzzy search, best match first, together with the letters that matched.
+//! Performs fuzzy searches. Finds the items that match a filter, best first, and the letters that matched.
 
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};

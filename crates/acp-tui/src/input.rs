@@ -1,4 +1,4 @@
-//! A single-line input, used for the fields of a form and the filter of a list.
+//! Defines a single-line input for form fields and list filters.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::CellWidth;
@@ -23,16 +23,16 @@ pub(crate) struct LineInput {
     is_masked: bool,
 }
 
-/// The effect of a key or of inserted text on the input.
+/// The effect of a key or of inserted text on an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InputOutcome {
     /// The input does not use this key.
     Ignored,
-    /// The cursor moved, or was already where the key would move it.
+    /// The cursor moved, or was already where the key would have moved it.
     Moved,
     /// The text has changed.
     Changed,
-    /// Only part of the inserted text fit.
+    /// The inserted text did not fit and was truncated.
     Full,
 }
 
@@ -62,7 +62,7 @@ impl LineInput {
         self.text.is_empty()
     }
 
-    /// Inserts at the cursor as much of the text as fits.
+    /// Inserts as much of the text as fits at the cursor.
     ///
     /// Control characters are removed. Line feeds and tabs become spaces unless `has_lines` is set.
     pub(crate) fn insert(&mut self, text: &str, has_lines: bool) -> InputOutcome {

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 /// The capacity of the event buffer.
 const EVENT_CAPACITY: usize = 256;
 
-/// The time limit for stopping the reader. It is reached only if the terminal has been closed.
+/// The time limit for stopping the reader. It is exceeded only if the terminal has been closed.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A reader of the terminal's input events.
@@ -35,7 +35,7 @@ impl KeyReader {
         }
     }
 
-    /// Starts reading input. The events in `before` are returned first.
+    /// Starts reading input. Returns the events in `before` first.
     ///
     /// If no thread can be started, the input ends at once.
     pub(crate) fn start(before: Vec<Event>) -> Self {
@@ -70,12 +70,12 @@ impl KeyReader {
         self.events.recv().await
     }
 
-    /// Returns an event that has already been read, without waiting.
+    /// Returns an event that has already been read, if any. Never waits.
     pub(crate) fn try_next(&mut self) -> Option<Event> {
         self.events.try_recv().ok()
     }
 
-    /// Stops reading and waits for the thread to stop, so that other programs can read the input.
+    /// Stops reading, and waits for the thread to end so that other programs can read the input.
     pub(crate) async fn stop(&mut self) {
         self.stop = None;
         let _ = tokio::time::timeout(STOP_TIMEOUT, &mut self.stopped).await;

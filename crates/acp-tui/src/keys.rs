@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// A key together with the modifiers that are held down.
+/// A key and the modifiers held down with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyChord {
     code: KeyCode,
@@ -32,7 +32,7 @@ impl From<KeyEvent> for KeyChord {
     }
 }
 
-/// The error for a string that does not name a key. Contains the string.
+/// The error for a string that does not name a key. Contains that string.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown key `{0}`; examples: ctrl-t, alt-1, f1, pageup, shift-tab")]
 pub struct ParseKeyError(String);
@@ -217,21 +217,21 @@ actions! {
     Quit "quit" "Quit" ["ctrl-q"];
 }
 
-/// The bindings of keys to actions.
+/// The mapping from keys to actions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyBindings(Vec<(KeyChord, KeyAction)>);
 
-/// An error in the user's key bindings.
+/// An error in the user's custom key bindings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyBindingsError {
     /// No action has this name.
     #[error("unknown action `{0}`{meant}; expected one of {all}", meant = suggest_action(.0), all = KeyAction::names())]
     UnknownAction(String),
-    /// A key in the list for an action is invalid.
+    /// One of the keys for an action is invalid.
     #[error("{action}: {error}")]
     InvalidKey {
-        /// The name of the action to which the key would be bound.
+        /// The name of the action to bind the key to.
         action: String,
         /// The error in the name of the key.
         error: ParseKeyError,
@@ -244,7 +244,7 @@ fn suggest_action(name: &str) -> String {
     let nearest = similar::get_close_matches(name, &names, 1, 0.6);
     let nearest = nearest
         .first()
-        .map(|name| format!(": did you mean `{name}`?"));
+        .map(|name| format!(" (did you mean `{name}`?)"));
     nearest.unwrap_or_default()
 }
 
@@ -259,7 +259,7 @@ impl Default for KeyBindings {
 }
 
 impl KeyBindings {
-    /// Binds an action to these keys in place of its current keys. If `keys` is empty, the action has no key.
+    /// Binds an action to these keys instead of its current ones. If `keys` is empty, the action has no key.
     ///
     /// A key that was bound to another action is rebound.
     ///
@@ -280,7 +280,7 @@ impl KeyBindings {
         Ok(())
     }
 
-    /// Returns the action to which a key is bound, if any.
+    /// Returns the action that a key is bound to, if any.
     #[must_use]
     pub fn action(&self, key: KeyEvent) -> Option<KeyAction> {
         let key = KeyChord::from(key);
@@ -336,7 +336,7 @@ mod tests {
         let mut keys = KeyBindings::default();
         let error = keys.bind("next-mod", &[]).unwrap_err().to_string();
         assert!(
-            error.starts_with("unknown action `next-mod`: did you mean `next-mode`?"),
+            error.starts_with("unknown action `next-mod` (did you mean `next-mode`?)"),
             "{error}"
         );
         for action in KeyAction::ALL {

@@ -1,4 +1,4 @@
-//! Runs the main loop, which receives events, updates the state, performs effects, and redraws when necessary.
+//! Runs the main loop, which receives events, updates the state, performs effects and redraws when necessary.
 
 use std::io;
 use std::sync::Arc;
@@ -17,19 +17,19 @@ use crate::text::highlight;
 /// The capacity of the event channel. Senders wait while it is full.
 const EVENT_CAPACITY: usize = 256;
 
-/// The minimum time between two frames, except for changes caused by the user's input.
+/// The minimum time between frames, except for changes caused by user input.
 const FRAME_INTERVAL: Duration = Duration::from_millis(16);
 
-/// The delay after a frame before more of a long text is laid out, which leaves time for other work.
+/// The delay between a frame and laying out more of a long text. It leaves time for other work.
 const LAYOUT_DELAY: Duration = Duration::from_millis(4);
 
 /// The interval between two animation steps.
 const TICK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The maximum number of events handled before the screen is redrawn.
+/// The maximum number of events to handle before redrawing the screen.
 const MAX_EVENTS_PER_FRAME: usize = 64;
 
-/// An error that ended the chat, or kept it from starting.
+/// An error that ended the chat or prevented it from starting.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChatError {
@@ -126,7 +126,7 @@ pub async fn run_chat(setup: ChatSetup) -> Result<(), ChatError> {
     Ok(())
 }
 
-/// Handles the event and all input that has arrived since, so that a single frame shows all changes.
+/// Handles the event, and all input that has arrived since, so that a single frame shows every change.
 fn update_with_pending_input(app: &mut App, screen: &mut ChatTerminal) -> Vec<ChatEffect> {
     let mut effects = Vec::new();
     for _ in 0..MAX_EVENTS_PER_FRAME {
@@ -230,7 +230,7 @@ fn listen_for_signals() -> io::Result<SignalListener> {
 }
 
 /// Returns a receiver that resolves when the terminal is closed. It is needed because only processes in the terminal's
-/// session get a signal when that happens.
+/// session get a signal for that.
 #[cfg(unix)]
 fn watch_terminal_close() -> tokio::sync::oneshot::Receiver<()> {
     use rustix::event::{PollFd, PollFlags, poll};

@@ -49,7 +49,7 @@ pub struct HintSource(Option<Arc<HintFn>>);
 type HintFn = dyn Fn(&str, bool) -> Option<String> + Send + Sync;
 
 impl HintSource {
-    /// Creates a source from a function, which receives the agent's message and whether the agent requires a login.
+    /// Creates a source from a function. It receives the agent's message, and whether the agent requires a login.
     pub fn new(hint: impl Fn(&str, bool) -> Option<String> + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(hint)))
     }
@@ -103,7 +103,7 @@ impl fmt::Debug for SandboxHook {
 }
 
 impl AgentSpec {
-    /// Creates the specification of an agent with this name and command.
+    /// Creates an agent specification with this name and command.
     pub fn new(name: impl Into<String>, command: AgentCommand) -> Self {
         Self {
             name: name.into(),
@@ -120,13 +120,13 @@ impl AgentSpec {
     }
 }
 
-/// The mode and config options to set in a new or existing session when it is opened.
+/// The mode and config options to set when a new or existing session is opened.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InitialOptions {
     /// The id of the mode to set.
     pub mode: Option<String>,
-    /// The config options to set, as pairs of id and value.
+    /// The config options to set, as id and value pairs.
     pub config: Vec<(String, String)>,
 }
 
@@ -171,14 +171,14 @@ pub struct ChatSetup {
     pub keys: KeyBindings,
     /// The color theme of the chat.
     pub theme: Theme,
-    /// The way in which images are displayed.
+    /// How images are displayed.
     pub images: ImageMode,
     /// Whether the chat captures the mouse. If so, selecting text in the terminal requires a modifier key.
     pub mouse: bool,
 }
 
 impl ChatSetup {
-    /// Creates the settings of a chat with this agent in this directory.
+    /// Creates chat settings for this agent and directory.
     pub fn new(agent: AgentSpec, cwd: impl Into<PathBuf>, permissions: Permissions) -> Self {
         Self {
             agents: vec![agent],

@@ -19,7 +19,7 @@ use crate::images::{
 use crate::key_reader::KeyReader;
 use crate::theme::Colors;
 
-/// Whether the terminal's state has been changed and the panic hook must restore it.
+/// Whether the panic hook must restore the terminal because its state has been changed.
 static TERMINAL_NEEDS_RESTORE: AtomicBool = AtomicBool::new(false);
 
 static PANIC_HOOK: Once = Once::new();
@@ -27,11 +27,11 @@ static PANIC_HOOK: Once = Once::new();
 /// The size of the output buffer, in bytes.
 const OUTPUT_BUFFER_SIZE: usize = 32 * 1024;
 
-/// The user's terminal while the chat runs, with ratatui's copy of its contents.
+/// The user's terminal while the chat runs, including ratatui's copy of its contents.
 pub(crate) struct ChatTerminal {
     terminal: ratatui::Terminal<CrosstermBackend<BufWriter<Stdout>>>,
     key_reader: KeyReader,
-    /// The terminal's image support, as far as it is known.
+    /// The terminal's image support, as far as known.
     image_support: ImageSupport,
     /// The cell size that the terminal reported.
     cell_size: Option<PixelSize>,
@@ -40,7 +40,7 @@ pub(crate) struct ChatTerminal {
 }
 
 impl ChatTerminal {
-    /// Takes over the terminal. Input is not read until [`Self::start_input`] is called.
+    /// Takes over the terminal. Call [`Self::start_input`] to start reading input.
     pub(crate) fn take(mouse: bool, images: ImageMode, colors: Colors) -> io::Result<Self> {
         PANIC_HOOK.call_once(|| {
             let report = std::panic::take_hook();
@@ -99,7 +99,7 @@ impl ChatTerminal {
         self.canvas()
     }
 
-    /// Returns the canvas for images. Call it again after the terminal's size or font may have changed.
+    /// Returns the canvas for images. Call this again when the terminal's size or font may have changed.
     pub(crate) fn canvas(&self) -> Option<ImageCanvas> {
         match self.image_support {
             ImageSupport::Known(way) => {
@@ -143,7 +143,7 @@ impl ChatTerminal {
         Ok(())
     }
 
-    /// Restores the terminal temporarily so that another program can use it and read its input.
+    /// Temporarily restores the terminal, so that another program can use it and read its input.
     pub(crate) async fn suspend(&mut self) {
         self.key_reader.stop().await;
         restore_terminal();
@@ -161,7 +161,7 @@ impl ChatTerminal {
         self.key_reader.next().await
     }
 
-    /// Returns an input event that has already been read, if there is one.
+    /// Returns an input event that has already been read, if any.
     pub(crate) fn try_next(&mut self) -> Option<Event> {
         self.key_reader.try_next()
     }
@@ -216,7 +216,7 @@ fn set_up_terminal(mouse: bool) -> io::Result<()> {
     out.flush()
 }
 
-/// Restores the terminal's original state. Does nothing if it is already restored.
+/// Restores the terminal to its original state, unless that has been done already.
 fn restore_terminal() {
     if !TERMINAL_NEEDS_RESTORE.swap(false, Ordering::SeqCst) {
         return;
@@ -236,7 +236,7 @@ fn restore_terminal() {
     let _ = terminal::disable_raw_mode();
 }
 
-/// Returns the size of a cell in pixels, if the system knows it.
+/// Returns the size of a cell in pixels, if the system reports it.
 fn cell_size() -> Option<PixelSize> {
     let size = terminal::window_size().ok()?;
     let pixels = |all: u16, cells: u16| all.checked_div(cells).filter(|pixels| *pixels > 0);

@@ -6,7 +6,7 @@ use ratatui::style::{Color, Modifier, Style};
 /// The number of colors that a terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
 pub enum Colors {
-    /// No colors, only bold, dim, underlined and reversed text. Used if the terminal has no colors or `NO_COLOR` is
+    /// No colors, only bold, dim, underlined and reversed text. Used if the terminal has no colors, or if `NO_COLOR` is
     /// set.
     None,
     /// The 16 colors of the user's own palette.
@@ -16,7 +16,7 @@ pub enum Colors {
     Full,
 }
 
-/// The styles of all elements on the screen. Nothing else chooses colors.
+/// The styles of all elements on the screen. No other code chooses colors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Theme {
@@ -30,7 +30,7 @@ pub struct Theme {
     pub dim: Style,
     /// The style of emphasized text.
     pub strong: Style,
-    /// The style of elements that users look for: the active tab, and keys that can be pressed.
+    /// The style of elements that users look for, such as the active tab and the keys that can be pressed.
     pub accent: Style,
     /// The style of successful results.
     pub good: Style,
@@ -58,9 +58,9 @@ pub struct Theme {
     pub link: Style,
     /// The style of quotations.
     pub quote: Style,
-    /// The style of lines that were added.
+    /// The style of added lines.
     pub added: Style,
-    /// The style of lines that were removed.
+    /// The style of removed lines.
     pub removed: Style,
     /// The style of changed words in an added line.
     pub added_word: Style,

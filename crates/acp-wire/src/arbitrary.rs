@@ -3,8 +3,8 @@
 use arbitrary::{Arbitrary, Result, Unstructured};
 use serde_json::Value;
 
-/// Returns a random JSON value that survives a round trip through every reader. All numbers in it are whole, and it
-/// contains no `null`, because readers treat `null` as an absent value.
+/// Returns a random JSON value that survives a round trip through every reader. Its numbers are all whole, and it
+/// contains no `null`, because readers treat `null` as a missing value.
 fn value(u: &mut Unstructured<'_>, depth: u8) -> Result<Value> {
     let kinds = if depth == 0 { 2 } else { 4 };
     Ok(match u.int_in_range(0..=kinds)? {
@@ -50,7 +50,7 @@ pub(crate) fn clearable_meta(u: &mut Unstructured<'_>) -> Result<Option<Option<c
     })
 }
 
-/// Returns a random JSON value, `null` or `None`, for fields in which `null` has a meaning.
+/// Returns a random JSON value, `null` or `None`, for fields where `null` has a meaning.
 pub(crate) fn clearable_value(u: &mut Unstructured<'_>) -> Result<Option<Value>> {
     Ok(if u.ratio(1, 8)? {
         Some(Value::Null)

@@ -1,4 +1,4 @@
-//! Reads and writes the message envelope: [JSON-RPC 2.0](https://www.jsonrpc.org/specification), one message per line.
+//! Reads and writes the message envelope: one [JSON-RPC 2.0](https://www.jsonrpc.org/specification) message per line.
 //!
 //! Parsing takes one message without its line ending, and borrows `params` and `result` from it as text. Writing
 //! appends to a buffer, including the line ending. Neither builds a JSON tree.
@@ -117,9 +117,9 @@ impl<'de> Deserialize<'de> for Id {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Error {
-    /// The error code, for programs. This type has a constant for each standard code.
+    /// The error code, for programs to check. This type has a constant for each standard code.
     pub code: i32,
-    /// The error message, for users.
+    /// The error message, to show to users.
     pub message: String,
     /// Additional data about the error.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -209,7 +209,7 @@ impl Error {
     }
 }
 
-/// Truncates `text` to 1024 bytes, because an error message must not send a peer's input back in full.
+/// Truncates `text` to 1024 bytes. An error message must not echo a peer's input in full.
 fn truncate(text: &str) -> Cow<'_, str> {
     const MAX_MESSAGE_BYTES: usize = 1024;
     if text.len() <= MAX_MESSAGE_BYTES {
@@ -226,7 +226,7 @@ fn truncate(text: &str) -> Cow<'_, str> {
     ))
 }
 
-/// Writes the message and the details in `data`, for users. The code is written only if there is no message.
+/// Writes the message and the details in `data`, for users. Writes the code only if there is no message.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.message.trim().is_empty() {
@@ -263,7 +263,7 @@ impl From<crate::ReadError> for Error {
 }
 
 impl<'de> Deserialize<'de> for Error {
-    /// Reads any object as an error, so that an error response is not lost merely because it is malformed.
+    /// Reads any object as an error, so that a malformed error response is still recognized.
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         struct ErrorFields {
@@ -294,7 +294,7 @@ impl<'de> Deserialize<'de> for Error {
 pub enum Incoming<'a> {
     /// A request, which expects a response.
     Request {
-        /// The id that the response must repeat.
+        /// The id to repeat in the response.
         id: RequestId,
         /// The method, such as `session/prompt`.
         method: Cow<'a, str>,
@@ -334,7 +334,7 @@ pub enum ParseError {
 }
 
 impl ParseError {
-    /// Returns the id and the error of the response that JSON-RPC requires.
+    /// Returns the id and error for the response that JSON-RPC requires.
     #[must_use]
     pub fn to_response(self) -> (RequestId, Error) {
         match self {
@@ -368,7 +368,7 @@ enum MethodMember<'a> {
     NotAString,
 }
 
-/// A member of a message that is read, identified by its name.
+/// A known member of a message, or `Other`.
 enum Member {
     Id,
     Method,
@@ -522,8 +522,8 @@ pub fn parse(line: &[u8]) -> Result<Incoming<'_>, ParseError> {
     }
 }
 
-/// Parses a notification in its most frequent form, `{"jsonrpc":"2.0","method":…,"params":…}`. Returns its method and
-/// the unchecked text of its `params`. Returns `None` for everything else, which [`parse`] handles.
+/// Parses a notification in its most common form, `{"jsonrpc":"2.0","method":…,"params":…}`. Returns its method and the
+/// unchecked text of its `params`, or `None` for any other line. [`parse`] handles those.
 ///
 /// If the text is a JSON value, the line was a message with these `params`: anything after them would be part of the
 /// text and make it invalid. So the params are read in a single pass, while [`parse`] takes an extra pass to find their

@@ -1,4 +1,4 @@
-//! Reads messages leniently, so that a malformed part of a message does not affect the rest.
+//! Reads messages leniently. A malformed part of a message does not affect the rest.
 //!
 //! The schema marks fields with `x-deserialize-default-on-error` (a malformed value is read as missing) and lists
 //! with `x-deserialize-skip-invalid-items`. Scalars are read in place; objects are first read as raw text, because a
@@ -41,7 +41,7 @@ pub(crate) fn required<'de, D: Deserializer<'de>, T: Lenient>(d: D) -> Result<T,
         .ok_or_else(|| D::Error::custom(format_args!("not a valid {}", std::any::type_name::<T>())))
 }
 
-/// The `deserialize_with` function for fields of an update that `null` clears.
+/// The `deserialize_with` function for update fields that `null` clears.
 pub(crate) fn clearable<'de, D: Deserializer<'de>, T: Lenient>(
     d: D,
 ) -> Result<Option<Option<T>>, D::Error> {
@@ -52,16 +52,16 @@ pub(crate) fn clearable<'de, D: Deserializer<'de>, T: Lenient>(
     Ok(read_text::<T>(raw.get()).map(Some))
 }
 
-/// The `deserialize_with` function for fields of an update that can be any JSON value. `null` is read as a value,
-/// because it clears the field.
+/// The `deserialize_with` function for update fields that can be any JSON value. `null` is read as a value, because it
+/// clears the field.
 pub(crate) fn clearable_any<'de, D: Deserializer<'de>>(
     d: D,
 ) -> Result<Option<serde_json::Value>, D::Error> {
     read_via_raw(d)
 }
 
-/// The `deserialize_with` function for lists. Invalid items are skipped, and any value that is not a list is read as an
-/// empty list.
+/// The `deserialize_with` function for lists. Skips invalid items, and reads anything other than a list as an empty
+/// list.
 pub(crate) fn list<'de, D: Deserializer<'de>, T: Lenient>(d: D) -> Result<Vec<T>, D::Error> {
     Ok(optional_list(d)?.unwrap_or_default())
 }
@@ -139,7 +139,7 @@ fn drain_seq<'de, A: SeqAccess<'de>>(mut seq: A) -> Result<(), A::Error> {
     Ok(())
 }
 
-/// Implements [`Lenient::lenient`] for types that are not scalars.
+/// Implements [`Lenient::lenient`] for types other than scalars.
 pub(crate) fn read_via_raw<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     d: D,
 ) -> Result<Option<T>, D::Error> {
@@ -153,7 +153,7 @@ pub(crate) fn read_text<T: Lenient>(text: &str) -> Option<T> {
     read_lossy(text, read).ok().flatten()
 }
 
-/// A JSON scalar. `Other` stands for `null`, a list or an object, whose contents are skipped.
+/// A JSON scalar, or `Other` for `null`, a list or an object. The contents of `Other` are skipped.
 enum Scalar<'a> {
     Bool(bool),
     Unsigned(u64),
@@ -359,23 +359,23 @@ mod tests {
     use super::*;
 
     record! {
-        /// A record with one field of each kind, named after the kind.
+        /// A record with one field of each kind. Each field has the name of its kind.
         pub struct FieldKinds {
             /// A string that must be present. Without it, the record cannot be read.
             required required: String,
             /// A number that is 0 if it is missing.
             tolerant tolerant: u32,
-            /// A string that can be missing.
+            /// A string that may be missing.
             optional optional: String,
             /// A boolean that is `false` if it is missing.
             defaulted defaulted: bool,
-            /// Numbers that are not written if there are none.
+            /// Numbers that are left out when there are none.
             list list: u32,
             /// Numbers that are always written.
             written_list written_list: u32,
-            /// Numbers that are an argument of `new`.
+            /// Numbers that are passed to `new`.
             required_list required_list: u32,
-            /// Numbers that can be missing. A missing list differs from an empty one.
+            /// Numbers that may be missing. A missing list differs from an empty one.
             optional_list optional_list: u32,
             /// A string that `null` clears.
             clearable clearable: String,
@@ -388,7 +388,7 @@ mod tests {
         }
     }
 
-    /// Reads a record in which one field has this value.
+    /// Reads a record in which `field` has this value.
     fn parse_field(field: &str, value: &Value) -> FieldKinds {
         serde_json::from_str(&json!({"required": "r", field: value}).to_string()).unwrap()
     }

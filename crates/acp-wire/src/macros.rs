@@ -1,4 +1,4 @@
-//! Defines the four kinds of protocol types. Each kind is defined only once, so that all types of a kind are read and
+//! Defines the four kinds of protocol types. Each kind is defined in one place, so that all its types are read and
 //! written by the same rules.
 //!
 //! | macro        | JSON                                   | unknown input                          |
@@ -210,8 +210,8 @@ macro_rules! record {
     (@emit [patch [$($read:ty)?] $($a:tt)*] $n:ident $f:tt $c:tt $d:tt $s:tt) => {
         record! { @write [$($read)?] [$($a)*] $n $f $c $d $s
             [
-                /// Changes to the custom data (`_meta`). Each field sets a value, or removes the value if the field is
-                /// `null`. A `null` in place of the object removes all custom data.
+                /// Changes to the custom data (`_meta`). Each field sets a value or, if it is `null`, removes one. A
+                /// `null` instead of the object removes all custom data.
                 #[serde(default, rename = "_meta", deserialize_with = "crate::lenient::clearable", skip_serializing_if = "Option::is_none")]
                 #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::clearable_meta))]
                 Option<Option<crate::Meta>>
@@ -289,15 +289,15 @@ macro_rules! open_enum {
         #[non_exhaustive]
         pub enum $name {
             $( $(#[$va])* $var, )+
-            /// A value that is not in the specification, as received.
+            /// A value that is not in the specification, exactly as received.
             #[cfg_attr(feature = "arbitrary", arbitrary(skip))]
             Unknown(String),
         }
         impl $name {
-            /// All values in the specification, in the specification's order.
+            /// All values in the specification, in the same order.
             pub const KNOWN: &'static [Self] = &[$(Self::$var),+];
 
-            /// Returns the value as it is written in messages.
+            /// Returns the value as written in messages.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 match self { $( Self::$var => $lit, )+ Self::Unknown(s) => s }
@@ -327,7 +327,7 @@ macro_rules! open_enum {
     };
 }
 
-/// Defines an id that is a string. It is cheap to clone, because ids are copied into every update.
+/// Defines a string id. It is cheap to clone, because ids are copied into every update.
 macro_rules! string_id {
     ($( $(#[$a:meta])* pub struct $name:ident; )+) => { $(
         $(#[$a])*
@@ -400,7 +400,7 @@ macro_rules! tagged {
             Unknown(crate::RawObject),
         }
         impl $name {
-            /// The tags in the specification, in the specification's order.
+            /// The tags in the specification, in the same order.
             pub const TAGS: &'static [&'static str] = &[$($lit),+];
         }
         impl<'de> serde::Deserialize<'de> for $name {

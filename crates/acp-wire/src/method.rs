@@ -21,9 +21,9 @@ pub enum Sender {
 /// Whether a method is a request, which expects a response, or a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MethodKind {
-    /// A request: it gets a result or an error.
+    /// A request, which gets a result or an error.
     Request,
-    /// A notification: it gets no response.
+    /// A notification, which gets no response.
     Notification,
 }
 
@@ -36,7 +36,7 @@ pub struct Capability {
     pub is_flag: bool,
 }
 
-/// A protocol method, as a row of the method table.
+/// A protocol method: a row of the method table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Method {
@@ -46,15 +46,14 @@ pub struct Method {
     pub sender: Sender,
     /// Whether the message expects a response.
     pub kind: MethodKind,
-    /// The name of the Rust type of the method's `params`.
+    /// The name of the Rust type for the method's `params`.
     pub params: &'static str,
-    /// The name of the Rust type of the method's `result`. `None` for a notification.
+    /// The name of the Rust type for the method's `result`. `None` for a notification.
     pub result: Option<&'static str>,
     /// The capability that the receiver must support. `None` if the method can always be sent, or if it does not depend
     /// on a single capability.
     pub capability: Option<Capability>,
-    /// The reason why the table contains a method that is not in the stable schema of its version. `None` for stable
-    /// methods.
+    /// The reason why the table contains a method that the version's stable schema lacks. `None` for stable methods.
     pub unstable: Option<&'static str>,
 }
 
@@ -154,7 +153,7 @@ pub trait MessageHandler<M, O> {
     fn handle(self, message: M) -> O;
 }
 
-/// A client or an agent that can offer the method whose params have type `M`. The side that announces its capabilities
+/// A client or an agent that may offer the method whose params have type `M`. The side that announces its capabilities
 /// implements this for every method that requires one. Otherwise,
 /// [`v1::ClientRequest::offered_by`](crate::v1::ClientRequest::offered_by) and similar functions do not compile.
 pub trait MethodOffer<M> {
@@ -170,13 +169,13 @@ pub trait Request: Serialize + DeserializeOwned + Send + 'static {
     type Response: Serialize + DeserializeOwned + Send + 'static;
 }
 
-/// A response with one piece of text that may be large, such as the content of a file. The text is the first field that
-/// is written, so that it can be decoded before the rest of the response has arrived.
+/// A response with one potentially large piece of text, such as the content of a file. The text is written as the first
+/// field, so that it can be decoded before the rest of the response has arrived.
 pub trait TextResponse: Serialize + DeserializeOwned + Send + 'static {
-    /// The name of the text's field in JSON.
+    /// The name of the text field in JSON.
     const TEXT_FIELD: &'static str;
 
-    /// Returns a reference to the text, through which the text can be moved in or out.
+    /// Returns a mutable reference to the text, for moving it in or out.
     fn text_mut(&mut self) -> &mut String;
 }
 
@@ -197,13 +196,13 @@ pub enum ReadError {
     Invalid {
         /// The method's name in messages, such as `session/prompt`.
         method: String,
-        /// The error that describes what is invalid, and where.
+        /// The error, which says what is invalid and where.
         source: serde_json::Error,
     },
 }
 
-/// Reads the `params` of a message. Missing params and `null` are read as an empty object, which is what peers mean by
-/// them. A lone surrogate escape in a string is read as U+FFFD.
+/// Reads the `params` of a message. Missing params and `null` are read as an empty object, because that is what peers
+/// mean. A lone surrogate escape in a string is read as U+FFFD.
 ///
 /// # Errors
 /// [`ReadError::Invalid`].
@@ -221,8 +220,8 @@ pub fn read_params<T: DeserializeOwned>(
     })
 }
 
-/// Reads the `result` of a response. `null` is read as an empty object, because the specification documents several
-/// empty results as `null` in one place and as an object in another.
+/// Reads the `result` of a response. `null` is read as an empty object, because the specification is inconsistent about
+/// some empty results, documenting them both as `null` and as an object.
 ///
 /// # Errors
 /// [`ReadError::Invalid`].
@@ -308,7 +307,7 @@ macro_rules! method_table {
     };
     (@offers $enum:ident [$($gated:ident)*]) => {
         impl $enum {
-            /// Returns the methods that require a capability and that `side` offers.
+            /// Returns the methods offered by `side` that require a capability.
             #[must_use]
             pub fn offered_by<S>(side: &S) -> Vec<&'static crate::Method>
             where

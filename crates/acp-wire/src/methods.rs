@@ -1,6 +1,6 @@
-//! Lists the methods of both protocol versions. A row contains everything that depends on the method: its name, its
-//! sender, its types, and the capability that it requires. Reading, dispatch, capability checks and conformance checks
-//! are derived from the rows.
+//! Lists the methods of both protocol versions. Each row contains everything that depends on the method: its name, its
+//! sender, its types and the required capability. Reading, dispatch, capability checks and conformance checks are
+//! derived from these rows.
 
 /// The methods of version 1.
 pub(crate) mod v1 {
@@ -20,16 +20,16 @@ pub(crate) mod v1 {
             Logout = "logout", LogoutRequest => LogoutResponse, needs "auth.logout";
             /// Asks whether the client must authenticate.
             AuthStatus = "auth/status", AuthStatusRequest => AuthStatusResponse, needs "auth.status",
-                unstable "part of the unstable schema of November 2026; announced by `auth.status`";
+                unstable "part of the unstable schema of November 2026; requires the capability `auth.status`";
             /// Lists the model providers.
             ListProviders = "providers/list", ListProvidersRequest => ListProvidersResponse, needs "providers",
-                unstable "part of the unstable schema of November 2026; announced by `providers`";
+                unstable "part of the unstable schema of November 2026; requires the capability `providers`";
             /// Configures a model provider.
             SetProvider = "providers/set", SetProviderRequest => SetProviderResponse, needs "providers",
-                unstable "part of the unstable schema of November 2026; announced by `providers`";
+                unstable "part of the unstable schema of November 2026; requires the capability `providers`";
             /// Disables a model provider.
             DisableProvider = "providers/disable", DisableProviderRequest => DisableProviderResponse, needs "providers",
-                unstable "part of the unstable schema of November 2026; announced by `providers`";
+                unstable "part of the unstable schema of November 2026; requires the capability `providers`";
             /// Session setup: opens a new session.
             NewSession = "session/new", NewSessionRequest => NewSessionResponse;
             /// Session setup: opens an existing session with a replay.
@@ -40,7 +40,7 @@ pub(crate) mod v1 {
             DeleteSession = "session/delete", DeleteSessionRequest => DeleteSessionResponse, needs "sessionCapabilities.delete";
             /// Opens an existing session without a replay.
             ResumeSession = "session/resume", ResumeSessionRequest => ResumeSessionResponse, needs "sessionCapabilities.resume";
-            /// Frees the resources of a session.
+            /// Closes a session and frees its resources.
             CloseSession = "session/close", CloseSessionRequest => CloseSessionResponse, needs "sessionCapabilities.close";
             /// Session modes: switches the mode.
             SetSessionMode = "session/set_mode", SetSessionModeRequest => SetSessionModeResponse;
@@ -48,22 +48,22 @@ pub(crate) mod v1 {
             SetSessionConfigOption = "session/set_config_option", SetSessionConfigOptionRequest => SetSessionConfigOptionResponse;
             /// Session list: changes the title of a session.
             SetSessionTitle = "session/set_title", SetSessionTitleRequest => SetSessionTitleResponse, needs "sessionCapabilities.title",
-                unstable "part of the unstable schema of November 2026; announced by `sessionCapabilities.title`";
+                unstable "part of the unstable schema of November 2026; requires the capability `sessionCapabilities.title`";
             /// Session list: hides a session from lists, but keeps it stored.
             ArchiveSession = "session/archive", ArchiveSessionRequest => ArchiveSessionResponse, needs "sessionCapabilities.archive",
-                unstable "part of the unstable schema of November 2026; announced by `sessionCapabilities.archive`";
+                unstable "part of the unstable schema of November 2026; requires the capability `sessionCapabilities.archive`";
             /// Session list: shows an archived session in lists again.
             UnarchiveSession = "session/unarchive", UnarchiveSessionRequest => UnarchiveSessionResponse, needs "sessionCapabilities.archive",
-                unstable "part of the unstable schema of November 2026; announced by `sessionCapabilities.archive`";
+                unstable "part of the unstable schema of November 2026; requires the capability `sessionCapabilities.archive`";
             /// Session list: asks whether a session is open.
             SessionStatus = "session/status", SessionStatusRequest => SessionStatusResponse, needs "sessionCapabilities.status",
-                unstable "part of the unstable schema of November 2026; announced by `sessionCapabilities.status`";
+                unstable "part of the unstable schema of November 2026; requires the capability `sessionCapabilities.status`";
             /// Opens a new session that starts as a copy of another one.
             ForkSession = "session/fork", ForkSessionRequest => ForkSessionResponse, needs "sessionCapabilities.fork",
-                unstable "not in any schema, but several agents support it; announced by `sessionCapabilities.fork`";
+                unstable "not in any schema, but several agents support it; requires the capability `sessionCapabilities.fork`";
             /// Switches the session's model.
             SetSessionModel = "session/set_model", SetSessionModelRequest => SetSessionModelResponse,
-                unstable "not in any schema, but several agents have it instead of a config option; announced by `models` in session setup";
+                unstable "not in any schema, but several agents use it instead of a config option; available if the session setup response contains `models`";
             /// Prompt turn: sends the user's message.
             Prompt = "session/prompt", PromptRequest => PromptResponse;
         }
@@ -103,7 +103,7 @@ pub(crate) mod v1 {
             CompleteElicitation = "elicitation/complete", CompleteElicitationNotification;
             /// Reports a change of the authentication status.
             AuthStatusUpdate = "auth/status_update", AuthStatusUpdateNotification,
-                unstable "part of the unstable schema of November 2026; sent by agents that announce `auth.status`";
+                unstable "part of the unstable schema of November 2026; sent by agents that declare `auth.status`";
         }
         /// A notification that either side sends.
         ProtocolNotification from Either {
@@ -131,16 +131,16 @@ pub(crate) mod v2 {
             Logout = "auth/logout", LogoutAuthRequest => LogoutAuthResponse;
             /// Asks whether the client must authenticate.
             AuthStatus = "auth/status", AuthStatusRequest => AuthStatusResponse, shared, needs "auth.status",
-                unstable "part of the unstable schema of November 2026; announced by `auth.status`";
+                unstable "part of the unstable schema of November 2026; requires the capability `auth.status`";
             /// Lists the model providers.
             ListProviders = "providers/list", ListProvidersRequest => ListProvidersResponse, shared, needs "providers",
-                unstable "part of the unstable schema of November 2026; announced by `providers`";
+                unstable "part of the unstable schema of November 2026; requires the capability `providers`";
             /// Configures a model provider.
             SetProvider = "providers/set", SetProviderRequest => SetProviderResponse, shared, needs "providers",
-                unstable "part of the unstable schema of November 2026; announced by `providers`";
+                unstable "part of the unstable schema of November 2026; requires the capability `providers`";
             /// Disables a model provider.
             DisableProvider = "providers/disable", DisableProviderRequest => DisableProviderResponse, shared, needs "providers",
-                unstable "part of the unstable schema of November 2026; announced by `providers`";
+                unstable "part of the unstable schema of November 2026; requires the capability `providers`";
             /// Session setup: opens a new session.
             NewSession = "session/new", NewSessionRequest => NewSessionResponse, needs "session";
             /// Session setup: opens an existing session, with or without a replay.
@@ -149,33 +149,33 @@ pub(crate) mod v2 {
             ListSessions = "session/list", ListSessionsRequest => ListSessionsResponse, shared, needs "session";
             /// Deletes a session permanently.
             DeleteSession = "session/delete", DeleteSessionRequest => DeleteSessionResponse, shared, needs "session.delete";
-            /// Frees the resources of a session.
+            /// Closes a session and frees its resources.
             CloseSession = "session/close", CloseSessionRequest => CloseSessionResponse, shared, needs "session";
             /// Session list: changes the title of a session.
             SetSessionTitle = "session/set_title", SetSessionTitleRequest => SetSessionTitleResponse, shared, needs "session.title",
-                unstable "part of the unstable schema of November 2026; announced by `session.title`";
+                unstable "part of the unstable schema of November 2026; requires the capability `session.title`";
             /// Session list: hides a session from lists, but keeps it stored.
             ArchiveSession = "session/archive", ArchiveSessionRequest => ArchiveSessionResponse, shared, needs "session.archive",
-                unstable "part of the unstable schema of November 2026; announced by `session.archive`";
+                unstable "part of the unstable schema of November 2026; requires the capability `session.archive`";
             /// Session list: shows an archived session in lists again.
             UnarchiveSession = "session/unarchive", UnarchiveSessionRequest => UnarchiveSessionResponse, shared, needs "session.archive",
-                unstable "part of the unstable schema of November 2026; announced by `session.archive`";
+                unstable "part of the unstable schema of November 2026; requires the capability `session.archive`";
             /// Session list: asks whether a session is open.
             SessionStatus = "session/status", SessionStatusRequest => SessionStatusResponse, needs "session.status",
-                unstable "part of the unstable schema of November 2026; announced by `session.status`";
+                unstable "part of the unstable schema of November 2026; requires the capability `session.status`";
             /// Opens a new session that starts as a copy of another one.
             ForkSession = "session/fork", ForkSessionRequest => ForkSessionResponse, needs "session.fork",
-                unstable "not in any schema, but several agents support it; announced by `session.fork`";
+                unstable "not in any schema, but several agents support it; requires the capability `session.fork`";
             /// Session config options: sets an option.
             SetSessionConfigOption = "session/set_config_option", SetSessionConfigOptionRequest => SetSessionConfigOptionResponse, needs "session";
             /// Prompt lifecycle: sends the user's message. The response confirms that it was accepted.
             Prompt = "session/prompt", PromptRequest => PromptResponse, needs "session";
             /// Tool calls: cancels a tool call.
             CancelToolCall = "tool_call/cancel", CancelToolCallRequest => CancelToolCallResponse,
-                unstable "newer than the draft of August 2026; announced by `capabilities.cancel` of the tool call";
+                unstable "added after the draft of August 2026; allowed only if the tool call has `capabilities.cancel`";
             /// Tool calls: terminates the command in a display terminal.
             CancelTerminal = "terminal/cancel", CancelTerminalRequest => CancelTerminalResponse,
-                unstable "newer than the draft of August 2026; announced by `capabilities.cancel` of the terminal";
+                unstable "added after the draft of August 2026; allowed only if the terminal has `capabilities.cancel`";
         }
         /// A request that an agent sends to a client.
         AgentRequest from Agent answered by ClientResponse {
@@ -199,7 +199,7 @@ pub(crate) mod v2 {
             CompleteElicitation = "elicitation/complete", CompleteElicitationNotification, shared;
             /// Reports a change of the authentication status.
             AuthStatusUpdate = "auth/status_update", AuthStatusUpdateNotification, shared,
-                unstable "part of the unstable schema of November 2026; sent by agents that announce `auth.status`";
+                unstable "part of the unstable schema of November 2026; sent by agents that declare `auth.status`";
         }
         /// A notification that either side sends.
         ProtocolNotification from Either {
@@ -210,8 +210,8 @@ pub(crate) mod v2 {
     }
 }
 
-/// The extensions that the library supports, in both versions. The names of their methods start with `_`. A side
-/// announces them in `_meta` of `initialize`, and the paths of their capabilities are relative to that object.
+/// The extensions that the library supports, in both versions. Their method names start with `_`. A side announces them
+/// in `_meta` of `initialize`, and the paths of their capabilities are relative to that object.
 pub mod extensions {
     use crate::v1::{SteerRequest, SteerResponse};
 

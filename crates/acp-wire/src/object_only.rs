@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
-/// Reads a type that derives `Deserialize` from an object, and rejects any other JSON.
+/// Reads a type that derives `Deserialize` from a JSON object, and rejects anything else.
 pub(crate) fn deserialize<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     d: D,
 ) -> Result<T, D::Error> {
@@ -21,7 +21,7 @@ pub(crate) struct ObjectOnly<D>(pub(crate) D);
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for ObjectOnly<D> {
     type Error = D::Error;
 
-    /// Called by the implementations that serde derives for structs.
+    /// Called by the `Deserialize` implementations that serde derives for structs.
     #[inline]
     fn deserialize_struct<V: Visitor<'de>>(
         self,

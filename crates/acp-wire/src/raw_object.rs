@@ -10,17 +10,17 @@ use serde_json::value::RawValue;
 use crate::lenient::{Lenient, read_text};
 use crate::surrogate::read_lossy;
 
-/// A JSON object whose fields are kept as text, in the order received. Unknown content is written back exactly as it
-/// was read, including numbers of any size.
+/// A JSON object whose fields are kept as text, in the order received. Unknown content is written back exactly as read,
+/// including numbers of any size.
 #[derive(Clone, Default)]
 pub struct RawObject(Vec<(String, Box<RawValue>)>);
 
 /// The fields that can contain the type of an object.
 const TYPE_FIELDS: [&str; 2] = ["type", "sessionUpdate"];
-/// The maximum length, in bytes, of a type that is shown. The longest known type is 25 bytes long.
+/// The maximum length of a type to show, in bytes. The longest known type has 25 bytes.
 const MAX_TYPE_BYTES: usize = 64;
 
-/// Writes the names of all fields, but only the value of the type field, because other values may be secret.
+/// Writes the names of all fields, but only the type field's value, because other values may be secret.
 impl fmt::Debug for RawObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut map = f.debug_map();
@@ -69,7 +69,7 @@ impl RawObject {
         self.0.iter().map(|(k, v)| (k.as_str(), v.as_ref()))
     }
 
-    /// Appends a field, even if the object already has one with this name.
+    /// Appends a field, even if the object already has one of the same name.
     pub fn push(&mut self, key: String, value: Box<RawValue>) {
         self.0.push((key, value));
     }
@@ -100,7 +100,7 @@ impl RawObject {
         self
     }
 
-    /// Sets a field: replaces its value if the field exists, and appends it otherwise.
+    /// Sets a field, replacing its value if the field exists and appending it otherwise.
     pub fn set(&mut self, key: &str, value: Box<RawValue>) {
         match self.0.iter_mut().rev().find(|(k, _)| k == key) {
             Some((_, old)) => *old = value,

@@ -1,5 +1,5 @@
-//! Defines an agent's session capabilities in both versions. Each field represents a method or a parameter that not
-//! every agent supports.
+//! Defines an agent's session capabilities in both versions. Each field stands for a method or parameter that not every
+//! agent supports.
 
 /// The session capabilities of version 1.
 pub(crate) mod v1 {

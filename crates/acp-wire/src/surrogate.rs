@@ -1,4 +1,4 @@
-//! Handles lone surrogates, which are escapes that represent only half of a character.
+//! Handles lone surrogates, which are escapes for only half of a character.
 //!
 //! In JavaScript, a string can be cut in the middle of an emoji. `JSON.stringify` then writes the half as a separate
 //! escape, `"\ud83d"`. That is valid by the grammar of JSON, but it is not Unicode, and `serde_json` does not read it

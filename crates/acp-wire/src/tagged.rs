@@ -1,4 +1,4 @@
-//! Reads tagged objects, whose type is given by one of their fields. Used by `tagged!`.
+//! Reads tagged objects, whose type is in one of their fields. Used by `tagged!`.
 
 use std::fmt;
 
@@ -31,7 +31,7 @@ pub(crate) enum TaggedObject<K, A> {
 pub(crate) enum UntaggedFields<A> {
     /// The tag came first, so the other fields are still unread.
     Streamed(A),
-    /// Other fields came before the tag, so all of them were stored.
+    /// Other fields came before the tag, so all of the fields were stored.
     Buffered(RawObject),
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn read_tag<'de, K: Tags, A: MapAccess<'de>>(
     Ok(TaggedObject::Untagged(object))
 }
 
-/// Reads a tag, without allocating if it is known. Returns `None` for `null`.
+/// A seed for reading a tag. Does not allocate for known tags, and returns `None` for `null`.
 struct TagSeed<K>(std::marker::PhantomData<K>);
 
 impl<'de, K: Tags> DeserializeSeed<'de> for TagSeed<K> {

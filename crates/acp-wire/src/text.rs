@@ -3,7 +3,7 @@
 //! `serde_json` reads and writes a string as a whole, and collects a string with escapes in a separate buffer. With
 //! this module, content as large as a file can be sent while it is being written, and read while it arrives.
 
-/// The outcome of reading a piece of a JSON string.
+/// The outcome of reading a piece of a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StringProgress {
     /// The piece was read to its end, except for the last few bytes, which may be the start of a character or an
@@ -160,7 +160,7 @@ fn read_code_unit(text: &str) -> Option<(u16, &str)> {
     Some((parse_hex_u16(digits.as_bytes())?, rest))
 }
 
-/// Parses up to four hexadecimal digits. Returns `None` if any other character is among them.
+/// Parses up to four hexadecimal digits. Returns `None` if there is any other character.
 pub(crate) fn parse_hex_u16(digits: &[u8]) -> Option<u16> {
     // `from_str_radix` would accept a sign, too.
     if !digits.iter().all(u8::is_ascii_hexdigit) {

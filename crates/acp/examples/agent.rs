@@ -1,4 +1,4 @@
-//! The smallest useful agent, which repeats the prompt. Any editor that speaks the protocol can use it.
+//! A minimal agent that repeats the prompt. Any editor that speaks the protocol can use it.
 //!
 //! ```sh
 //! cargo run -p acp-sdk --example client -- "Hello" cargo run -q -p acp-sdk --example agent

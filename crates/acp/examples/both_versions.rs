@@ -1,4 +1,4 @@
-//! One agent and one client that speak both protocol versions. The same code sends different messages on the wire.
+//! An agent and a client that both speak either protocol version. The same code sends different messages on the wire.
 //!
 //! ```sh
 //! cargo run -p acp-sdk --example both_versions

@@ -1,4 +1,4 @@
-//! The smallest useful client, which starts an agent, sends one prompt and prints the response.
+//! A minimal client that starts an agent, sends one prompt and prints the response.
 //!
 //! ```sh
 //! cargo run -p acp-sdk --example client -- "Hello" gemini --acp

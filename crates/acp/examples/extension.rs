@@ -1,4 +1,4 @@
-//! An agent and a client with custom methods: requests and notifications in both directions.
+//! An agent and a client that exchange custom requests and notifications in both directions.
 //!
 //! ```sh
 //! cargo run -p acp-sdk --example extension
@@ -18,7 +18,7 @@ use acp::{Connection, Result, transport};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// A request from the client to the agent to add numbers.
+/// A request to add numbers, sent by the client.
 #[derive(Serialize, Deserialize)]
 struct SumRequest {
     numbers: Vec<i64>,
@@ -29,7 +29,7 @@ impl Request for SumRequest {
     type Response = i64;
 }
 
-/// A notification with a hint, from the client to the agent.
+/// A notification with a hint, sent by the client.
 #[derive(Debug, Serialize, Deserialize)]
 struct HintNotification {
     text: String,
@@ -39,7 +39,7 @@ impl Notification for HintNotification {
     const METHOD: &'static str = "_example.com/hint";
 }
 
-/// A request from the agent to the client for the selected text.
+/// A request for the selected text, sent by the agent.
 #[derive(Serialize, Deserialize)]
 struct GetSelection {}
 
@@ -90,7 +90,7 @@ impl Agent for ExtensionAgent {
     }
 }
 
-/// A client that returns the text that the user has selected.
+/// A client that returns the text selected by the user.
 struct ExtensionClient;
 
 impl Client for ExtensionClient {

@@ -1,4 +1,4 @@
-//! An agent that reads a file and runs a command through its client, and the smallest client that allows this.
+//! An agent that reads a file and runs a command through its client, and a minimal client that allows both.
 //!
 //! ```sh
 //! cargo run -p acp-sdk --example files_and_terminals
@@ -56,17 +56,17 @@ impl Agent for FilesAndTerminalsAgent {
     }
 }
 
-/// The maximum size of a command's output, in bytes.
+/// The maximum number of bytes of a command's output to keep.
 const MAX_OUTPUT_BYTES: u64 = 64 * 1024;
 
-/// A host that gives access to local files and runs terminal commands itself.
+/// A host that serves local files and runs terminal commands itself.
 #[derive(Default)]
 struct LocalHost {
     commands: Mutex<HashMap<v1::TerminalId, RunningCommand>>,
     next: AtomicU64,
 }
 
-/// A running command: the task that waits for it and, once it has exited, its outcome.
+/// A running command: the task that waits for it, and its outcome once it has exited.
 struct RunningCommand {
     done: watch::Receiver<Option<CommandOutcome>>,
     task: tokio::task::JoinHandle<()>,

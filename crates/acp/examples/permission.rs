@@ -1,4 +1,4 @@
-//! An agent that asks before it acts, and a client that lets it read but not change anything.
+//! An agent that asks for permission, and a client that allows reads but no changes.
 //!
 //! ```sh
 //! cargo run -p acp-sdk --example permission

@@ -1,4 +1,4 @@
-//! Checks capabilities on both sides. Unsupported methods are neither sent nor accepted.
+//! Checks capabilities on both sides, so that unsupported methods are neither sent nor accepted.
 
 use acp_wire::v1::{ContentBlock, Implementation, McpCapabilities, McpServer, PromptCapabilities};
 use acp_wire::{Capability, Method};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::error::Error;
 
-/// Returns the capabilities to report in `initialize`, derived from the methods that a side offers.
+/// Returns the capabilities for `initialize`, derived from the methods that a side offers.
 pub(crate) fn implemented_capabilities<T: DeserializeOwned + Default>(offered: &[&Method]) -> T {
     let mut all = Map::new();
     for capability in offered.iter().filter_map(|method| method.capability) {
@@ -16,7 +16,7 @@ pub(crate) fn implemented_capabilities<T: DeserializeOwned + Default>(offered: &
     serde_json::from_value(Value::Object(all)).unwrap_or_default()
 }
 
-/// Adds a capability, creating any enclosing objects that do not exist yet.
+/// Adds a capability, creating its enclosing objects if needed.
 fn insert_capability(capabilities: &mut Map<String, Value>, capability: Capability) {
     let mut object = capabilities;
     let mut names = capability.path.split('.').peekable();
@@ -31,8 +31,7 @@ fn insert_capability(capabilities: &mut Map<String, Value>, capability: Capabili
     }
 }
 
-/// Checks that a peer with the given capabilities supports a method. A method that is not in the table needs no
-/// capability.
+/// Checks that a peer with the given capabilities supports a method. A method outside the table needs no capability.
 ///
 /// # Errors
 /// Returns the name of the missing capability.
@@ -48,8 +47,8 @@ pub(crate) fn check_offered(
     }
 }
 
-/// Returns the version 1 name of the prompt capability that the content requires and the agent lacks, if any. See "User
-/// Message" on the specification's page "Prompt Turn".
+/// Returns the prompt capability that the content requires but the agent lacks, if any, by its version 1 name. See
+/// "User Message" on the specification's page "Prompt Turn".
 pub(crate) fn missing_prompt_capability(
     takes: &PromptCapabilities,
     content: &[ContentBlock],
@@ -77,8 +76,8 @@ pub(crate) fn missing_mcp_capability(
     }
 }
 
-/// Returns the name and version of this library. They are sent for programs that do not set their own, because version
-/// 2 requires a name and a version.
+/// Returns this library's name and version. Programs that do not set their own send these, because version 2 requires a
+/// name and a version.
 pub(crate) fn library_implementation() -> Implementation {
     Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
 }

@@ -7,8 +7,8 @@ use acp_wire::jsonrpc;
 /// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error of this crate. The chapter [`guide::errors`](crate::guide::errors) explains the cause of each variant and
-/// what to do about it.
+/// This crate's error type. The chapter [`guide::errors`](crate::guide::errors) explains what causes each variant and
+/// how to handle it.
 ///
 /// A handler of an [`Agent`](crate::Agent) or [`Client`](crate::Client) returns an error to fail a request.
 /// [`Error::Rpc`] is sent unchanged, [`Error::Cancelled`] with the code -32800, and any other error as an internal
@@ -16,7 +16,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A JSON-RPC error that the peer sent or a handler returned. See "Error Handling" on the specification's page
+    /// A JSON-RPC error, sent by the peer or returned by a handler. See "Error Handling" on the specification's page
     /// "Overview".
     #[error("{0}")]
     Rpc(jsonrpc::Error),
@@ -32,11 +32,11 @@ pub enum Error {
         /// Why the response is invalid.
         reason: String,
     },
-    /// A message cannot be serialized as JSON and was not sent. This can happen only with params that this side
+    /// A message was not sent because it cannot be serialized as JSON. This can happen only with params that this side
     /// supplies itself, as in [`Connection::request_raw`](crate::Connection::request_raw).
     #[error("cannot serialize {method}: {reason}")]
     NotSerializable {
-        /// The method of the message.
+        /// The message's method.
         method: String,
         /// Why the message cannot be serialized.
         reason: String,
@@ -64,16 +64,16 @@ pub enum Error {
         /// The version that was requested.
         ours: u16,
     },
-    /// The turn or the request was cancelled on this side.
+    /// This side cancelled the turn or the request.
     #[error("cancelled")]
     Cancelled,
-    /// The agent's [`Recorder`](crate::agent::Recorder) failed to store an update, which was therefore not sent.
+    /// The agent's [`Recorder`](crate::agent::Recorder) could not store an update, so the update was not sent.
     #[error("update not sent because it could not be recorded: {reason}")]
     RecordFailed {
         /// Why the update could not be stored.
         reason: String,
     },
-    /// An update handler sent a request, and the updates waiting to be processed before the response exceed
+    /// An update handler sent a request, and the updates to process before its response exceed
     /// [`Limits::backlog`](crate::Limits::backlog).
     #[error("too many unhandled updates ahead of the response: {held} bytes")]
     Backlog {
@@ -91,8 +91,8 @@ impl Error {
         }
     }
 
-    /// Returns the JSON-RPC error, if there is one. This includes errors that a handler creates for the peer, for
-    /// example with [`Error::internal`].
+    /// Returns the JSON-RPC error, if any. This can also be one that a handler has created for the peer, for example
+    /// with [`Error::internal`].
     #[must_use]
     pub fn peer_error(&self) -> Option<&jsonrpc::Error> {
         match self {
@@ -107,7 +107,7 @@ impl Error {
         self.peer_code() == Some(jsonrpc::Error::AUTH_REQUIRED)
     }
 
-    /// Returns `true` if the turn or request was cancelled, by this side or by the peer (-32800).
+    /// Returns `true` if this side or the peer (-32800) cancelled the turn or request.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         matches!(self, Self::Cancelled)
@@ -133,7 +133,7 @@ impl Error {
         matches!(self, Self::InvalidResponse { .. } | Self::Version { .. })
     }
 
-    /// Returns the code of the JSON-RPC error, if there is one.
+    /// Returns the code of the JSON-RPC error, if any.
     fn peer_code(&self) -> Option<i32> {
         self.peer_error().map(|e| e.code)
     }
@@ -148,7 +148,7 @@ impl Error {
         Self::Rpc(jsonrpc::Error::invalid_params(message))
     }
 
-    /// Converts this error to the JSON-RPC error of a response. [`Error::Rpc`] is unchanged, [`Error::Cancelled`] gets
+    /// Converts this error to a JSON-RPC error to respond with. [`Error::Rpc`] is unchanged, [`Error::Cancelled`] gets
     /// the code -32800, and any other error gets the code -32603 and its text.
     #[must_use]
     pub fn into_rpc(self) -> jsonrpc::Error {
@@ -172,7 +172,7 @@ impl From<acp_wire::ReadError> for Error {
     }
 }
 
-/// Why a connection ended: this side or the peer closed it, or it failed.
+/// Why a connection ended: one side closed it, or it failed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum CloseReason {
@@ -182,7 +182,7 @@ pub enum CloseReason {
     /// The peer closed the connection, which ended this side's input.
     #[error("closed by the peer")]
     Peer,
-    /// Reading or writing failed. This includes a broken pipe when the peer no longer reads.
+    /// Reading or writing failed, for example with a broken pipe because the peer no longer reads.
     #[error("{0}")]
     Transport(Arc<std::io::Error>),
 }
@@ -191,8 +191,8 @@ pub enum CloseReason {
 mod tests {
     use super::*;
 
-    /// Returns the result of each predicate for an error, in this order: peer error, auth required, cancelled, closed,
-    /// transport, protocol.
+    /// Calls each predicate on an error and returns the results in this order: peer error, auth required, cancelled,
+    /// closed, transport, protocol.
     fn error_predicates(error: &Error) -> [bool; 6] {
         [
             error.peer_error().is_some(),

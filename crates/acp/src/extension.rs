@@ -6,7 +6,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::error::{Error, Result};
 
-/// A received extension request, whose method starts with `_`. See "Custom Requests" on the specification's page
+/// An extension request from the peer. Its method starts with `_`. See "Custom Requests" on the specification's page
 /// "Extensibility".
 ///
 /// [`answer_with`](Self::answer_with) parses it as a type of your own that implements [`Request`]:
@@ -49,7 +49,7 @@ impl ExtensionRequest {
         Self(extension)
     }
 
-    /// Returns the name of the method, including the underscore.
+    /// Returns the method name, including the leading underscore.
     #[must_use]
     pub fn method(&self) -> &str {
         &self.0.method
@@ -61,14 +61,14 @@ impl ExtensionRequest {
         self.0.params.as_deref()
     }
 
-    /// Converts the request into its params as JSON text, without copying them.
+    /// Returns the params as JSON text, without copying them.
     #[must_use]
     pub fn into_params(self) -> Option<Box<RawValue>> {
         self.0.params
     }
 
     /// Parses the params as an `R`, passes them to `work`, and serializes the result. The caller must check that the
-    /// method is `R::METHOD`. Missing params are parsed as an empty object.
+    /// method is `R::METHOD`. Missing params count as an empty object.
     ///
     /// # Errors
     /// Returns -32602 if the params do not match `R`, or the error that `work` returns.
@@ -91,8 +91,8 @@ impl ExtensionRequest {
     }
 }
 
-/// A received extension notification, whose method starts with `_`. See "Custom Notifications" on the specification's
-/// page "Extensibility".
+/// An extension notification from the peer. Its method starts with `_`. See "Custom Notifications" on the
+/// specification's page "Extensibility".
 #[derive(Debug, Clone)]
 pub struct ExtensionNotification(Extension);
 
@@ -101,7 +101,7 @@ impl ExtensionNotification {
         Self(extension)
     }
 
-    /// Returns the name of the method, including the underscore.
+    /// Returns the method name, including the leading underscore.
     #[must_use]
     pub fn method(&self) -> &str {
         &self.0.method
@@ -113,7 +113,7 @@ impl ExtensionNotification {
         self.0.params.as_deref()
     }
 
-    /// Parses the params as an `N`. Returns `None` if the notification has another method.
+    /// Parses the params as an `N`, or returns `None` if the notification has another method.
     ///
     /// # Errors
     /// Fails if the params do not match `N`.

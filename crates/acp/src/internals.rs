@@ -13,13 +13,13 @@ pub const HEAD_LEN: usize = frame::HEAD_LEN;
 /// The number of bytes kept from the end of an oversized line.
 pub const TAIL_LEN: usize = frame::TAIL_LEN;
 
-/// Estimates how much memory a message uses once it has been parsed, in bytes.
+/// Estimates a message's size in memory once parsed, in bytes.
 #[must_use]
 pub fn estimate_memory(message: &[u8]) -> usize {
     parsed_memory(message)
 }
 
-/// The type and the id of an oversized message, as far as they can be read from its first and last bytes.
+/// The type and id of an oversized message, if its first and last bytes show them.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outline {
     /// A response, with the id of its request.
@@ -30,7 +30,7 @@ pub enum Outline {
     Noise,
 }
 
-/// Reads the type and the id of a message from its first and last bytes.
+/// Reads a message's type and id from its first and last bytes.
 #[must_use]
 pub fn outline(head: &[u8], tail: &[u8]) -> Outline {
     match outline::read_outline(head, tail) {
@@ -45,15 +45,15 @@ pub fn outline(head: &[u8], tail: &[u8]) -> Outline {
 pub enum Frame<'a> {
     /// A line within the limit.
     Line(&'a [u8]),
-    /// A response whose large text was extracted. This framer never returns it.
+    /// A response from which a large text was extracted. This framer never returns it.
     LargeText,
-    /// A line that is longer than the limit.
+    /// A line longer than the limit.
     Oversized {
         /// The line's first bytes.
         head: &'a [u8],
         /// The line's last bytes.
         tail: &'a [u8],
-        /// The length of the whole line, in bytes.
+        /// The length of the full line, in bytes.
         length: usize,
     },
 }
@@ -97,7 +97,7 @@ impl Framer {
         self.0.buffered_len()
     }
 
-    /// Returns the last line, if the input has ended without a line ending.
+    /// Returns the last line if the input ended without a line ending.
     pub fn finish(&mut self) -> Option<Frame<'_>> {
         self.0.finish().map(Frame::from)
     }

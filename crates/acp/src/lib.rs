@@ -1,4 +1,4 @@
-//! The [Agent Client Protocol](https://agentclientprotocol.com) for Rust, for agents and for clients.
+//! The [Agent Client Protocol](https://agentclientprotocol.com) for agents and clients in Rust.
 //!
 //! - An **agent** implements [`Agent`] and is served with [`agent::serve_stdio`].
 //! - A **client** implements [`Client`], connects with [`client::connect`], and renders the
@@ -85,7 +85,7 @@ pub use thread::{Thread, ThreadHandle};
 pub use transport::Transport;
 pub use update::Update;
 
-/// Runs the examples in the repository's and the package's READMEs as tests.
+/// Runs the examples in the READMEs of the repository and the package as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 #[doc = include_str!("../README.md")]

@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// The maximum length of an id that is used as a key unchanged, in bytes.
 const MAX_KEY_BYTES: usize = 4096;
 
-/// Returns the key for an id. This is the id itself, or its start and a hash if it is too long.
+/// Returns the key for an id: the id itself or, if it is too long, its start and a hash.
 pub(crate) fn to_key(id: &str) -> Cow<'_, str> {
     if id.len() <= MAX_KEY_BYTES {
         return Cow::Borrowed(id);
@@ -18,7 +18,7 @@ pub(crate) fn to_key(id: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{beginning}… {:x}", hasher.finish()))
 }
 
-/// A map from ids to values, with at most `N` entries. When it is full, the least recently used entry is dropped.
+/// A map from ids to values with at most `N` entries. A full map drops the least recently used entry.
 #[derive(Debug)]
 pub(crate) struct LruMap<T, const N: usize> {
     entries: HashMap<String, (u64, T)>,
@@ -40,7 +40,7 @@ impl<T: Default, const N: usize> LruMap<T, N> {
         self.entries.get(&*to_key(id)).map(|(_, thing)| thing)
     }
 
-    /// Returns the value for an id, and marks it as used. Inserts a default value if there is none.
+    /// Returns the value for an id, inserting a default value if there is none, and marks it as used.
     pub(crate) fn get_or_insert(&mut self, id: &str) -> &mut T {
         self.clock += 1;
         let id = to_key(id);

@@ -19,7 +19,7 @@ pub(crate) fn to_raw_value(value: &(impl Serialize + ?Sized)) -> Box<RawValue> {
     serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
-/// Reads a value as an object. Returns an empty object if the value is not an object.
+/// Reads a value as an object, or returns an empty object if it is not one.
 pub(crate) fn to_object(value: Option<&RawValue>) -> RawObject {
     value
         .and_then(|value| serde_json::from_str(value.get()).ok())

@@ -1,4 +1,4 @@
-//! Options of a connection.
+//! Connection options.
 
 use std::fmt;
 use std::pin::Pin;
@@ -8,11 +8,11 @@ use acp_wire::v1::ProtocolVersion;
 
 use crate::connection::{Limits, SpawnFn};
 
-/// The options of a connection, for either side. To set only limits, you can pass [`Limits`] instead.
+/// The options of either side of a connection. To set only limits, you can pass [`Limits`] instead.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// The memory limits of the connection.
+    /// The connection's memory limits.
     pub limits: Limits,
     latest: ProtocolVersion,
     pub(crate) on_noise: Option<NoiseHandler>,
@@ -55,15 +55,15 @@ impl Options {
         Self::default()
     }
 
-    /// Sets the memory limits of the connection.
+    /// Sets the connection's memory limits.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Allows protocol version 2. The connection uses version 2 if the peer supports it, and version 1 otherwise.
-    /// Version 2 is a draft. It can change, and this library changes with it.
+    /// Allows protocol version 2. The connection uses version 2 if the peer supports it, or else version 1. Version 2
+    /// is a draft. If it changes, this library changes with it.
     #[cfg(feature = "unstable-v2")]
     #[must_use]
     pub fn draft_version_2(mut self) -> Self {
@@ -72,8 +72,8 @@ impl Options {
     }
 
     /// Sets a callback for lines from the peer that are not JSON, such as a banner or a log line on stdout. The
-    /// callback receives the first KiB of each line, unchanged. A client skips such lines ([`Noise`](crate::Noise)
-    /// counts them). Reading stops while `on_noise` runs, so it must not block.
+    /// callback receives up to 1 KiB of each line, unchanged. A client skips such lines ([`Noise`](crate::Noise) counts
+    /// them). Reading stops while `on_noise` runs, so it must not block.
     #[must_use]
     pub fn on_noise(mut self, on_noise: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_noise = Some(Arc::new(on_noise));

@@ -1,4 +1,4 @@
-//! Requests that were received and have no response yet.
+//! Received requests without a response yet.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use acp_wire::jsonrpc;
 use crate::connection::Responder;
 use crate::error::{Error, Result};
 
-/// A received request, with the side that handles it. The [`MessageHandler`](acp_wire::MessageHandler) for each type of
+/// A received request and the side that handles it. The [`MessageHandler`](acp_wire::MessageHandler) for each type of
 /// request is in `agent/methods/` or `client/methods/`.
 pub(crate) struct PendingRequest<S> {
     pub(crate) side: Arc<S>,
@@ -27,10 +27,10 @@ impl<S> PendingRequest<S> {
     }
 }
 
-/// The handler type for methods that a side does not support. This type has no values.
+/// The handler type for methods that a side does not support. It has no values.
 pub(crate) enum UnsupportedMethod {}
 
-/// Returns the handler for a method, or the error -32601 if the side does not support the method.
+/// Returns a method's handler, or the error -32601 if the side does not support the method.
 ///
 /// # Errors
 /// Fails if the side does not support the method.

@@ -1,4 +1,4 @@
-//! The parameters for opening a session, as used by clients and agents.
+//! Parameters for opening a session, for clients and agents.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use acp_wire::v1::{
     ContentBlock, McpServer, SessionSystemPromptCapabilities, SystemPrompt, SystemPromptMode,
 };
 
-/// The maximum length of a session id, in bytes. Ids are stored with each session and sent with every update.
+/// The maximum length of a session id, in bytes. Every session stores its id, and every update includes it.
 pub(crate) const MAX_ID_BYTES: usize = 4096;
 
-/// The maximum total length of a session's paths, in bytes. An agent stores them while the session is open.
+/// The maximum total length of a session's paths, in bytes. Agents store them while the session is open.
 const MAX_PATHS_BYTES: usize = 256 * 1024;
 
 /// The parameters for opening a session. See the specification's page "Session Setup".
@@ -19,7 +19,7 @@ const MAX_PATHS_BYTES: usize = 256 * 1024;
 pub struct SessionSetup {
     /// The working directory, as an absolute path.
     pub cwd: String,
-    /// Additional roots, as absolute paths. The paths of a session can have a total length of up to 256 KiB.
+    /// Additional roots, as absolute paths. All paths of a session together can be up to 256 KiB long.
     pub additional_directories: Vec<String>,
     /// The MCP servers for the agent to connect to.
     pub mcp_servers: Vec<McpServer>,
@@ -30,7 +30,7 @@ pub struct SessionSetup {
 }
 
 impl SessionSetup {
-    /// Creates a setup with a working directory, which must be an absolute path.
+    /// Creates a setup with a working directory, given as an absolute path.
     pub fn new(cwd: impl AsRef<Path>) -> Self {
         Self {
             // Paths in the protocol are JSON strings, which cannot represent non-Unicode names.
@@ -73,8 +73,8 @@ impl SessionSetup {
 }
 
 impl SessionSetup {
-    /// Checks that all paths are absolute and that their total length is within the limit. The error contains the first
-    /// path that is not absolute.
+    /// Checks that all paths are absolute and within the limit on their total length. The error names the first path
+    /// that is not absolute.
     pub(crate) fn check_paths(&self) -> Result<(), String> {
         let mut paths = std::iter::once(&self.cwd).chain(&self.additional_directories);
         let bytes: usize = paths

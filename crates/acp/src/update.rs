@@ -28,15 +28,15 @@ use serde_json::Value;
 pub enum Update {
     /// A chunk of a user message.
     UserMessageChunk(MessageChunk),
-    /// A whole user message, which replaces the chunks sent so far. Version 2.
+    /// A full user message, which replaces the chunks so far. Version 2.
     UserMessage(Message),
     /// A chunk of an agent message.
     AgentMessageChunk(MessageChunk),
-    /// A whole agent message, which replaces the chunks sent so far. Version 2.
+    /// A full agent message, which replaces the chunks so far. Version 2.
     AgentMessage(Message),
     /// A chunk of the agent's thoughts.
     AgentThoughtChunk(MessageChunk),
-    /// A whole thought, which replaces the chunks sent so far. Version 2.
+    /// A full thought, which replaces the chunks so far. Version 2.
     AgentThought(Message),
     /// The agent's current state: working, idle or waiting for the user. Version 2.
     StateUpdate(StateUpdate),
@@ -48,20 +48,20 @@ pub enum Update {
     TerminalUpdate(Box<TerminalUpdate>),
     /// A chunk of a display terminal's output. Version 2.
     TerminalOutputChunk(TerminalOutputChunk),
-    /// A whole plan, new or changed. If a version 1 agent has only one plan, its id is
+    /// A full plan, new or changed. If a version 1 agent has only one plan, its id is
     /// [`ONLY_PLAN_ID`](crate::thread::ONLY_PLAN_ID).
     PlanUpdate(PlanUpdate),
     /// The removal of a plan.
     PlanRemoved(PlanRemoved),
-    /// All slash commands, which replace the previous ones.
+    /// The full list of slash commands, which replaces the previous list.
     AvailableCommandsUpdate(AvailableCommandsUpdate),
-    /// The session's current mode. This exists only in version 1. In version 2, the mode is a config option.
+    /// The session's current mode. Version 1 only, because the mode is a config option in version 2.
     CurrentModeUpdate(CurrentModeUpdate),
-    /// All config options, which replace the previous ones.
+    /// The full list of config options, which replaces the previous list.
     ConfigOptionUpdate(ConfigOptionUpdate),
     /// The session's title and the time of its last change.
     SessionInfoUpdate(Box<SessionInfoUpdate>),
-    /// How much of the context window is used, and the cost of the session.
+    /// The current context window usage, and the session's cost.
     UsageUpdate(Box<UsageUpdate>),
     /// Information for the user that is not part of the conversation.
     Notice(Box<Notice>),
@@ -80,15 +80,14 @@ pub enum Update {
 }
 
 impl Update {
-    /// Returns the text of a chunk of an agent message. Returns `None` for other updates and content. Version 2 agents
-    /// can also send whole messages, which replace the chunks. The [`Thread`](crate::Thread) always contains the
-    /// current text.
+    /// Returns the text of an agent message chunk, or `None` for other updates and content. Version 2 agents can also
+    /// send full messages, which replace the chunks. The [`Thread`](crate::Thread) always contains the current text.
     #[must_use]
     pub fn message_text(&self) -> Option<&str> {
         self.message_content()?.as_text()
     }
 
-    /// Returns the text of a chunk of the agent's thoughts. Returns `None` for other updates and content.
+    /// Returns the text of an agent thought chunk, or `None` for other updates and content.
     #[must_use]
     pub fn thought_text(&self) -> Option<&str> {
         match self {
@@ -97,7 +96,7 @@ impl Update {
         }
     }
 
-    /// Returns the content of a chunk of an agent message. Returns `None` for other updates.
+    /// Returns the content of an agent message chunk, or `None` for other updates.
     #[must_use]
     pub fn message_content(&self) -> Option<&ContentBlock> {
         match self {
@@ -107,7 +106,7 @@ impl Update {
     }
 }
 
-/// A chunk of a message or thought, with the id of its message.
+/// A chunk of a message or thought, and the id of that message.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct MessageChunk {
@@ -148,7 +147,7 @@ pub struct ToolCallPatch {
     pub name: Option<Option<String>>,
     /// The title to show to the user.
     pub title: Option<Option<String>>,
-    /// The kind of tool, such as one that reads or edits.
+    /// The kind of tool, such as read or edit.
     pub kind: Option<Option<ToolKind>>,
     /// The status of the tool call.
     pub status: Option<Option<ToolCallStatus>>,
@@ -156,9 +155,9 @@ pub struct ToolCallPatch {
     pub content: Option<Option<Vec<ToolCallOutput>>>,
     /// The files that the tool call works on. They replace the previous list.
     pub locations: Option<Option<Vec<ToolCallLocation>>>,
-    /// The input to the tool. `null` clears the field.
+    /// The tool's input. `null` clears the field.
     pub raw_input: Option<Value>,
-    /// The output of the tool. `null` clears the field.
+    /// The tool's output. `null` clears the field.
     pub raw_output: Option<Value>,
     /// The operations that a client may perform on the tool call. Version 2.
     pub capabilities: Option<Option<ToolCallCapabilities>>,
@@ -192,14 +191,14 @@ impl ToolCallPatch {
     }
 }
 
-/// A part of a tool call's content, as the agent sent it.
+/// A part of a tool call's content, as sent by the agent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 #[allow(clippy::large_enum_variant)]
 pub enum ToolCallOutput {
     /// Text, an image or other content.
     Content(v1::Content),
-    /// A change to a file, given by its text before and after. Version 1.
+    /// A change to one file, with its text before and after. Version 1.
     TextDiff(v1::Diff),
     /// Changes to files. Version 2.
     Diff(v2::Diff),

@@ -1,9 +1,9 @@
-//! A decoder for UTF-8 that arrives in pieces. A piece can end in the middle of a character.
+//! Decodes UTF-8 that arrives in pieces, which can end in the middle of a character.
 
 /// Decodes UTF-8 that arrives in pieces. Invalid bytes become U+FFFD.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Utf8Pieces {
-    /// The bytes of an incomplete character at the end. There are at most three.
+    /// The bytes of an incomplete character at the end, at most three.
     partial: Vec<u8>,
 }
 

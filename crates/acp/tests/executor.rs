@@ -1,5 +1,5 @@
-//! Tests of the library on an executor other than tokio's. They are a separate program, so that there is no tokio
-//! runtime in the process.
+//! Tests of the library on an executor other than tokio's. They are a separate program, so that the process contains no
+//! tokio runtime.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
@@ -17,7 +17,7 @@ use acp::v1::{
 };
 use acp::{CloseReason, Limits, Options, Result, Transport};
 
-/// Returns transports for both ends of a socket, based on smol's streams.
+/// Returns transports for both ends of a socket, using smol's streams.
 fn socket_transports() -> (Transport, Transport) {
     let (a, b) = UnixStream::pair().unwrap();
     (socket_transport(a), socket_transport(b))
@@ -33,7 +33,7 @@ fn assert_no_tokio() {
     assert!(runtime.is_err(), "this runs in a tokio runtime");
 }
 
-/// An agent that reads a file, requests permission to write it in capitals, and then does so.
+/// An agent that reads a file and, if permitted, writes it back in capitals.
 struct ShoutingAgent;
 
 impl Agent for ShoutingAgent {

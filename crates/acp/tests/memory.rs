@@ -1,5 +1,4 @@
-//! Tests that a peer cannot make this side use more memory than the limits in `docs/memory.md`, no matter what it
-//! sends.
+//! Tests that this side's memory stays within the limits in `docs/memory.md`, whatever a peer sends.
 //!
 //! All allocations of the process are counted, so there is only one test here, which calls a function for each subject.
 
@@ -23,10 +22,10 @@ use common::{NoopClient, PIPE_CAPACITY, TestPeer, limits_with, prompt_request, w
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// An allowance for the memory of the tests themselves and their pipes. Amounts below it are not checked.
+/// Memory allowed for the tests themselves and their pipes. Smaller amounts are not checked.
 const TEST_OVERHEAD_BYTES: usize = 1024 * 1024;
 
-/// The amount of memory in use at the start of a measurement.
+/// The memory in use at the start of a measurement.
 struct MemoryBaseline(usize);
 
 impl MemoryBaseline {
@@ -85,7 +84,7 @@ fn memory_stays_within_the_documented_limits() {
     runtime().block_on(check_memory_of_unanswered_requests());
 }
 
-/// Returns JSON texts that are about `bytes` bytes long but use much more memory.
+/// Returns JSON texts of about `bytes` bytes that use far more memory.
 fn dense_messages(bytes: usize) -> Vec<(&'static str, String)> {
     let list = |item: &str| {
         format!(

@@ -1,5 +1,5 @@
-//! Tests a thousand sessions and a million updates on one connection, and peers that stall. Prints the peak memory,
-//! which must be within the limits in `docs/memory.md`.
+//! Tests a connection with a thousand sessions and a million updates, as well as peers that stall. Prints the peak
+//! memory, which must be within the limits in `docs/memory.md`.
 //!
 //! The agent and the client are separate processes, so that each has its own peak: this program starts itself again.
 //! It has no test harness, because that would print to stdout.
@@ -27,7 +27,7 @@ const SESSION_COUNT: usize = 1_000;
 /// The number of updates in each session.
 const UPDATES_PER_SESSION: usize = 1_000;
 
-/// Returns the limits of both sides, which are low enough to be reached.
+/// Returns limits for both sides that are low enough to be reached.
 fn soak_limits() -> Limits {
     let mut limits = Limits::default();
     limits.message = 1024 * 1024;
@@ -39,7 +39,7 @@ fn soak_limits() -> Limits {
     limits
 }
 
-/// Returns a command that starts this program again in another role.
+/// Returns a command that runs this program in another role.
 fn rerun_as(role: &str) -> tokio::process::Command {
     let mut command = tokio::process::Command::new(std::env::current_exe().unwrap());
     command

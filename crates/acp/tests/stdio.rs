@@ -1,4 +1,4 @@
-//! Tests that stdin and stdout are reserved for the protocol, regardless of their type.
+//! Tests that stdin and stdout are reserved for the protocol, whatever they are connected to.
 //!
 //! The program starts itself as an agent that prints to stdout. It has no test harness, because that would print, too.
 
@@ -47,7 +47,7 @@ mod unix {
 
     pub(crate) const AGENT_FLAG: &str = "--as-the-agent";
 
-    /// Prints to stdout, both directly and from a child process, which also tries to read stdin.
+    /// Prints to stdout directly and from a child process, which also tries to read stdin.
     fn print_stray_text(when: &str) -> usize {
         println!("stray {when}");
         print!("without an end {when}");
@@ -110,7 +110,7 @@ mod unix {
         command.spawn().unwrap()
     }
 
-    /// Runs a turn with the agent, closes the connection, and waits for the agent to exit.
+    /// Runs a turn, closes the connection, and waits for the agent to exit.
     async fn check_turn(agent: AgentConnection, child: Child) {
         let session = agent.new_session("/").await.unwrap();
         // More than a pipe can hold, in both directions.
@@ -142,7 +142,7 @@ mod unix {
         expect_success(child).await;
     }
 
-    /// Expects the agent to exit on its own, and its stray stdout output to appear on stderr instead.
+    /// Expects the agent to exit on its own, with its stray output on stderr instead of stdout.
     async fn expect_success(mut child: Child) {
         let mut printed = String::new();
         child

@@ -13,7 +13,7 @@ const MAX_RESULT_BYTES: usize = 8 * 1024;
 /// The length of a truncated result, in bytes. Half of it comes from the start of the result, and half from the end.
 pub(crate) const TRUNCATED_RESULT_BYTES: usize = 2 * 1024;
 
-/// The model's reply that follows a summary. Without it, the conversation would have two user messages in a row, which
+/// The model reply inserted after a summary. Without it, the conversation would have two user messages in a row, which
 /// some models reject.
 const SUMMARY_REPLY: &str = "Continuing from there.";
 
@@ -54,7 +54,7 @@ pub(crate) enum KeptTail {
 pub(crate) struct SummarySpan {
     /// The number of prompts that the summary covers.
     pub(crate) prompts: usize,
-    /// The number of rounds that belong to the prompt after the summary but are part of the summary.
+    /// The number of rounds summarized from the first prompt that is kept.
     pub(crate) rounds: usize,
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn convert_for_model(
     model_text.collect()
 }
 
-/// The file or other resource that a URI refers to.
+/// The target of a URI: a file or some other resource.
 enum UriTarget {
     /// A file that tools can read. Contains the path to display.
     Within(String),

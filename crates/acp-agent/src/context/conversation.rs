@@ -30,12 +30,12 @@ pub(crate) struct Conversation {
     usage: ContextUsage,
 }
 
-/// The usage of the model's context window. Parts of it may not be known yet.
+/// How much of the model's context window is used. Some values may not be known yet.
 #[derive(Debug, Default)]
 struct ContextUsage {
-    /// The usage that the model reported after the last round, in tokens.
+    /// The usage most recently reported by the model, in tokens.
     reported_tokens: Option<u64>,
-    /// The number of bytes that were added to the conversation since that report.
+    /// The number of bytes added to the conversation since the last report.
     added_since_report: u64,
     /// Whether the conversation has been compacted since the last report.
     was_compacted: bool,
@@ -89,7 +89,7 @@ impl Conversation {
         (self.usage.reported_tokens, self.usage.added_since_report) = (Some(used_tokens), 0);
     }
 
-    /// Returns the number of tokens of the context window that are used, if it is known.
+    /// Returns how many tokens of the context window are used, if known.
     pub(crate) fn used_tokens(&self) -> Option<u64> {
         let since = self.usage.added_since_report / BYTES_PER_TOKEN;
         Some(self.usage.reported_tokens?.saturating_add(since))
@@ -105,7 +105,7 @@ impl Conversation {
         })
     }
 
-    /// Postpones compaction until the conversation has grown, because the conversation cannot be compacted now.
+    /// Postpones compaction until the conversation grows. Called when the conversation cannot be compacted any further.
     pub(crate) fn defer_compaction(&mut self) {
         self.usage.tokens_after_compaction = self.used_tokens().unwrap_or_default();
     }

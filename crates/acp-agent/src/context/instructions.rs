@@ -14,8 +14,7 @@ use crate::text::truncate_to_head;
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 
-/// The name of the files that contain a project's or a user's instructions for agents. See <https://agents.md> for the
-/// convention.
+/// The name of the files with instructions for agents, from a project or user. See <https://agents.md>.
 const INSTRUCTIONS_FILE: &str = "AGENTS.md";
 
 /// The maximum number of bytes to include from one instruction file. A file of this size costs thousands of tokens in
@@ -120,22 +119,22 @@ impl Instructions {
                 "read and plan, but do not change files or run commands. When the plan is ready, call `switch_mode` to ask the user to leave this mode"
             }
             Mode::Code => {
-                "changes and commands run as the user has configured, mostly without asking for permission"
+                "changes are made and commands are run as the user has configured, mostly without asking for permission"
             }
         };
         format!("{}\n# Mode\n\n`{mode}`: {means}.\n", self.0)
     }
 }
 
-/// A file with instructions from the project or the user.
+/// An instruction file from the project or the user.
 struct InstructionFile {
     path: PathBuf,
     origin: &'static str,
     text: Result<FileHead, String>,
 }
 
-/// Reads the project's instruction file through the client, for directories that only the client can access. The client
-/// may not give access to files above the working directory.
+/// Reads the project's instruction file through the client, for directories that only the client can access. Skips the
+/// directories above the working directory, because the client may not give access to them.
 async fn read_through_client(
     workspace: &Workspace,
 ) -> Result<Option<InstructionFile>, ToolFailure> {
@@ -166,7 +165,7 @@ async fn read_through_client(
 const PROJECT_LABEL: &str = "the project";
 const USER_LABEL: &str = "the user";
 
-/// Reads the user's own instruction file. A symlink is followed wherever it leads, because the user has created it.
+/// Reads the user's own instruction file. Follows symlinks wherever they lead, because the user created them.
 fn read_user_file(path: &Path) -> Option<InstructionFile> {
     let found = |text| InstructionFile {
         path: path.to_owned(),

@@ -20,7 +20,7 @@ use crate::workspace::tree::{CancelFlag, DirectoryTree, TreeEntry, TreeEntryKind
 /// The maximum number of entries listed from the working directory.
 const MAX_ENTRIES: usize = 100;
 
-/// The maximum length of the name of a file or branch, in bytes. Longer names are omitted.
+/// The maximum length of a file or branch name, in bytes. Longer names are omitted.
 const MAX_NAME_LEN: usize = 200;
 
 /// Returns the section that describes the session. The listing of the working directory contains only files that
@@ -72,7 +72,7 @@ pub(crate) async fn describe_session(
         Ok(project) => text.push_str(&project),
         // If the rules or the directory cannot be read, the turn starts without the listing of the directory.
         Err(ToolFailure::Failed(why)) => {
-            tracing::warn!(why, "omitting the listing of the working directory")
+            tracing::warn!(why, "continuing without a listing of the working directory")
         }
         Err(stop) => return Err(stop),
     }

@@ -33,7 +33,8 @@ const DEFAULT_CONVERSATION_BYTES: usize = 256 * 1024;
 /// The maximum length of the conversation in a request, in bytes, for any context window.
 const MAX_CONVERSATION_BYTES: usize = 4 * 1024 * 1024;
 
-/// The maximum number of requests for a summary. If a request is too long for the model, the next one is half as long.
+/// The maximum number of attempts to get a summary. If a request is too long for the model, the next one is half as
+/// long.
 const MAX_ATTEMPTS: usize = 4;
 
 /// The maximum length of one message in a request, in bytes.

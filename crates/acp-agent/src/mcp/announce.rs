@@ -93,9 +93,9 @@ fn stop_if_cancelled<T>(done: Result<T, ToolFailure>) -> acp::Result<T> {
     })
 }
 
-/// Reports to the user that a server was lost or has recovered. The report is a tool call, which has the status
-/// "failed" if the server was lost. Clients show it at the point in the conversation where it happened, separate from
-/// the model's message.
+/// Tells the user that a server was lost or has recovered. This appears as a tool call, which has the status "failed"
+/// if the server was lost, so that clients show it in the right place in the conversation but separate from the model's
+/// message.
 async fn report_server_change(
     workspace: &Workspace,
     server: &SessionMcpServer,

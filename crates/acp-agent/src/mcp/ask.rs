@@ -21,22 +21,22 @@ use crate::text::truncate_to_head;
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 
-/// The minimum time between two reports of progress.
+/// The minimum time between two progress updates to the client.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The time limit for sending a cancellation to the server.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long to wait for the reason why a connection was lost.
+/// How long to wait to learn why a connection was lost.
 const LOSS_REASON_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The maximum length of a progress or error message from a server that is shown to the user, in bytes.
 const MAX_MESSAGE_BYTES: usize = 4 * 1024;
 
-/// The factor by which the time limit of a call is extended if the server reports progress.
+/// The factor by which progress reports extend the time limit of a call.
 const PROGRESS_FACTOR: u32 = 10;
 
-/// The reason why a request got no response.
+/// Why a request got no response.
 enum McpRequestError {
     /// The request did not reach the server.
     Undelivered(ToolFailure),
@@ -200,8 +200,7 @@ fn is_undelivered_by_sse(error: &DynamicTransportError) -> bool {
     matches!(error, Some(SseError::Http(error)) if error.is_connect())
 }
 
-/// Returns why the connection was lost, or `None` if it was not. Pings the server to find out whether only the response
-/// is missing.
+/// Returns how the connection was lost, or `None` if it wasn't. Pings the server in case only the response is missing.
 async fn loss_reason(ready: &McpListing) -> Option<Arc<str>> {
     if let Some(loss) = ready.shared.loss() {
         return Some(loss.why);

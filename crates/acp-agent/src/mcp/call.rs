@@ -30,7 +30,7 @@ pub(super) const LIST_RESOURCES: &str = "list_resources";
 /// The name of the agent's tool that reads a resource. It is offered if a server has resources.
 pub(super) const READ_RESOURCE: &str = "read_resource";
 
-/// The maximum number of resources in a list for the model.
+/// The maximum number of resources to list for the model.
 const MAX_RESOURCES: usize = 500;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -54,12 +54,12 @@ pub(super) fn resource_tools() -> [ToolSpec; 2] {
     [
         ToolSpec {
             name: LIST_RESOURCES.into(),
-            description: "List the resources of the MCP servers: documents and data to read with `read_resource`.".into(),
+            description: "List the resources of the MCP servers, such as documents and data. Read them with `read_resource`.".into(),
             parameters: parameter_schema::<ListArguments>(),
         },
         ToolSpec {
             name: READ_RESOURCE.into(),
-            description: "Read a resource of an MCP server, as listed by `list_resources` or referenced by a link.".into(),
+            description: "Read a resource of an MCP server. Get its URI from `list_resources` or from a link.".into(),
             parameters: parameter_schema::<ReadArguments>(),
         },
     ]
@@ -76,9 +76,9 @@ pub(crate) struct ServerCall {
 pub(super) enum McpCall {
     Tool {
         at: ConnectedMcpServer,
-        /// The name by which the model knows the tool.
+        /// The tool's name as the model knows it.
         called_name: String,
-        /// The name by which the server knows the tool.
+        /// The tool's name on the server.
         tool: String,
         title: Option<String>,
         annotations: Option<ToolAnnotations>,
@@ -108,8 +108,8 @@ impl ToolInvocation for ServerCall {
         self.kind().map(ToolAction::Other)
     }
 
-    /// Returns the subject of a permission request. A tool needs permission even if the server declares it read-only,
-    /// because the server is not trusted, and the arguments send data to it.
+    /// Returns the subject of a permission request. Even a tool that the server declares read-only needs permission,
+    /// because the server is not trusted and the arguments send data to it.
     fn subject(&self) -> Option<AlwaysSubject> {
         match &self.call {
             McpCall::Tool {
@@ -142,7 +142,7 @@ impl ToolInvocation for ServerCall {
 }
 
 impl ServerCall {
-    /// Returns the description of the call for the user.
+    /// Returns the description of the call to show to the user.
     pub(crate) fn call_description(&self) -> CallDescription {
         let (title, kind) = match &self.call {
             McpCall::Tool {
@@ -173,7 +173,7 @@ impl ServerCall {
         }
     }
 
-    /// Returns the kind of tool to which the rules are applied, or `None` if the call needs no permission.
+    /// Returns the tool kind that the rules apply to, or `None` if the call needs no permission.
     fn kind(&self) -> Option<ToolKind> {
         match &self.call {
             McpCall::Tool { annotations, .. } => Some(tool_kind(annotations.as_ref())),
@@ -347,7 +347,7 @@ fn is_read_only(annotations: Option<&ToolAnnotations>) -> bool {
     annotations.and_then(|a| a.read_only_hint) == Some(true)
 }
 
-/// Returns the arguments as a JSON object, which MCP requires.
+/// Returns the arguments as a JSON object, as MCP requires.
 pub(super) fn to_json_object(tool: &str, arguments: &Value) -> Result<Option<JsonObject>, String> {
     match arguments {
         Value::Null => Ok(None),

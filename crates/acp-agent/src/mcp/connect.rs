@@ -41,7 +41,7 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 /// The maximum number of bytes to show from the end of a process's standard error.
 const MAX_OUTPUT_BYTES: usize = 2 * 1024;
 
-/// The process of a server, if the agent runs it. Dropping this kills the process and everything it started.
+/// The server's process, if the agent runs it. Dropping this kills the process and everything it started.
 #[derive(Default)]
 pub(super) struct McpProcess(Option<AgentProcess>);
 
@@ -53,7 +53,7 @@ impl McpProcess {
         }
     }
 
-    /// Describes how the process exited, if it has, and the last output that it printed.
+    /// Describes how the process exited, if it has, and includes its last output.
     pub(super) async fn describe_exit(&self) -> String {
         let Some(process) = &self.0 else {
             return String::new();
@@ -74,8 +74,7 @@ impl McpProcess {
     }
 }
 
-/// Connects to a server and performs the handshake. As soon as a server's process has started, it is stored in
-/// `process`.
+/// Connects to a server and performs the handshake. If this starts a process, stores it in `process` at once.
 ///
 /// # Errors
 /// The server cannot be used. The error is a text for the user that says why.
@@ -193,8 +192,8 @@ fn is_loopback(url: &Url) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// Returns the client's servers followed by the user's. Omits each of the user's servers that has the same name as one
-/// of the client's.
+/// Merges the two lists of servers, the client's first. A user's server is left out if the client has one with the same
+/// name.
 pub(crate) fn merge_servers(client: Vec<McpServer>, users: &[McpServer]) -> Vec<McpServer> {
     let named: HashSet<&str> = client.iter().filter_map(McpServer::name).collect();
     let more = users.iter().filter(|server| {

@@ -38,7 +38,7 @@ pub(super) struct McpResult {
 }
 
 impl McpResult {
-    /// Returns the images in the content, for a model that accepts images.
+    /// Returns the images in the content, for models that accept images.
     pub(super) fn images(&self) -> Vec<ImageContent> {
         let images = self.content.iter().filter_map(|content| match content {
             ToolCallContent::Content(content) => match &content.content {
@@ -94,7 +94,7 @@ pub(super) fn from_resource(result: ReadResourceResult) -> McpResult {
     collected.finish(false, None)
 }
 
-/// Creates a result with the same text for the user and the model.
+/// Creates a result with the same text for both the user and the model.
 pub(super) fn from_text(said: &str) -> McpResult {
     let mut collected = McpContent::default();
     collected.add(ContentBlock::text(said));

@@ -12,12 +12,12 @@ use crate::text::{first_line, truncate_to_head};
 /// The maximum number of bytes to read from an error message or challenge that a server sent.
 const MAX_MESSAGE_BYTES: usize = 4 * 1024;
 
-/// The failure of an attempt to connect to a server.
+/// A failed attempt to connect to a server.
 #[derive(Debug)]
 pub(super) struct ConnectFailure {
-    /// The reason for the failure, as a sentence for the user.
+    /// A sentence that explains the failure to the user.
     pub(super) why: String,
-    /// Whether a retry cannot succeed until the user changes something.
+    /// Whether retrying is pointless until the user changes something.
     pub(super) is_permanent: bool,
 }
 
@@ -36,7 +36,7 @@ impl ConnectFailure {
         }
     }
 
-    /// Converts the error of a handshake.
+    /// Converts a handshake error.
     pub(super) fn from_handshake_error(error: &ClientInitializeError) -> Self {
         match error {
             ClientInitializeError::ConnectionClosed(_) => {
@@ -53,7 +53,7 @@ impl ConnectFailure {
         }
     }
 
-    /// Converts the error from sending a message.
+    /// Converts an error that occurred while sending a message.
     pub(super) fn from_transport_error(error: &DynamicTransportError) -> Self {
         let error = error.error.as_ref();
         if let Some(error) = error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
@@ -103,12 +103,12 @@ impl ConnectFailure {
     /// empty if there is none.
     fn unauthorized(challenge: &str) -> Self {
         let oauth = if challenge_parameter(challenge, "resource_metadata").is_some() {
-            " It also supports OAuth, which this agent does not support yet; many such servers issue tokens that you can use instead."
+            " It also supports OAuth, which this agent does not support yet. Many such servers issue tokens that you can use instead."
         } else {
             ""
         };
         Self::permanent(format!(
-            "Authentication required (HTTP status 401{}). Add an `Authorization` header with your key or token: in this server's `headers` in `config.toml`, or in your editor's server settings; then reopen the session.{oauth}",
+            "Authentication required (HTTP status 401{}). Add an `Authorization` header with your key or token to this server's `headers` in `config.toml` or to your editor's server settings, then reopen the session.{oauth}",
             challenge_text(challenge)
         ))
     }

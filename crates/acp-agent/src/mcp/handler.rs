@@ -62,7 +62,7 @@ pub(super) struct RunningRequest {
 /// A lost connection to a server.
 #[derive(Debug, Clone)]
 pub(super) struct ConnectionLoss {
-    /// The reason for the loss, for the user.
+    /// The reason for the loss, to show to the user.
     pub(super) why: Arc<str>,
     /// Whether the server is still running but has ended the MCP session.
     pub(super) has_expired: bool,
@@ -78,10 +78,11 @@ pub(super) struct McpConnectionState {
     /// Limits a server to one question to the user at a time. Additional questions are declined, so that a server
     /// cannot flood the user.
     elicitation_permits: Semaphore,
-    /// The ids of pages that the user was sent to, most recent last. The server reports later when a page is completed.
+    /// The ids of the pages that the user was asked to open, oldest first. The server later reports when each page is
+    /// completed.
     opened_pages: std::sync::Mutex<VecDeque<String>>,
     loss: watch::Sender<Option<ConnectionLoss>>,
-    /// The latest requests that did not reach the server. If such a failure ends the connection, the requests
+    /// The most recent requests that did not reach the server. If such a failure ends the connection, the requests
     /// themselves may never report it.
     undelivered: std::sync::Mutex<VecDeque<RequestId>>,
 }
@@ -98,7 +99,7 @@ impl McpConnectionState {
         }
     }
 
-    /// Records that the user was sent to the page with this id.
+    /// Records that the user was asked to open the page with this id.
     fn record_page(&self, page: &str) {
         let mut pages = self.lock_pages();
         pages.push_back(page.to_owned());
@@ -107,7 +108,7 @@ impl McpConnectionState {
         }
     }
 
-    /// Returns `true` if the user was sent to this page. Forgets the page.
+    /// Returns `true` if the user was asked to open this page. Forgets the page.
     fn take_page(&self, page: &str) -> bool {
         let mut pages = self.lock_pages();
         let at = pages.iter().position(|known| known == page);
@@ -132,7 +133,7 @@ impl McpConnectionState {
         });
     }
 
-    /// Records that this request did not reach the server.
+    /// Records that a request did not reach the server.
     pub(super) fn record_undelivered(&self, request: RequestId) {
         let undelivered = &self.undelivered;
         let mut all = undelivered.lock().unwrap_or_else(PoisonError::into_inner);
@@ -142,7 +143,7 @@ impl McpConnectionState {
         }
     }
 
-    /// Returns `true` if this request is known not to have reached the server.
+    /// Returns `true` if the request is known to be undelivered.
     pub(super) fn is_undelivered(&self, request: &RequestId) -> bool {
         let undelivered = &self.undelivered;
         let all = undelivered.lock().unwrap_or_else(PoisonError::into_inner);
@@ -181,7 +182,7 @@ pub(super) struct McpClientHandler {
 struct ServerQuestion {
     message: String,
     mode: ElicitationMode,
-    /// The server's id for the web page on which the user must answer, if any.
+    /// The server's id for the web page where the user must answer, if any.
     page: Option<String>,
 }
 

@@ -34,7 +34,7 @@ pub(super) fn transport_config(url: &str) -> StreamableHttpClientTransportConfig
     config
 }
 
-/// An HTTP client for one connection to a server, which reports when the connection is lost.
+/// An HTTP client for one connection to a server. It reports when the connection is lost.
 #[derive(Clone)]
 pub(super) struct WatchedClient {
     client: Client,

@@ -69,7 +69,7 @@ pub(super) async fn list_server(
         });
         // The server's tools can be used without its prompts.
         prompts = listed.await.unwrap_or_else(|error| {
-            tracing::warn!(server = name, %error, "cannot list its prompts");
+            tracing::warn!(server = name, %error, "cannot list an MCP server's prompts");
             Vec::new()
         });
     }

@@ -28,8 +28,8 @@ impl UniqueNames {
         Self(taken.into_iter().map(Into::into).collect())
     }
 
-    /// Returns the prefix that identifies the server in the names of its tools and prompts. It is the same in every
-    /// session that has the same servers.
+    /// Returns the prefix for the names of the server's tools and prompts. It is the same in every session that has the
+    /// same servers.
     pub(super) fn server_key(&mut self, server: &str, nth: usize) -> String {
         let key = match sanitize(server) {
             key if key.bytes().all(|byte| byte == b'_') => format!("server_{nth}"),

@@ -19,13 +19,13 @@ use crate::workspace::tool_failure::ToolFailure;
 /// The maximum size of a prompt, in bytes of JSON.
 const MAX_PROMPT_BYTES: usize = 1024 * 1024;
 
-/// The result of expanding user input that may start with the name of an MCP prompt.
+/// User input after expanding an MCP prompt's name at its start, if it has one.
 pub(crate) enum McpPromptInput {
     /// The unchanged input, if it does not start with the name of a server's prompt.
     Text(Vec<ContentBlock>),
     /// The prompt that the server returned.
     Prompt(Vec<ContentBlock>),
-    /// The unchanged input, and a message for the user that explains why the prompt is not available.
+    /// The unchanged input, and a message that explains to the user why the prompt is not available.
     Rejected(Vec<ContentBlock>, String),
 }
 
@@ -60,7 +60,7 @@ impl SessionMcpServers {
             .collect()
     }
 
-    /// Replaces a command with the prompt that its server returns for it.
+    /// Replaces a slash command with the prompt that its server returns.
     pub(crate) async fn expand(
         &self,
         workspace: &Workspace,

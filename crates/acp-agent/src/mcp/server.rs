@@ -37,7 +37,7 @@ impl std::fmt::Debug for SessionMcpServer {
     }
 }
 
-/// A server that is connected, with its tools and prompts.
+/// A connected server, with its tools and prompts.
 #[derive(Debug, Clone)]
 pub(super) struct ConnectedMcpServer {
     pub(super) server: Arc<SessionMcpServer>,
@@ -140,12 +140,12 @@ impl SessionMcpServer {
         self.listing().filter(|ready| !is_lost(ready))
     }
 
-    /// Takes the latest state change that has not been reported to the user yet.
+    /// Takes the most recent state change that the user has not been told about.
     pub(super) fn take_unreported_change(&self) -> Option<McpServerChange> {
         self.channel.lock_unreported_change().take()
     }
 
-    /// Shuts the server down. When this returns, the server's process and everything it started have exited.
+    /// Shuts down the server and waits for its process, and everything that process started, to exit.
     pub(super) async fn close(&self) {
         self.stop.send_replace(true);
         let task = self

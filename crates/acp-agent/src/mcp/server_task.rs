@@ -24,7 +24,7 @@ const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 /// The time limit for closing a connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The maximum number of restarts of a local server in a session. There is a limit because the server may exit again on
+/// The maximum number of restarts of a local server in a session. The limit exists because a server may keep exiting on
 /// the same input, and each start may involve a download.
 const MAX_RESTARTS: u32 = 3;
 
@@ -32,10 +32,10 @@ const MAX_RESTARTS: u32 = 3;
 /// retried with each prompt.
 const MAX_ATTEMPTS: u32 = 5;
 
-/// How long a connection must last before the number of attempts is reset.
+/// How long a connection must last before the attempt counter is reset.
 const STABLE_AFTER: Duration = Duration::from_secs(60);
 
-/// The task of an MCP server, with the data that it needs.
+/// The task of an MCP server, with the data it needs.
 pub(super) struct McpServerTask {
     pub(super) name: String,
     pub(super) key: String,
@@ -52,8 +52,7 @@ struct LostConnection {
     failure: ConnectFailure,
     /// How long the connection lasted. `None` if it could not be established.
     lifetime: Option<Duration>,
-    /// Whether only the server's MCP session has ended. If so, and if the next connection succeeds, the user is not
-    /// informed.
+    /// Whether only the server's MCP session has ended. If so, the user is not told unless reconnecting fails.
     has_expired: bool,
     process: McpProcess,
 }
@@ -122,15 +121,18 @@ impl McpServerTask {
                 _ = &mut ended => break Some(self.handle_unexpected_end(&shared, &process).await),
                 listed = changed => match listed {
                     Ok(Ok(ready)) => self.set_ready(ready),
-                    Ok(Err(why)) => tracing::warn!(server = self.name, why, "cannot refresh its tools and prompts"),
-                    Err(_) => tracing::warn!(server = self.name, "cannot list its tools"),
+                    Ok(Err(why)) => tracing::warn!(server = self.name, why, "cannot refresh an MCP server's tools and prompts"),
+                    Err(_) => tracing::warn!(server = self.name, "cannot list an MCP server's tools"),
                 },
             }
         };
         close.cancel();
         let Some(loss) = loss else {
             if timeout(CLOSE_TIMEOUT, ended).await.is_err() {
-                tracing::debug!(server = self.name, "cannot close its connection");
+                tracing::debug!(
+                    server = self.name,
+                    "cannot close the connection to an MCP server"
+                );
             }
             process.shutdown().await;
             return None;
@@ -168,7 +170,7 @@ impl McpServerTask {
         Ok((running, ready.map_err(ConnectFailure::temporary)?))
     }
 
-    /// Handles an unexpected end of a connection. Records the reason, which pending calls also report.
+    /// Handles the unexpected end of a connection. Records the reason, which is also reported by pending calls.
     async fn handle_unexpected_end(
         &self,
         shared: &McpConnectionState,
@@ -230,7 +232,7 @@ impl McpServerTask {
         });
     }
 
-    /// Describes to the user what will be done about a lost server.
+    /// Tells the user what will be done about a lost server.
     fn retry_description(
         &self,
         gone: &LostConnection,
@@ -264,7 +266,7 @@ enum RetryPlan {
     Never,
 }
 
-/// The state of the attempts to reconnect to a server.
+/// Tracks the attempts to reconnect to a server.
 struct RetryState {
     /// Whether the server is a process on this machine.
     is_local: bool,

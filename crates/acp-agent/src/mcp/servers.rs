@@ -74,7 +74,7 @@ impl SessionMcpServers {
         }
     }
 
-    /// Shuts all servers down at the same time. When this returns, none of their processes is running.
+    /// Shuts down all servers in parallel. When this returns, none of their processes is running.
     pub(crate) async fn close(&self) {
         self.stop_announcing();
         let closing: Vec<_> = self
@@ -142,8 +142,8 @@ impl SessionMcpServers {
         })
     }
 
-    /// Returns the tools of the servers, with their names for the model. `own` are the agent's own tools, whose names
-    /// cannot be reused.
+    /// Returns the servers' tools, each with its name for the model. Names in `own`, the agent's own tools, cannot be
+    /// reused.
     fn named_tools(&self, own: &[ToolSpec]) -> Vec<(String, ConnectedMcpServer, Tool)> {
         let taken = own.iter().map(|tool| tool.name.as_ref());
         let mut names =
@@ -264,7 +264,7 @@ impl SessionMcpServers {
         }
     }
 
-    /// Returns the connected servers that have resources, or only the one with this name.
+    /// Returns the connected servers that have resources. If a server name is given, returns only that server.
     fn servers_with_resources(
         &self,
         named: Option<&str>,

@@ -133,7 +133,7 @@ impl Transport<RoleClient> for SseTransport {
     }
 }
 
-/// A source of bytes, such as the body of a response.
+/// A source of bytes, such as a response body.
 trait ByteSource: Send {
     /// Returns the next bytes, or `None` at the end. No bytes are lost if the future is dropped.
     fn next_bytes(&mut self) -> impl Future<Output = Result<Option<Vec<u8>>, SseError>> + Send;
@@ -206,7 +206,11 @@ mod tests {
         assert_eq!(read_events(&[stream]).await, expected);
         for at in (0..stream.len()).filter(|at| stream.is_char_boundary(*at)) {
             let (one, other) = stream.split_at(at);
-            assert_eq!(read_events(&[one, other]).await, expected, "cut at {at}");
+            assert_eq!(
+                read_events(&[one, other]).await,
+                expected,
+                "stream split at byte {at}"
+            );
         }
     }
 

@@ -14,8 +14,8 @@ pub(super) enum McpServerState {
     Ready(Arc<McpListing>),
     /// The connection was lost and will be retried. Contains the reason to show to the user.
     Lost(Arc<str>),
-    /// The server failed to start or was lost, and is not retried automatically. Contains the reason to show to the
-    /// user.
+    /// The server failed to start or was lost, and will not be retried automatically. Contains the reason to show to
+    /// the user.
     Failed(Arc<str>),
 }
 
@@ -24,11 +24,11 @@ pub(super) enum McpServerState {
 pub(super) enum McpServerChange {
     Lost {
         why: Arc<str>,
-        /// A sentence for the user about what happens next.
+        /// A sentence that tells the user what happens next.
         next: &'static str,
     },
     Recovered {
-        /// The reason why the connection was lost, unless the user has seen it already.
+        /// The reason why the connection was lost, unless the user has already seen it.
         why: Option<Arc<str>>,
         how: &'static str,
     },
@@ -52,7 +52,7 @@ impl std::fmt::Display for McpServerChange {
 #[derive(Default)]
 pub(super) struct McpServerChannel {
     news: Mutex<Option<McpServerChange>>,
-    /// Whether to hide the current loss, and the recovery from it, from the user.
+    /// Whether to keep the current loss, and the recovery from it, hidden from the user.
     suppresses_reports: AtomicBool,
     /// Notifies the task that the server is needed but not connected.
     pub(super) retry_needed: Notify,

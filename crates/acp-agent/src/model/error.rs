@@ -8,13 +8,13 @@ use serde_json::json;
 #[error("{message}")]
 #[non_exhaustive]
 pub struct ModelError {
-    /// The kind of error, for programs.
+    /// The kind of error, for programs to check.
     pub kind: ModelErrorKind,
-    /// A message for the user that says what went wrong and what they can do about it.
+    /// A message that tells the user what went wrong and what to do about it.
     pub message: String,
 }
 
-/// The kind of a model error, which lets programs tell errors apart.
+/// The kind of a model error, so that programs can tell errors apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModelErrorKind {
@@ -36,7 +36,7 @@ pub enum ModelErrorKind {
 }
 
 impl ModelErrorKind {
-    /// Returns the name of the kind, which clients find in the `data` of the error response.
+    /// Returns the name of the kind, as sent to clients in the error response's `data`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -66,8 +66,8 @@ impl ModelError {
     }
 }
 
-/// Returns the error response to a prompt for which the model failed. Its `data` contains the kind of the error, for
-/// programs (see "Error Handling" in the specification).
+/// Converts a model error into the error response to a prompt. Its `data` contains the kind of the error, for programs
+/// (see "Error Handling" in the specification).
 pub(crate) fn to_acp_error(error: ModelError) -> acp::Error {
     let kind = error.kind;
     let mut answer = match kind {

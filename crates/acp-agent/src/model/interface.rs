@@ -26,8 +26,8 @@ pub trait Model: Send + Sync {
         None
     }
 
-    /// Returns `true` if the model understands natural language. Otherwise, it receives no instructions, does not
-    /// support custom commands that expand to prompts, and receives the user's text unchanged.
+    /// Returns `true` if the model understands natural language. Otherwise, it receives the user's text unchanged and
+    /// without instructions, and custom commands that expand to prompts are not available.
     fn understands_language(&self) -> bool {
         true
     }
@@ -47,8 +47,8 @@ pub trait Model: Send + Sync {
         None
     }
 
-    /// Continues the conversation. The steps are returned as they arrive. To cancel a round, drop the stream. The model
-    /// must then stop all of its work.
+    /// Continues the conversation. Yields the steps as they arrive. Dropping the stream cancels the round, and the
+    /// model must then stop all of its work.
     fn respond<'a>(&'a self, request: RoundRequest<'a>) -> Steps<'a>;
 }
 
@@ -97,7 +97,7 @@ impl<'a> RoundRequest<'a> {
     }
 }
 
-/// The description of a tool for a model.
+/// A tool's description, as sent to a model.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ToolSpec {
@@ -110,7 +110,7 @@ pub struct ToolSpec {
 }
 
 impl ToolSpec {
-    /// Creates the description of a tool. `parameters` is the JSON Schema of the tool's arguments.
+    /// Creates a tool description. `parameters` is the JSON Schema of the tool's arguments.
     pub fn new(
         name: impl Into<Cow<'static, str>>,
         description: impl Into<Cow<'static, str>>,

@@ -11,7 +11,7 @@ use serde_json::Value;
 pub enum ModelMessage {
     /// A prompt from the user, as content blocks.
     User(Vec<ContentBlock>),
-    /// The text and the tool calls of one round of the model. A round that has neither is not sent to the model again.
+    /// The text and tool calls from one round of the model. A round that has neither is not sent to the model again.
     Assistant {
         /// The text of the model's response. May be empty.
         text: String,
@@ -28,7 +28,7 @@ pub enum ModelMessage {
 }
 
 impl ModelMessage {
-    /// Returns `true` for a round with neither text nor tool calls, which is not sent to the model again.
+    /// Returns `true` if the round has neither text nor tool calls. Such a round is not sent to the model again.
     pub(crate) fn is_silent(&self) -> bool {
         let Self::Assistant { text, calls, .. } = self else {
             return false;
@@ -36,7 +36,7 @@ impl ModelMessage {
         text.trim().is_empty() && calls.is_empty()
     }
 
-    /// Creates a message from the model that contains only text.
+    /// Creates a text-only message from the model.
     pub(crate) fn from_text(text: impl Into<String>) -> Self {
         Self::Assistant {
             text: text.into(),
@@ -58,19 +58,19 @@ impl ModelMessage {
     }
 }
 
-/// Data that only the model that produced it understands, such as signatures of its thoughts. It is sent back to that
-/// model unchanged, and to no other model.
+/// Data that only the model that produced it understands, such as the signatures of its thoughts. It is sent back
+/// unchanged to that model, and never to another one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct OpaqueParts {
-    /// The model that produced the data, and where it is served.
+    /// Identifies the model that produced the data and the server that hosts it.
     pub by: String,
     /// The data, as JSON that only the model understands.
     pub parts: Value,
 }
 
 impl OpaqueParts {
-    /// Creates a value from the model's name and its data.
+    /// Creates opaque data from the model's name and its JSON.
     pub fn new(by: impl Into<String>, parts: Value) -> Self {
         Self {
             by: by.into(),
@@ -85,10 +85,9 @@ impl OpaqueParts {
 pub struct ToolRequest {
     /// The model's id for the call. Clients see a different id, which is unique in the session.
     pub id: String,
-    /// The name of the tool that the model calls.
+    /// The name of the tool to call.
     pub tool: String,
-    /// The arguments of the call, as an object. If the model wrote invalid JSON, this is a string that contains what it
-    /// wrote.
+    /// The arguments of the call, as an object. If the model wrote invalid JSON, a string with exactly what it wrote.
     pub arguments: Value,
 }
 
@@ -111,11 +110,11 @@ pub struct ToolResult {
     pub id: String,
     /// The outcome of the call.
     pub status: ToolStatus,
-    /// The output of the tool, as text for the model.
+    /// The tool's output, as text for the model.
     pub text: String,
-    /// The output of the tool, as JSON.
+    /// The tool's output, as JSON.
     pub data: Value,
-    /// Images that belong to the output, for models that accept images.
+    /// The images in the output, for models that accept images.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<ImageContent>,
 }

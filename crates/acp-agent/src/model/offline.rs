@@ -1,4 +1,4 @@
-//! A model that uses no AI and runs slash commands.
+//! A model that runs slash commands and uses no AI.
 
 mod plan;
 mod survey;
@@ -17,14 +17,14 @@ use crate::tools::list::entry_names;
 use crate::tools::read::without_line_numbers;
 use survey::{find_manifest, find_readme, survey};
 
-/// The model of an agent that has no language model. It informs users that it is not an AI.
+/// The model used when there is no language model. It tells users that it is not an AI.
 ///
 /// It runs slash commands (`/help` lists them) with the same tool calls, permissions and reports as any other model.
 /// To anything else it responds that no language model is configured, with a short survey of the workspace.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OfflineModel;
 
-/// The maximum length of a tool result that is repeated in a response, in bytes.
+/// The maximum length of a tool result quoted in a response, in bytes.
 const MAX_ECHO_BYTES: usize = 16 * 1024;
 
 /// The number of lines that the survey reads from a file.
@@ -53,7 +53,7 @@ impl Model for OfflineModel {
     }
 }
 
-/// The progress of a turn. The next step depends on nothing else.
+/// The progress of a turn, which alone determines the next step.
 struct TurnProgress<'a> {
     prompt: &'a [ContentBlock],
     /// The finished calls of the turn, with their results.

@@ -13,7 +13,7 @@ use super::step::{FixedSteps, Step, Steps, TokenUsage};
 use crate::context::compaction::summary_span;
 use crate::context::summary::is_summary_request;
 
-/// A model that follows a JSON script, for tests of programs that communicate with an agent.
+/// A model that follows a JSON script, for testing programs that communicate with an agent.
 ///
 /// The script is an object with the key `turns`. The first turn is played for the first prompt of a session, the second
 /// for the second prompt, and so on. A prompt after the last turn fails. Each turn is a list of steps, and each step is
@@ -72,7 +72,7 @@ pub struct ScriptedModel {
     summary: Vec<ScriptStep>,
 }
 
-/// The reason why a script cannot be used.
+/// An error that prevents the use of a script.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScriptError {
@@ -152,7 +152,7 @@ impl ScriptText {
 }
 
 impl ScriptStep {
-    /// Returns the name of the tool and the arguments, if the step is a tool call.
+    /// Returns the tool's name and arguments if the step is a tool call.
     fn call(&self) -> Option<(&str, Value)> {
         Some(match self {
             Self::Plan(entries) => ("plan", json!({ "entries": entries })),

@@ -19,15 +19,15 @@ pub enum Step {
     Text(String),
     /// A chunk of the model's thoughts.
     Thought(String),
-    /// The start of a tool call. The user sees the call from this point on. The complete call follows as a
-    /// [`Step::Call`], unless the response is cut off. A model whose calls arrive in one piece need not send this step.
+    /// The start of a tool call, which the user sees from this point on. The complete call follows as a [`Step::Call`],
+    /// unless the response is cut off. A model whose calls arrive in one piece need not send this step.
     CallStarted {
         /// The index of the call in the round. Calls are counted from 0 in the order in which they start.
         call: usize,
-        /// The name of the tool that is called.
+        /// The name of the tool being called.
         tool: String,
     },
-    /// Another piece of a call that has started.
+    /// Another piece of a call that has already started.
     CallDelta {
         /// The index of the call, as in [`Step::CallStarted`].
         call: usize,
@@ -36,16 +36,16 @@ pub enum Step {
     },
     /// A complete tool call. The calls of a round run in order after the round has ended.
     Call(ToolRequest),
-    /// A pause, with the reason to show to the user. For example, the model is busy and the request is retried. The
-    /// model does not see this step, because it is not part of the response. Calls that were started are discarded,
+    /// A pause, with the reason to show to the user. For example, the model is busy and the request is being retried.
+    /// This is not part of the response, so the model does not see it. Calls that have already started are discarded,
     /// because the response starts over.
     Delay(String),
     /// Opaque data from this round that the model expects back. Sent at most once.
     OpaqueParts(OpaqueParts),
-    /// The token usage of the round so far. It replaces earlier usage.
+    /// The token usage of the round so far. It replaces the usage reported before.
     Usage(TokenUsage),
-    /// The end of the response and the stop reason. A stream without this step ends with [`StopReason::EndTurn`]. Tool
-    /// calls run only after that stop reason, because after any other they may be incomplete.
+    /// The end of the response, with its stop reason. A stream without this step ends with [`StopReason::EndTurn`].
+    /// Tool calls run only after that stop reason, because after any other they may be incomplete.
     Stop(StopReason),
 }
 
@@ -53,15 +53,16 @@ pub enum Step {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TokenUsage {
-    /// The input tokens: system prompt, tools and conversation. Tokens from the provider's cache are included.
+    /// The number of input tokens in the system prompt, tools and conversation, including tokens from the provider's
+    /// cache.
     pub input: u64,
-    /// The output tokens. Thoughts are included.
+    /// The number of output tokens, including thoughts.
     pub output: u64,
-    /// The output tokens that were thoughts.
+    /// The number of output tokens that were thoughts.
     pub thought: u64,
-    /// The input tokens that were read from the provider's cache.
+    /// The number of input tokens read from the provider's cache.
     pub cache_read: u64,
-    /// The input tokens that were written to the provider's cache.
+    /// The number of input tokens written to the provider's cache.
     pub cache_write: u64,
 }
 
@@ -73,7 +74,7 @@ impl TokenUsage {
     }
 }
 
-/// The stream of a model's steps.
+/// A stream of steps from a model.
 pub type Steps<'a> = Pin<Box<dyn Stream<Item = Result<Step, ModelError>> + Send + 'a>>;
 
 /// Returns the next step of a stream.
@@ -81,7 +82,7 @@ pub(crate) async fn next_step(steps: &mut Steps<'_>) -> Option<Result<Step, Mode
     std::future::poll_fn(|cx| steps.as_mut().poll_next(cx)).await
 }
 
-/// A stream of predetermined steps. After them, the stream ends or, to simulate a hang, stays pending forever.
+/// A stream of predetermined steps. It then ends or, to simulate a hang, stays pending forever.
 pub(crate) struct FixedSteps {
     steps: VecDeque<Result<Step, ModelError>>,
     hangs_at_end: bool,

@@ -12,7 +12,7 @@ pub enum ThoughtLevel {
     Off,
     /// The model thinks briefly.
     Low,
-    /// The model thinks for a moderate time.
+    /// The model thinks for a moderate amount of time.
     Medium,
     /// The model thinks for a long time.
     High,

@@ -21,7 +21,7 @@ pub enum ModelConfig {
     Choices(Box<ModelChoices>),
 }
 
-/// The models to choose from, in addition to the well-known models of each provider that has a key.
+/// The models that sessions can choose from, in addition to the well-known models of each provider that has a key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ModelChoices {

@@ -1,4 +1,4 @@
-//! Defines the action of a tool call, to which permission rules are applied.
+//! Defines the action of a tool call, which the permission rules are checked against.
 
 use acp::v1::ToolKind;
 

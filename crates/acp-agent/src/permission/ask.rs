@@ -19,9 +19,9 @@ pub(crate) enum AskOutcome {
     Rejected(String),
 }
 
-/// Requests permission for an action, unless a remembered answer applies. If a rule requires asking each time,
-/// remembered answers are ignored and "always" is not offered. If `question` has a `rejection`, the action is rejected
-/// whatever the user answers.
+/// Requests permission for an action, unless a remembered answer applies. If a rule requires asking each time, ignores
+/// remembered answers and does not offer "always". If `question` has a `rejection`, the action is rejected whatever the
+/// user answers.
 pub(crate) async fn ask(
     workspace: &Workspace,
     tool_action: ToolAction,
@@ -36,7 +36,8 @@ pub(crate) async fn ask(
     })
 }
 
-/// Returns the user's answer, either given now or earlier. The inner `Err` is a rejection, with a message for the user.
+/// Returns the user's answer, whether given now or earlier. The inner `Err` is a rejection, with a message for the
+/// user.
 async fn ask_user(
     workspace: &Workspace,
     subject: &AlwaysSubject,
@@ -96,8 +97,8 @@ fn rejected(why: &str) -> Result<(), String> {
     Err(why.to_owned())
 }
 
-/// Creates an option of a permission request. Its id is its kind, because some clients treat any other id as a
-/// rejection. If two options have the same kind, the second one needs a different id.
+/// Creates an option of a permission request. Its kind serves as its id, because some clients treat any other id as a
+/// rejection. If two options have the same kind, give the second one a different id.
 pub(crate) fn permission_option(
     name: impl Into<String>,
     kind: PermissionOptionKind,

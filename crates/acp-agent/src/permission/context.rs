@@ -16,7 +16,7 @@ pub(crate) struct PermissionContext {
     pub(super) mode: Mode,
     pub(super) is_sandboxed: bool,
     pub(super) cwd: PathBuf,
-    /// The session's directories, if this process has access to them.
+    /// The session's directories, if this process can access them.
     pub(super) tree: Option<Arc<DirectoryTree>>,
     /// Whether files are read through the client.
     pub(super) client_lends_reading: bool,
@@ -51,7 +51,7 @@ impl PermissionContext {
         }
     }
 
-    /// Returns `true` if the file is in the session's directories and is not run or trusted by other programs.
+    /// Returns `true` if the file is in the session's directories and no other program runs or trusts it.
     pub(super) fn is_ordinary(&self, path: &Path) -> bool {
         let Some(tree) = &self.tree else {
             let below = path.strip_prefix(&self.cwd);

@@ -1,4 +1,4 @@
-//! Decides what is allowed without asking, based on the session's mode and on the rules of the user and the project.
+//! Decides what is allowed without asking, based on the session's mode and the rules of the user and the project.
 //! Clients read the same rules (`docs/decisions/0009-permissions.md`).
 
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ impl PolicyCeiling {
     }
 }
 
-/// The decision about an action, as made by the mode and the rules.
+/// The decision that the mode and the rules make about an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ActionDecision {
     Allow,
@@ -77,12 +77,12 @@ pub(crate) struct PermissionQuestion {
     pub(crate) asks_each_time: bool,
     /// Whether the action changes a file that is outside the session's directories or that other programs run or trust.
     pub(crate) is_special: bool,
-    /// The reason why the action is rejected regardless of the user's answer. The request then only informs the user.
+    /// Why the action is rejected regardless of the user's answer. The request then only informs the user.
     pub(crate) rejection: Option<String>,
 }
 
 impl RuleFiles {
-    /// Creates a set of rule files that includes none of the user's files.
+    /// Creates an empty set of rule files.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -95,8 +95,7 @@ impl RuleFiles {
         self
     }
 
-    /// Sets the directory of the user's remembered answers, which contains one file per project. The agent only reads
-    /// them.
+    /// Sets the directory that contains the user's remembered answers, one file per project. The agent only reads them.
     #[must_use]
     pub fn answers(mut self, directory: impl Into<PathBuf>) -> Self {
         self.answers = Some(directory.into());
@@ -128,8 +127,8 @@ impl RuleFiles {
         self
     }
 
-    /// Declares that the client applies all of these rules itself, both to permission requests and to actions that go
-    /// through the client. The client also shows the user which rule denied an action, so the agent sends permission
+    /// Declares that the client enforces all of these rules itself, both for permission requests and for actions that
+    /// go through the client. The client also shows the user which rule denied an action, so the agent sends permission
     /// requests even for actions that it denies.
     #[must_use]
     pub fn enforced_by_client(mut self) -> Self {
@@ -160,7 +159,8 @@ impl RuleFiles {
         })
     }
 
-    /// Returns the permissions that decide which files may be read, or `None` if there are no restrictions. May block.
+    /// Returns the permissions that restrict which files may be read, or `None` if there are no restrictions. May
+    /// block.
     pub(crate) fn read_permissions(
         &self,
         session: &PermissionContext,
@@ -230,7 +230,7 @@ impl RuleFiles {
     }
 }
 
-/// Returns `true` if the rules allow showing the name of a file. If the file may not be read, its name is hidden too.
+/// Returns `true` if the rules allow a file's name to be shown. If the file may not be read, its name is hidden too.
 pub(crate) fn can_show_name(may: Option<&Permissions>, path: &Path, roots: &Roots) -> bool {
     may.is_none_or(|may| {
         let action = Action::for_file(ToolKind::Read, &path.to_string_lossy(), roots);
@@ -247,7 +247,7 @@ fn unreadable_rules_message(why: &str) -> String {
     format!("Permission denied: cannot read the permission rules: {why}.")
 }
 
-/// The rules from all sources that apply in a session.
+/// The combined rules that apply in a session.
 #[derive(Default)]
 struct RuleSet {
     user: Option<PermissionRules>,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::first_line;
 
-/// The subject for which an "always" answer is remembered.
+/// What an "always" answer applies to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -14,11 +14,11 @@ pub enum AlwaysSubject {
     Tool(String),
     /// Exactly one command line.
     Command(String),
-    /// Changes to one file, given by its absolute path.
+    /// Changes to one file, identified by its absolute path.
     File(String),
-    /// Fetching from one host, given by its name or IP address.
+    /// Fetching from one host, identified by its name or IP address.
     Host(String),
-    /// Fetching from an address that is not public, given by scheme, host, port and IP addresses.
+    /// Fetching from a non-public address, identified by scheme, host, port and IP addresses.
     Inside(String),
 }
 

@@ -7,7 +7,7 @@ use acp::v1::ContentBlock;
 /// The maximum number of messages queued for the next round.
 const MAX_MESSAGES: usize = 64;
 
-/// A queue of messages for the running turn. It contains `None` while no turn accepts messages.
+/// A queue of messages for the running turn. It is `None` when no turn is accepting messages.
 #[derive(Default)]
 pub(crate) struct Steering(Mutex<Option<Vec<Vec<ContentBlock>>>>);
 
@@ -22,7 +22,7 @@ impl Steering {
         self.lock_messages().get_or_insert_default();
     }
 
-    /// Adds a message to the running turn. Returns `false` if no turn accepts messages.
+    /// Adds a message to the running turn. Returns `false` if no turn is accepting messages.
     ///
     /// # Errors
     /// The queue is full.

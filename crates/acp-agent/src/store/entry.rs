@@ -6,7 +6,7 @@ use super::error::StoreError;
 use crate::context::compaction::Compaction;
 use crate::model::message::ModelMessage;
 
-/// The kind of a history entry. The number of each kind is stored, so it never changes.
+/// The kind of a history entry. Each kind is stored as its number, which therefore must never change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreEntryKind {
@@ -40,7 +40,7 @@ impl StoreEntryKind {
 pub struct StoreEntry {
     /// The kind of entry, which determines the format of `body`.
     pub kind: StoreEntryKind,
-    /// The content of the entry as JSON, which a store need not understand.
+    /// The content of the entry as JSON. A store does not need to understand it.
     pub body: String,
 }
 
@@ -55,7 +55,7 @@ pub(crate) enum StoreEntryContent {
 }
 
 impl StoreEntry {
-    /// Creates an entry with this kind and content.
+    /// Creates an entry of this kind with this content.
     pub fn new(kind: StoreEntryKind, body: impl Into<String>) -> Self {
         Self {
             kind,

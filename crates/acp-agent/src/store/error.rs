@@ -17,16 +17,16 @@ pub enum StoreError {
     /// A session with this id already exists.
     #[error("session already exists: {0}")]
     Exists(SessionId),
-    /// The cursor was not created by this store.
+    /// The cursor is not from this store.
     #[error("invalid cursor: {0:?}")]
     Cursor(String),
     /// There is no space left: the disk is full, or a limit was reached.
     #[error("session store full: {0}")]
     Full(String),
-    /// Other processes have kept the store locked for too long.
+    /// Other processes kept the store locked for too long.
     #[error("session store locked by another process: {0}")]
     Busy(String),
-    /// The store was written by a newer version of this program.
+    /// A newer version of this program wrote the store.
     #[error(
         "{path} was written by a newer version of acp (format {theirs}; this version supports {ours})"
     )]

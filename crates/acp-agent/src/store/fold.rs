@@ -16,16 +16,16 @@ use base64::engine::general_purpose::STANDARD;
 use super::entry::{StoreEntry, StoreEntryContent};
 use super::error::StoreError;
 
-/// The maximum length of joined text or output, in bytes. There is a limit because an entry is always read and sent as
+/// The maximum length of joined text or output, in bytes. The limit exists because an entry is always read and sent as
 /// a whole.
 const MAX_JOINED_BYTES: usize = 64 * 1024;
 
-/// Folds entries, which must be pushed in order.
+/// Folds entries. They must be pushed in order.
 #[derive(Default)]
 pub(crate) struct EntryMerger {
     /// The folded entries. `None` marks an entry that was replaced by a later one.
     slots: Vec<Option<StoreEntryContent>>,
-    /// The last message: its type, id and slot. Chunks are joined to it until an entry follows that clients show as a
+    /// The type, id and slot of the last message. Chunks are joined to it until an entry follows that clients show as a
     /// separate item.
     message: Option<(&'static str, MessageId, usize)>,
     calls: HashMap<ToolCallId, usize>,
@@ -260,7 +260,7 @@ mod tests {
         contents.collect()
     }
 
-    /// Formats everything that the user sees after these updates.
+    /// Formats everything that the user sees as a result of these updates.
     fn render_thread(updates: &[Update]) -> String {
         let mut thread = Thread::default();
         for update in updates {

@@ -17,7 +17,7 @@ use super::stored_session::{
 /// The default size limit of a store, in bytes of entries.
 const DEFAULT_LIMIT_BYTES: usize = 256 * 1024 * 1024;
 
-/// A session store in memory. It is for tests, and for agents that reopen closed sessions but do not store them on
+/// An in-memory session store. Use it for tests, or for agents that reopen closed sessions without storing them on
 /// disk.
 #[derive(Debug)]
 pub struct MemoryStore {
@@ -289,7 +289,7 @@ impl SessionStore for MemoryStore {
     }
 }
 
-/// The sort key of a session in a list. The most recently changed session comes first.
+/// The sort key for listing sessions, most recently changed first.
 type ListPosition = (std::cmp::Reverse<u64>, SessionId);
 
 fn list_position(stored: &StoredSession) -> ListPosition {

@@ -11,11 +11,11 @@ use super::stored_session::{
     StoredSession,
 };
 
-/// The future that a store's operation returns.
+/// The future returned by a store's operations.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
-/// A store for the sessions of an agent. Once the future of a change has completed without an error, the change is
-/// durable, even if the process is killed right afterwards.
+/// A store for an agent's sessions. Once the future of a change has completed without an error, the change is durable,
+/// even if the process is killed right afterwards.
 pub trait SessionStore: Send + Sync + 'static {
     /// Stores a new session without any entries.
     ///
@@ -27,8 +27,8 @@ pub trait SessionStore: Send + Sync + 'static {
         properties: SessionProperties,
     ) -> StoreFuture<'_, StoredSession>;
 
-    /// Stores a new session with these properties and a copy of another session's current history. Stores either
-    /// everything or nothing.
+    /// Stores a new session with these properties and a copy of another session's current history. Either stores
+    /// everything or changes nothing.
     ///
     /// # Errors
     /// [`StoreError::NotFound`] if there is no session `from`, or [`StoreError::Exists`] if there already is a session
@@ -46,8 +46,8 @@ pub trait SessionStore: Send + Sync + 'static {
     /// [`StoreError::NotFound`], or the session cannot be read.
     fn find(&self, id: SessionId) -> StoreFuture<'_, StoredSession>;
 
-    /// Appends entries to the history of a session, and replaces its properties if any are given. Stores either
-    /// everything or nothing. Returns the session's new revision.
+    /// Appends entries to the history of a session, and replaces its properties if any are given. Either stores
+    /// everything or changes nothing. Returns the session's new revision.
     ///
     /// # Errors
     /// [`StoreError::Conflict`], [`StoreError::NotFound`], or the entries cannot be stored. On an error nothing has
@@ -72,7 +72,7 @@ pub trait SessionStore: Send + Sync + 'static {
         from: u64,
     ) -> StoreFuture<'_, EntryPage>;
 
-    /// Replaces the entries numbered `from..to` with `entries`. The number of entries must not grow. Returns the
+    /// Replaces the entries numbered `from..to` with `entries`, which must not be more than it replaces. Returns the
     /// session's new revision.
     ///
     /// # Errors
@@ -86,8 +86,8 @@ pub trait SessionStore: Send + Sync + 'static {
         entries: Vec<StoreEntry>,
     ) -> StoreFuture<'_, SessionRevision>;
 
-    /// Returns a page of the sessions that have entries and pass the filter, most recently changed first. It starts
-    /// after `cursor`, which comes from the previous page.
+    /// Returns a page of sessions, most recently changed first. Includes only sessions that have entries and pass the
+    /// filter. The page starts after `cursor`, which comes from the previous page.
     ///
     /// # Errors
     /// [`StoreError::Cursor`], or the sessions cannot be read.

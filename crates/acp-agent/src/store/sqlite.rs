@@ -39,7 +39,7 @@ impl SqliteStore {
         Self::open_in_background(directory).wait()
     }
 
-    /// Starts to [`open`](Self::open) the store without blocking, for a program that has other work to do in the
+    /// Opens the store like [`open`](Self::open), but in the background, for programs that have other work to do in the
     /// meantime.
     #[must_use]
     pub fn open_in_background(directory: impl AsRef<Path>) -> PendingSqliteStore {

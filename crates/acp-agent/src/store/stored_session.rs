@@ -11,14 +11,14 @@ use crate::permission::subject::AlwaysSubject;
 /// The maximum number of entries on a page.
 const MAX_PAGE_ENTRIES: usize = 256;
 
-/// The maximum total size of the entries on a page, in bytes. A larger entry has a page of its own.
+/// The maximum total size of the entries on a page, in bytes. A larger entry gets its own page.
 const MAX_PAGE_BYTES: usize = 1024 * 1024;
 
 /// The revision of a stored session. Every change creates a new revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct SessionRevision(pub u64);
 
-/// The properties of a session: everything that is stored about it except its history.
+/// Everything that is stored about a session except its history.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SessionProperties {
@@ -80,7 +80,7 @@ impl ClientInstructions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionFilter {
-    /// Only sessions with this working directory.
+    /// The working directory that a session must have.
     pub cwd: Option<String>,
     /// Whether to list only archived sessions (`true`) or only other sessions (`false`). `None` lists all of them.
     pub archived: Option<bool>,
@@ -119,7 +119,7 @@ pub struct AlwaysAnswer {
     pub subject: AlwaysSubject,
     /// Whether the user allowed the subject.
     pub allowed: bool,
-    /// The session's directories when the answer was given. The first one is the working directory. The answer applies
+    /// The session's directories when the user gave the answer, starting with the working directory. The answer applies
     /// only in these directories. Older versions did not store them, so their answers never apply.
     #[serde(default)]
     pub roots: Vec<String>,
@@ -137,7 +137,7 @@ impl AlwaysAnswer {
     }
 }
 
-/// A session as it is stored, without its history.
+/// A stored session, without its history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoredSession {
@@ -145,11 +145,11 @@ pub struct StoredSession {
     pub id: SessionId,
     /// The properties of the session, such as its title and mode.
     pub properties: SessionProperties,
-    /// The time at which the session was created, with a precision of one millisecond.
+    /// When the session was created, with millisecond precision.
     pub created_at: SystemTime,
-    /// The time at which an entry was last added, with a precision of one millisecond.
+    /// When an entry was last added, with millisecond precision.
     pub updated_at: SystemTime,
-    /// The current revision of the session, which identifies its state.
+    /// The current revision of the session.
     pub revision: SessionRevision,
     /// The number that the next entry will have.
     pub next_entry: u64,
@@ -185,7 +185,7 @@ impl EntryFilter {
 pub struct EntryPage {
     /// The entries with their numbers, in ascending order.
     pub entries: Vec<(u64, StoreEntry)>,
-    /// The number at which the next page starts. `None` on the last page.
+    /// The number of the next page's first entry. `None` on the last page.
     pub next: Option<u64>,
 }
 
@@ -216,6 +216,6 @@ impl EntryPage {
 pub struct SessionPage {
     /// The sessions on the page.
     pub sessions: Vec<StoredSession>,
-    /// The cursor of the next page. `None` on the last page.
+    /// The cursor for the next page. `None` on the last page.
     pub cursor: Option<String>,
 }

@@ -8,7 +8,7 @@ use super::{find_tool, parse_call};
 use crate::text::first_line;
 use crate::workspace::Workspace;
 
-/// Describes a call by its tool's name only. Returns `None` if the tool is not shown as a tool call.
+/// Describes a call using only its tool's name. Returns `None` if the tool is not shown as a tool call.
 pub(crate) fn describe_by_tool(tool: &str) -> Option<CallDescription> {
     Some(match find_tool(tool) {
         Some(entry) => {
@@ -27,12 +27,12 @@ fn draft_spec(tool: &str) -> Option<&'static DraftSpec> {
     find_tool(tool)?.draft.as_ref()
 }
 
-/// Returns `true` if the arguments of a call describe it better than its tool's name does.
+/// Returns `true` if a call is better described by its arguments than by its tool's name.
 pub(crate) fn arguments_improve_description(tool: &str) -> bool {
     draft_spec(tool).is_some()
 }
 
-/// Describes a call by the arguments that are complete so far. Returns `None` until its subject is complete.
+/// Describes a call based on the arguments that are complete so far. Returns `None` until its subject is complete.
 pub(crate) fn describe_partial(
     tool: &str,
     mut arguments: Map<String, Value>,

@@ -78,7 +78,7 @@ impl ToolInvocation for EditTool {
 }
 
 impl EditTool {
-    /// Computes the change to the current text of the file.
+    /// Computes the change to the file's current text.
     async fn compute_change(&self, workspace: &Workspace) -> Result<TextChange, ToolFailure> {
         let path = workspace.absolute_path(&self.path);
         let Some(old) = workspace.read_file_if_exists(&path).await? else {
@@ -132,7 +132,8 @@ impl EditTool {
     }
 }
 
-/// Returns the position of the text if it occurs exactly once, or its first position if `all` is set.
+/// Returns the position of the text if it occurs exactly once. If `all` is set, returns the position of its first
+/// occurrence.
 fn find_match(file: &str, search: &str, all: bool) -> Result<usize, String> {
     if search.is_empty() {
         return Err("`search` is empty.".to_owned());

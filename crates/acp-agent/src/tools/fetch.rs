@@ -24,10 +24,10 @@ use crate::web::{FetchResponse, FetchTarget, PrivateAddress, Proxies};
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 
-/// The maximum length of the text that a call returns, in bytes.
+/// The maximum length of the text returned by a call, in bytes.
 const MAX_TEXT_BYTES: usize = 48 * 1024;
 
-/// The maximum length of the text that is returned from an error page, in bytes.
+/// The maximum length of the text returned from an error page, in bytes.
 const MAX_ERROR_BYTES: usize = 2 * 1024;
 
 /// The maximum number of redirects to follow.
@@ -135,8 +135,8 @@ impl FetchTool {
         Err(ToolFailure::failed(why))
     }
 
-    /// Requests permission if the mode and the rules require it, and always for an address on this machine or in its
-    /// network. `allowed` contains the permits that this call already has. Permission for them is not requested again.
+    /// Requests permission if the mode and the rules require it, and always for an address on this machine or its
+    /// network. `allowed` contains the permits that this call already has, which are not requested again.
     async fn request_permission(
         &self,
         execution: &ToolExecution<'_>,
@@ -256,7 +256,7 @@ async fn fetch_target(target: &FetchTarget, _: Permit) -> Result<FetchResponse, 
     target.get().await
 }
 
-/// Runs work on a URL until the work completes or times out, or the turn is cancelled.
+/// Runs work on a URL until it completes or times out, or the turn is cancelled.
 async fn with_timeout<T>(
     execution: &ToolExecution<'_>,
     timeout: Duration,

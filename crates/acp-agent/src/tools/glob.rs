@@ -27,7 +27,7 @@ use crate::workspace::tree::{CancelFlag, DirectoryTree, WalkStep};
 /// The maximum number of files to return.
 const MAX_FILES: usize = 200;
 
-/// The maximum number of files to consider. If there are more files, the newest ones may be missed.
+/// The maximum number of files to consider. If there are more, the newest ones may be missed.
 const MAX_CONSIDERED_FILES: usize = 20_000;
 
 /// The maximum number of locations to send to the client.
@@ -82,7 +82,7 @@ struct GlobMatches {
     files: Vec<(SystemTime, String)>,
     /// Whether there are more matching files than were considered.
     has_more: bool,
-    /// The number of matching files that are omitted because a rule denies reading them.
+    /// The number of matching files omitted because a rule denies reading them.
     withheld_count: usize,
 }
 
@@ -152,7 +152,7 @@ impl GlobTool {
         }
         if found.has_more {
             lines.push_str(&format!(
-                "… showing {shown} of the first {all} files; narrow the pattern or the path\n"
+                "… showing {shown} of the first {all} matching files; narrow the pattern or the path\n"
             ));
         } else if all > shown {
             lines.push_str(&format!("… showing the newest {shown} of {all} files\n"));

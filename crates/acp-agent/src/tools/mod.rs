@@ -45,7 +45,7 @@ pub(crate) struct ToolEntry {
     read: fn(&Value) -> Result<Box<dyn ToolInvocation>, String>,
 }
 
-/// All tools, in the order in which they are offered to models.
+/// All tools, in the order in which they are offered to the model.
 static TOOLS: [ToolEntry; 10] = [
     tool_entry::<ReadTool>(),
     tool_entry::<ListTool>(),
@@ -92,7 +92,7 @@ pub(crate) fn parse_call(tool: &str, arguments: &Value) -> Result<Box<dyn ToolIn
     }
 }
 
-/// Returns the descriptions of all tools for a model.
+/// Returns the descriptions of all tools, for a model.
 pub(crate) fn tool_specs() -> Vec<ToolSpec> {
     let tools = TOOLS.iter();
     tools

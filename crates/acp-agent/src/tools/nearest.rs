@@ -1,12 +1,12 @@
-//! Explains why a text was not found in a file, so that the model can correct its call.
+//! Explains why some text was not found in a file, so that the model can correct its call.
 
 /// The maximum number of line numbers listed in a message.
 const MAX_LISTED_NUMBERS: usize = 10;
 
-/// The maximum number of lines that are compared character by character.
+/// The maximum number of lines to compare character by character.
 const MAX_COMPARED_LINES: usize = 5000;
 
-/// The maximum length of a line that is compared, in bytes. Longer lines are skipped.
+/// The maximum length of a line to compare, in bytes. Longer lines are skipped.
 const MAX_COMPARED_BYTES: usize = 1000;
 
 /// The minimum similarity, from 0 to 1, at which a line is reported.
@@ -15,7 +15,7 @@ const MIN_SIMILARITY: f64 = 0.6;
 /// The maximum length of a line in a message, in bytes. Longer lines are truncated.
 const MAX_QUOTED_BYTES: usize = 200;
 
-/// Explains that the text was not found. Reports the closest match and where it differs.
+/// Explains that the text was not found, and shows the closest match and where it differs.
 pub(super) fn explain_not_found(file: &str, search: &str) -> String {
     let wanted: Vec<&str> = search.lines().collect();
     let lines: Vec<&str> = file.lines().collect();
@@ -81,7 +81,7 @@ pub(super) fn explain_not_found(file: &str, search: &str) -> String {
     }
 }
 
-/// Describes the closest match, which starts at line index `start`, and its first line that differs.
+/// Describes the closest match, which starts at line index `start`, and the first line where it differs.
 fn describe_difference(lines: &[&str], wanted: &[&str], start: usize, same: &[usize]) -> String {
     let there = lines.get(start..).unwrap_or_default();
     let differs = |(at, line): &(usize, &&str)| there.get(*at) != Some(*line);
@@ -125,7 +125,7 @@ fn describe_difference(lines: &[&str], wanted: &[&str], start: usize, same: &[us
     }
 }
 
-/// Quotes a line so that its white space is visible.
+/// Quotes a line in a way that makes its white space visible.
 fn quote_line(line: &str) -> String {
     let shown = crate::text::truncate_to_head(line, MAX_QUOTED_BYTES);
     let shown = shown.replace('\t', "\\t").replace('\r', "\\r");

@@ -15,7 +15,7 @@ pub(crate) fn complete_members(written: &str) -> Map<String, Value> {
     members
 }
 
-/// Parses an incomplete JSON object for display. Includes a string that is not complete yet.
+/// Parses an incomplete JSON object for display, including a string that is cut off.
 pub(crate) fn parse_partial(written: &str) -> Value {
     let ended = |text: &str| serde_json::from_str(&format!("{text}\"}}"));
     // The text may end inside an escape sequence, or between the two escapes of a surrogate pair.
@@ -30,7 +30,7 @@ pub(crate) fn parse_partial(written: &str) -> Value {
     object.unwrap_or_else(|| Value::Object(complete_members(written)))
 }
 
-/// A visitor that collects members until the first incomplete one.
+/// A visitor that collects members up to the first incomplete one.
 struct CompleteMembers<'a>(&'a mut Map<String, Value>);
 
 impl<'de> Visitor<'de> for CompleteMembers<'_> {

@@ -55,7 +55,7 @@ impl Tool for PlanTool {
     const NAME: &'static str = "plan";
 
     const DESCRIPTION: &'static str = "\
-        Show the user your plan for work in several steps. Pass all entries in each call. Call it again whenever the plan or a status changes, and mark an entry as completed as soon as it is done.";
+        Show the user your plan for work that takes several steps. Pass all entries in each call. Call this tool again whenever the plan or a status changes, and mark an entry as completed as soon as it is done.";
 
     const DRAFT: Option<DraftSpec> = None;
 }

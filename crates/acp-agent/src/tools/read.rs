@@ -32,10 +32,10 @@ const MAX_TEXT_BYTES: usize = 128 * 1024;
 /// The maximum length of a returned line, in bytes. The rest of the line is omitted.
 const MAX_LINE_BYTES: usize = 8 * 1024;
 
-/// The maximum size of an image, in bytes. Providers accept an image of this size after it is encoded in base64.
+/// The maximum size of an image, in bytes. Providers accept an image of this size even after base64 encoding.
 const MAX_IMAGE_BYTES: u64 = 3 * 1024 * 1024;
 
-/// The number of bytes that are read to detect the type of a file.
+/// The number of bytes to read to detect the type of a file.
 const TYPE_DETECTION_BYTES: u64 = 8 * 1024;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -218,7 +218,7 @@ impl ReadTool {
     }
 }
 
-/// Removes the line numbers from the text of a result, because only the model needs them.
+/// Removes the line numbers from a result's text, because only the model needs them.
 pub(crate) fn without_line_numbers(result: &str) -> String {
     let text = |line| match split_line_number(line) {
         Some((_, text)) => text,

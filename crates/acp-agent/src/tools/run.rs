@@ -37,8 +37,8 @@ const MAX_TIMEOUT_SECS: u32 = 600;
 /// The minimum time between two updates that show the output as text. Each update contains all of the output.
 const TEXT_UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The minimum time between two updates of a display terminal, so that a command that prints single characters does not
-/// cause an update for each of them.
+/// The minimum time between two updates of a display terminal. Without it, a command that prints single characters
+/// would cause an update for each of them.
 const TERMINAL_UPDATE_INTERVAL: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -50,7 +50,7 @@ pub(crate) struct RunTool {
     timeout: Option<u32>,
 }
 
-/// The outcome of running a command.
+/// How a command ended.
 enum CommandTermination {
     Exited(TerminalExitStatus),
     /// The command was killed after this time.
@@ -61,7 +61,7 @@ impl Tool for RunTool {
     const NAME: &'static str = "run";
 
     const DESCRIPTION: &'static str = "\
-        Run a command line in the shell, in the working directory, and wait for it to exit. It gets no input, so use non-interactive options. The timeout is 120 s unless you set `timeout`, up to 600 s. Processes that the command leaves running are killed when it exits. Output over 32 KiB is truncated in the middle. To read, find and change files, use the other tools.";
+        Run a command line in the shell, in the working directory, and wait for it to exit. The command receives no input, so use non-interactive options. The timeout is 120 s unless you set `timeout`, up to 600 s. Processes that the command leaves running are killed when it exits. Output over 32 KiB is truncated in the middle. To read, find and change files, use the other tools.";
 
     const DRAFT: Option<DraftSpec> = Some(DraftSpec {
         kind: ToolKind::Execute,
@@ -150,7 +150,7 @@ impl RunTool {
     }
 }
 
-/// A way to show the output of a command to the user.
+/// How the output of a command is shown to the user.
 enum OutputView {
     /// The output is shown in a client terminal.
     Client,
@@ -161,7 +161,7 @@ enum OutputView {
 }
 
 impl OutputView {
-    /// Chooses the best view that the client supports, and sets it as the content of the tool call.
+    /// Chooses the best view that the client supports, and makes it the content of the tool call.
     async fn start(
         execution: &mut ToolExecution<'_>,
         process: &CommandProcess,
@@ -231,7 +231,7 @@ impl OutputView {
     }
 }
 
-/// Waits for the command to exit. In the meantime, shows its output, unless the client does so itself.
+/// Waits for the command to exit. Meanwhile, shows its output unless the client does so itself.
 async fn follow_process(
     execution: &ToolExecution<'_>,
     process: &CommandProcess,

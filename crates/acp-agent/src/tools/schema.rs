@@ -1,10 +1,10 @@
-//! Generates the JSON Schemas of tool parameters that are sent to models.
+//! Generates JSON Schemas for tool parameters, to send to models.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-/// Schema keywords that are useless to a model or that some providers reject.
+/// Schema keywords that models don't need or that some providers reject.
 const OMITTED_KEYWORDS: [&str; 4] = ["$schema", "title", "format", "$ref"];
 
 /// Returns the JSON Schema of a tool's parameters. It contains no references.
@@ -19,7 +19,7 @@ pub(crate) fn parameter_schema<T: JsonSchema>() -> Value {
     schema
 }
 
-/// Removes the omitted keywords at every depth, but keeps properties that have the same names.
+/// Removes the omitted keywords at every depth, but keeps properties with those names.
 fn clean_schema(schema: &mut Value) {
     match schema {
         Value::Array(schemas) => schemas.iter_mut().for_each(clean_schema),

@@ -28,8 +28,7 @@ use crate::workspace::tree::{CancelFlag, DirectoryTree, WalkStep};
 /// The maximum number of matching lines to return.
 const MAX_MATCHES: usize = 200;
 
-/// The maximum total length of the returned lines, in bytes. The lines include context lines, of which there may be
-/// many.
+/// The maximum total length of the returned lines, in bytes. This includes context lines, of which there may be many.
 const MAX_TEXT_BYTES: usize = 64 * 1024;
 
 /// The maximum number of context lines before and after each match.
@@ -72,7 +71,7 @@ struct SearchLine {
     number: u32,
     text: String,
     is_match: bool,
-    /// Whether lines before this one were omitted.
+    /// Whether any lines were omitted before this one.
     follows_gap: bool,
 }
 
@@ -84,7 +83,7 @@ struct SearchMatches {
     /// The total size of the lines and their paths, in bytes.
     total_bytes: usize,
     is_truncated: bool,
-    /// The number of files that are omitted because a rule denies reading them.
+    /// The number of files omitted because a rule denies reading them.
     withheld_count: usize,
 }
 
@@ -92,7 +91,7 @@ impl Tool for SearchTool {
     const NAME: &'static str = "search";
 
     const DESCRIPTION: &'static str = "\
-        Search the contents of files, line by line, for a regular expression (Rust `regex` syntax, without look-around and backreferences). Returns at most 200 matching lines as `path:line`. Hidden files, binary files and files ignored by .gitignore are skipped.";
+        Search the contents of files, line by line, for a regular expression (Rust `regex` syntax, without look-around or backreferences). Returns at most 200 matching lines as `path:line`. Hidden files, binary files and files ignored by .gitignore are skipped.";
 
     const DRAFT: Option<DraftSpec> = Some(DraftSpec {
         kind: ToolKind::Search,

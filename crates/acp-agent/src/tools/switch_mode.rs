@@ -135,8 +135,8 @@ impl SwitchModeTool {
     }
 }
 
-/// Returns the options of the permission request, each with the mode that it selects. Returns `None` if no permission
-/// is needed, because the requested mode allows no more than the current one.
+/// Returns the options of the permission request, each with the mode that it selects. Returns `None` if the requested
+/// mode allows no more than the current one, so that no permission is needed.
 fn mode_options(now: Mode, wanted: Mode) -> Option<Vec<(Option<Mode>, PermissionOption)>> {
     let code = ask::permission_option(
         "Yes, and change files without asking",

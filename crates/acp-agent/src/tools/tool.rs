@@ -1,4 +1,4 @@
-//! Defines the traits that every tool implements, and the types that tools share.
+//! Defines the traits that every tool implements, and types used by several tools.
 
 use std::fmt::Debug;
 
@@ -17,10 +17,10 @@ use crate::reported_call::{ReportedCall, text_content};
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 
-/// The future of a tool call's output.
+/// A future that resolves to a tool call's output.
 pub(crate) type ToolFuture<'a, T = ToolOutput> = BoxFuture<'a, Result<T, ToolFailure>>;
 
-/// One of the agent's own tools. A value of the implementing type contains the arguments of a call.
+/// One of the agent's own tools. Implementing types contain the arguments of a call.
 pub(crate) trait Tool: ToolInvocation + DeserializeOwned + JsonSchema + 'static {
     /// The tool's name for the model.
     const NAME: &'static str;
@@ -32,7 +32,7 @@ pub(crate) trait Tool: ToolInvocation + DeserializeOwned + JsonSchema + 'static 
     const DRAFT: Option<DraftSpec>;
 }
 
-/// The data needed to show a tool's calls before their arguments are complete.
+/// Specifies how to show a tool's calls before their arguments are complete.
 pub(crate) struct DraftSpec {
     pub(crate) kind: ToolKind,
     pub(crate) title: &'static str,
@@ -47,11 +47,11 @@ pub(crate) trait ToolInvocation: Debug + Send + Sync {
     /// Returns the tool's name for the model.
     fn tool(&self) -> &str;
 
-    /// Returns the description of the call for the user.
+    /// Returns the description of the call to show to the user.
     fn describe(&self, workspace: &Workspace) -> CallDescription;
 
     /// Returns the action that the mode and the rules must allow before the call runs. Returns `None` if the call is
-    /// always allowed, or if the tool requests permission itself.
+    /// always allowed, or if the tool itself requests permission.
     fn action(&self, _: &Workspace) -> Option<ToolAction> {
         None
     }
@@ -71,8 +71,8 @@ pub(crate) trait ToolInvocation: Debug + Send + Sync {
         false
     }
 
-    /// Returns the subject that an "always" answer to a permission request applies to. `special` is `true` if the
-    /// action changes a file that is outside the session's directories or that other programs run or trust.
+    /// Returns the subject of an "always" answer to a permission request. `special` is `true` if the action changes a
+    /// file that is outside the session's directories or that other programs run or trust.
     fn permission_subject(&self, tool_action: &ToolAction, special: bool) -> AlwaysSubject {
         match tool_action {
             ToolAction::Change(path) if special => AlwaysSubject::File(path.clone()),
@@ -82,7 +82,7 @@ pub(crate) trait ToolInvocation: Debug + Send + Sync {
         }
     }
 
-    /// Returns the change that the call would make to a file, so that the user can review it before making a decision.
+    /// Returns the change that the call would make to a file, so that the user can review it before deciding.
     fn preview<'a>(&'a self, _: &'a Workspace) -> ToolFuture<'a, Option<TextChange>> {
         Box::pin(async { Ok(None) })
     }
@@ -96,7 +96,7 @@ pub(crate) trait ToolInvocation: Debug + Send + Sync {
     fn run<'a>(&'a self, execution: &'a mut ToolExecution<'_>, permit: Permit) -> ToolFuture<'a>;
 }
 
-/// The description of a tool call that is shown to the user.
+/// A description of a tool call, to show to the user.
 pub(crate) struct CallDescription {
     pub(crate) title: String,
     pub(crate) kind: ToolKind,
@@ -129,7 +129,7 @@ pub(crate) struct ToolOutput {
     /// The locations, if they differ from those in the description.
     pub(crate) locations: Option<Vec<ToolCallLocation>>,
     pub(crate) data: Value,
-    /// The images of the output, for models that accept images.
+    /// The output's images, for models that accept images.
     pub(crate) images: Vec<ImageContent>,
 }
 
@@ -162,11 +162,11 @@ impl ToolOutput {
     }
 }
 
-/// A running tool call and its environment.
+/// A running tool call, together with its environment.
 pub(crate) struct ToolExecution<'a> {
     pub(crate) workspace: &'a Workspace,
     pub(crate) handle: &'a ReportedCall,
-    /// The user's rules, for tools whose action becomes known only while they run.
+    /// The user's rules, for tools whose action is known only once they are running.
     pub(crate) rules: &'a RuleFiles,
     /// The terminals that are shown in the call. They remain visible regardless of the result.
     pub(crate) terminals: Vec<ToolCallContent>,
@@ -215,7 +215,7 @@ pub(crate) fn parse_arguments<T: DeserializeOwned>(
     serde_json::from_value(arguments).map_err(|e| format!("Invalid arguments for `{tool}`: {e}"))
 }
 
-/// Creates a location, which an editor can show.
+/// Creates a location that an editor can show.
 pub(crate) fn location(path: &str, line: Option<u32>) -> ToolCallLocation {
     let location = ToolCallLocation::new(path);
     match line {

@@ -71,7 +71,7 @@ impl ToolInvocation for WriteTool {
 }
 
 impl WriteTool {
-    /// Computes the change to the current text of the file.
+    /// Computes the change to the file's current text.
     async fn compute_change(&self, workspace: &Workspace) -> Result<TextChange, ToolFailure> {
         let path = workspace.absolute_path(&self.path);
         let old = workspace.read_file_if_exists(&path).await?;

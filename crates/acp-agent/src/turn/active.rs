@@ -11,7 +11,7 @@ use crate::permission::rules::RuleFiles;
 use crate::session::SessionState;
 use crate::workspace::Workspace;
 
-/// A running turn with everything that it needs.
+/// A running turn, with everything it needs.
 #[derive(Clone, Copy)]
 pub(crate) struct ActiveTurn<'a> {
     /// The model that the current round uses.
@@ -31,7 +31,7 @@ impl<'a> ActiveTurn<'a> {
         &*self.round_model.model
     }
 
-    /// Adds the cost of this usage to the cost of the session, if the model's price is known.
+    /// Adds the cost of this usage to the session's total, if the model's price is known.
     pub(crate) async fn add_cost(&self, usage: TokenUsage) -> acp::Result<()> {
         if let Some(price) = self.model().price() {
             let cost = price.cost(&usage);
@@ -48,8 +48,8 @@ impl<'a> ActiveTurn<'a> {
         self.workspace.turn.report_usage(usage).await
     }
 
-    /// Shows a notice to the user. It is sent as a thought, because it must not look like a response from the model,
-    /// and every client shows thoughts.
+    /// Shows a notice to the user. It is sent as a thought, because every client shows thoughts and it must not look
+    /// like a response from the model.
     pub(super) async fn send_notice(&self, text: &str) -> acp::Result<()> {
         // Clients append later thoughts of the model to this one.
         self.workspace

@@ -13,7 +13,7 @@ use crate::mcp::announce::wait_for_servers;
 use crate::model::message::ModelMessage;
 use crate::workspace::tool_failure::ToolFailure;
 
-/// The next step after a turn has started.
+/// What happens after a turn has started.
 pub(crate) enum TurnStart {
     /// The turn continues with a request to the model.
     RunModel,
@@ -22,7 +22,7 @@ pub(crate) enum TurnStart {
 }
 
 impl ActiveTurn<'_> {
-    /// Adds a prompt to the conversation. The client has already shown the prompt as the user typed it.
+    /// Adds a prompt to the conversation. The client has already shown it as the user typed it.
     pub(crate) async fn begin(
         &self,
         conversation: &mut Conversation,
@@ -117,7 +117,7 @@ impl ActiveTurn<'_> {
     }
 }
 
-/// Returns the first block of a prompt if it is text, because the text may start with a command.
+/// Returns the first block of a prompt if it is text, since that may start with a command.
 fn command_text(content: &mut [ContentBlock]) -> Option<&mut String> {
     match content.first_mut()? {
         ContentBlock::Text(text) => Some(&mut text.text),

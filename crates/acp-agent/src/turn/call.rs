@@ -17,8 +17,8 @@ use crate::tools::tool::{TextChange, ToolExecution, ToolInvocation, ToolOutput};
 use crate::workspace::tool_failure::ToolFailure;
 
 impl ActiveTurn<'_> {
-    /// Runs a tool call, and reports it from `pending` to its final status. `shown` is the handle of the call if it has
-    /// already been reported.
+    /// Runs a tool call, and reports its progress from `pending` to its final status. `shown` is the handle of the call
+    /// if it has already been reported.
     pub(super) async fn execute(
         &self,
         request: &ToolRequest,

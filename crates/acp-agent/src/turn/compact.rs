@@ -1,5 +1,5 @@
-//! Compacts a conversation during a turn: when the context window is nearly full, when a round does not fit into it, or
-//! when the user runs `/compact`.
+//! Compacts a conversation during a turn: when the context window is nearly full, when a round does not fit, or when
+//! the user runs `/compact`.
 
 use acp::v1::{CompactionId, CompactionStatus, CompactionUpdate, ContentBlock, StopReason};
 use jiff::Timestamp;
@@ -15,14 +15,14 @@ use crate::model::message::ModelMessage;
 /// A plan for compacting a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CompactionPlan {
-    /// Truncating long tool results is enough.
+    /// Truncate long tool results, which is enough.
     TruncateResults,
     Summarize(KeptTail),
-    /// Nothing can be done, because every part of the conversation is still needed.
+    /// Leave the conversation as it is, because every part is still needed.
     Nothing,
 }
 
-/// The reason why a conversation was not compacted.
+/// Why a conversation was not compacted.
 enum CompactionFailure {
     /// Every part of the conversation is still needed.
     NothingToCompact,
@@ -259,7 +259,7 @@ fn plan_compaction(conversation: &Conversation) -> CompactionPlan {
     }
 }
 
-/// Plans a summary of everything before the last prompt, unless that consists only of an earlier summary.
+/// Plans a summary of everything before the last prompt, unless that is nothing but an earlier summary.
 fn plan_if_worthwhile(conversation: &Conversation) -> CompactionPlan {
     let messages = conversation.messages();
     let before = last_prompt_index(messages).and_then(|at| messages.get(..at));

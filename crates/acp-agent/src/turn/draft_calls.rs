@@ -1,4 +1,4 @@
-//! Tool calls that the model is still writing. As soon as they can be described, they are shown as `pending`, the
+//! Shows tool calls that the model is still writing. As soon as a call can be described, it is shown as `pending`, the
 //! status of a call whose input is still streaming (Tool Calls, "Status"). Some clients keep the first title that they
 //! receive, so a call is held back for up to a second until its subject is known.
 
@@ -19,20 +19,20 @@ use crate::tools::partial::{complete_members, parse_partial};
 use crate::tools::tool::CallDescription;
 use crate::workspace::Workspace;
 
-/// The length, in bytes, up to which the arguments of a call are parsed and shown after every chunk.
+/// The maximum length of arguments that are parsed and shown after every chunk, in bytes.
 ///
 /// Longer arguments are parsed and shown each time their length has doubled. So the cost of a long file is linear in
 /// its length rather than quadratic.
 const UPDATE_EACH_CHUNK_BYTES: usize = 1024;
 
-/// How long a call is held back while only its tool is known.
+/// How long a call is held back while nothing but its tool is known.
 const MAX_HOLD_TIME: Duration = Duration::from_secs(1);
 
-/// The maximum number of calls in a round that are shown while they are being written. Any others are shown when they
-/// run. A properly working model does not write this many.
+/// The maximum number of calls in a round to show while they are being written. Any others are shown when they run. A
+/// model that works properly does not write this many.
 const MAX_DRAFTS: usize = 64;
 
-/// The calls of a round that are shown or held back, and that have not run yet.
+/// The calls of a round that are shown or held back but have not run yet.
 #[derive(Default)]
 pub(super) struct DraftCalls(BTreeMap<usize, DraftCall>);
 
@@ -40,7 +40,7 @@ pub(super) struct DraftCalls(BTreeMap<usize, DraftCall>);
 struct DraftCall {
     /// The handle of the reported call. `None` while the call is held back.
     handle: Option<ReportedCall>,
-    /// The time at which the call must be shown if it is held back.
+    /// When the call must be shown if it is held back.
     next_update: Instant,
     tool: String,
     arguments: String,
@@ -123,7 +123,7 @@ impl DraftCall {
         Ok(())
     }
 
-    /// Updates the description of the call that the user sees, if there is anything new.
+    /// Updates the description that the user sees, if it has changed.
     async fn show(&mut self, workspace: &Workspace) -> acp::Result<()> {
         let length = self.arguments.len();
         if length > UPDATE_EACH_CHUNK_BYTES && length < self.described_bytes.saturating_mul(2) {
@@ -156,7 +156,7 @@ impl DraftCall {
     }
 }
 
-/// Describes a call by its tool, before its arguments are known.
+/// Describes a call by its tool alone, before its arguments are known.
 fn describe_tool(
     servers: &SessionMcpServers,
     own: &[ToolSpec],
@@ -169,12 +169,12 @@ fn describe_tool(
 }
 
 impl DraftCalls {
-    /// Removes a call. If the call is shown, returns its handle, and the caller must report how the call ends.
+    /// Removes a call. If the call is shown, returns its handle, and the caller must report how it ends.
     pub(super) fn take(&mut self, call: usize) -> Option<ReportedCall> {
         self.0.remove(&call)?.handle
     }
 
-    /// Returns the time at which the next held-back call must be shown.
+    /// Returns the time by which the next held-back call must be shown.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         let held_back = self.0.values().filter(|writing| writing.handle.is_none());
         held_back.map(|writing| writing.next_update).min()
@@ -192,7 +192,7 @@ impl DraftCalls {
     }
 }
 
-/// The reason why a call that was shown did not run.
+/// Why a call that was shown did not run.
 pub(super) enum DraftInterruption {
     /// The turn was cancelled.
     Cancelled,
@@ -201,11 +201,11 @@ pub(super) enum DraftInterruption {
 }
 
 impl DraftInterruption {
-    /// Returns the reason why the remaining calls did not run, depending on how the round ended.
+    /// Returns why the remaining calls did not run, based on how the round ended.
     pub(super) fn from_result<T>(ended: &acp::Result<T>) -> Self {
         match ended {
             Err(acp::Error::Cancelled) => Self::Cancelled,
-            Err(_) => Self::Failed("Not run: the turn failed first."),
+            Err(_) => Self::Failed("Not run: the turn failed before this call started."),
             Ok(_) => {
                 Self::Failed("The response ended before this call was complete. Nothing was done.")
             }

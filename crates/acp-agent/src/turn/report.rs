@@ -60,7 +60,7 @@ pub(super) fn skipped_result(call: &ToolRequest) -> ToolResult {
     ToolResult {
         id: call.id.clone(),
         status: ToolStatus::Cancelled,
-        text: "Not run: the turn ended first.".to_owned(),
+        text: "Not run: the turn ended before this call started.".to_owned(),
         data: Value::Null,
         images: Vec::new(),
     }

@@ -23,7 +23,7 @@ struct ModelReply {
     sealed: Option<OpaqueParts>,
     usage: Option<TokenUsage>,
     stop: Option<StopReason>,
-    /// Whether the conversation does not fit into the model's context window.
+    /// Whether the conversation overflowed the model's context window.
     has_overflowed: bool,
 }
 
@@ -90,7 +90,7 @@ impl ActiveTurn<'_> {
         ended.and_then(|reason| drafts_ended.map(|()| reason))
     }
 
-    /// Adds the usage of a round to the cost. Also reports it to the client if the size of the context window is known.
+    /// Adds a round's usage to the cost. Also reports it to the client if the size of the context window is known.
     async fn record_usage(&self, usage: TokenUsage) -> acp::Result<()> {
         self.add_cost(usage).await?;
         match self.model().context_window() {
@@ -99,8 +99,8 @@ impl ActiveTurn<'_> {
         }
     }
 
-    /// Streams the model's response to the client. `reply` contains everything that has arrived so far, even if this
-    /// returns an error.
+    /// Streams the model's response to the client. `reply` contains everything received so far, even if this returns an
+    /// error.
     async fn receive_reply(
         &self,
         conversation: &Conversation,

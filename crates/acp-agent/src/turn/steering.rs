@@ -8,7 +8,7 @@ use crate::context::conversation::Conversation;
 use crate::model::message::ModelMessage;
 use crate::session::steering::Steering;
 
-/// A guard that closes the steering queue when it is dropped, so that the queue is closed even if the turn is dropped.
+/// Closes the steering queue when dropped, so that the queue is closed even if the turn is dropped.
 pub(super) struct SteeringGuard<'a>(&'a Steering);
 
 impl Drop for SteeringGuard<'_> {

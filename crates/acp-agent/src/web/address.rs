@@ -1,4 +1,4 @@
-//! Distinguishes public IP addresses from those of this machine and its networks.
+//! Distinguishes public IP addresses from those of this machine and the networks it belongs to.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

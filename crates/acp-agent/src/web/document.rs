@@ -2,13 +2,13 @@
 
 use reqwest::StatusCode;
 
-/// A document that a web server sent.
+/// A document received from a web server.
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(crate) status: StatusCode,
-    /// The media type from the server, in lowercase and without parameters. Empty if the server sent none.
+    /// The media type reported by the server, in lowercase and without parameters. Empty if the server sent none.
     pub(crate) media_type: String,
-    /// The character encoding given by the server, if any.
+    /// The character encoding specified by the server, if any.
     pub(crate) charset: Option<String>,
     pub(crate) body: Vec<u8>,
 }

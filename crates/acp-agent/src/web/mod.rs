@@ -30,7 +30,7 @@ pub(crate) struct FetchTarget {
     proxy: Option<Proxy>,
 }
 
-/// The HTTP proxies that are set in the environment.
+/// The HTTP proxies set in the environment.
 pub(crate) struct Proxies(Matcher);
 
 /// An HTTP proxy from the environment.
@@ -42,16 +42,16 @@ struct Proxy {
     authorization: Option<HeaderValue>,
 }
 
-/// The reason why a target may be in a private network.
+/// Explains why a target may be in a private network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PrivateAddress {
-    /// A description of how the target is reached, for display after its name.
+    /// How the target is reached, for display after its name.
     pub(crate) access: String,
-    /// The reason: a sentence for the user.
+    /// A sentence that explains the reason to the user.
     pub(crate) why: String,
 }
 
-/// The response of a web server.
+/// A web server's response.
 #[derive(Debug)]
 pub(crate) enum FetchResponse {
     /// The server redirects to this URL.
@@ -141,7 +141,7 @@ impl FetchTarget {
         })
     }
 
-    /// Fetches the document, either from exactly the addresses that were resolved or through the proxy.
+    /// Fetches the document, either through the proxy or from exactly the addresses that were resolved.
     ///
     /// # Errors
     /// The document cannot be fetched. The error is a text for the user.
@@ -283,8 +283,7 @@ mod tests {
 
     use super::*;
 
-    /// Checks that the connection uses the addresses that were resolved before, even if the name now resolves to
-    /// others.
+    /// Checks that the connection uses the addresses resolved earlier, even if the name now resolves to others.
     #[tokio::test]
     async fn host_is_resolved_only_once() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -394,7 +393,7 @@ mod tests {
             "http://10.9.9.9/",
         ];
         let (inside, heard) = resolve_through_proxy(&urls, "10.9.0.0/16").await;
-        assert_eq!(inside[0], Err(String::new()), "it is public");
+        assert_eq!(inside[0], Err(String::new()), "1.1.1.1 is a public address");
         for (inside, address) in inside[1..]
             .iter()
             .zip(["10.1.2.3", "127.0.0.1", "10.9.9.9"])

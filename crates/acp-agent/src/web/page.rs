@@ -8,19 +8,19 @@ use htmd::{HtmlToMarkdown, Node};
 
 use crate::web::document::Document;
 
-/// The maximum number of elements in a page that can be open at the same time. The parsing time is quadratic in this
+/// The maximum number of elements in a page that may be open at the same time. The parsing time is quadratic in this
 /// number.
 const MAX_OPEN_ELEMENTS: usize = 2000;
 
-/// The maximum nesting depth of a page, because the conversion to Markdown is recursive.
+/// The maximum nesting depth of a page. There is a limit because the conversion to Markdown is recursive.
 const MAX_DEPTH: usize = 400;
 
-/// HTML elements that are not part of the content of a page.
+/// HTML elements that are not part of a page's content.
 const OMITTED_ELEMENTS: [&str; 9] = [
     "head", "script", "style", "noscript", "template", "svg", "iframe", "nav", "footer",
 ];
 
-/// Returns the text of a document. Converts HTML to Markdown. This may take a while.
+/// Returns the text of a document, converting HTML to Markdown. This may take a while.
 ///
 /// # Errors
 /// The document is not text. The error says what it is instead.
@@ -117,8 +117,8 @@ fn to_markdown(html: &str) -> Result<String, String> {
     Ok(converter.tree_to_markdown(&tree))
 }
 
-/// Estimates the maximum number of elements that are open at the same time, without a full parser. The estimate errs on
-/// the high side, because it assumes that an end tag only closes an element with the same name.
+/// Estimates the maximum number of elements open at the same time, without a full parser. The estimate errs on the high
+/// side, because it assumes that an end tag only closes an element with the same name.
 fn max_open_elements(html: &str) -> usize {
     // These elements have optional end tags or no content.
     const IMPLICITLY_CLOSED_ELEMENTS: [&str; 33] = [

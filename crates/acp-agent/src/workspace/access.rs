@@ -18,8 +18,8 @@ pub(crate) struct WorkspaceAccess {
 }
 
 impl WorkspaceAccess {
-    /// Opens direct access to these roots. If that is not possible, returns the reason as an error. `rules` are the
-    /// rules of the sandbox, or `None` if there is no sandbox.
+    /// Opens direct access to these roots. If that is not possible, returns the reason. `rules` are the sandbox's
+    /// rules, or `None` if there is no sandbox.
     pub(crate) async fn open(
         roots: &[String],
         rules: Option<SandboxRules>,

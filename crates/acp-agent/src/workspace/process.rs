@@ -17,8 +17,8 @@ use crate::client_quirks;
 use crate::permission::permit::Permit;
 use crate::text::{truncate_to_head, truncate_to_tail};
 
-/// The output limit of a client terminal, in bytes. It is high because a user may want to scroll back through more
-/// output than a model needs.
+/// The output limit of a client terminal, in bytes. It is high because users may want to scroll back further than a
+/// model needs to.
 const CLIENT_OUTPUT_LIMIT_BYTES: u64 = 256 * 1024;
 
 /// The number of bytes that the agent keeps from the end of a process's output.
@@ -27,8 +27,8 @@ const MAX_OUTPUT_BYTES: u64 = 64 * 1024;
 /// The number of bytes that the agent keeps from the start of a process's output.
 const MAX_HEAD_BYTES: usize = 8 * 1024;
 
-/// The maximum amount of output that waits to be shown, in bytes. If a command prints faster than the client reads, the
-/// oldest output is dropped instead of slowing the command down.
+/// The maximum amount of output waiting to be shown, in bytes. If a command prints faster than the client reads, the
+/// oldest output is dropped so that the command is not slowed down.
 const MAX_UNSHOWN_BYTES: usize = 256 * 1024;
 
 /// A command that has been started. Dropping it kills the command.
@@ -39,14 +39,14 @@ pub(crate) enum CommandProcess {
 
 /// A command that runs as a process of the agent.
 pub(crate) struct LocalProcess {
-    /// A set of terminals that contains only this process, so that dropping the set kills no other process.
+    /// A set of terminals with only this process in it, so that dropping the set kills no other process.
     terminals: SessionTerminals,
     session: SessionId,
     terminal: TerminalId,
     events: Arc<ProcessEvents>,
 }
 
-/// The events of an agent's own process that have not been shown yet.
+/// Events of a process run by the agent that have not been shown yet.
 #[derive(Default)]
 pub(crate) struct ProcessEvents {
     state: Mutex<PrintedOutput>,
@@ -56,7 +56,7 @@ pub(crate) struct ProcessEvents {
 #[derive(Default)]
 struct PrintedOutput {
     command: String,
-    /// The output that has not been taken yet. If it is too long, only its end is kept.
+    /// The output that has not been taken yet. If there is too much, only its end is kept.
     text: String,
     /// The number of bytes that were dropped before `text`.
     lost_bytes: usize,
@@ -132,12 +132,12 @@ pub(crate) const SHELL_AND_OPTION: (&str, &str) = if cfg!(windows) {
 };
 
 impl CommandProcess {
-    /// Starts the command line for which the permit was issued, in the session's working directory.
+    /// Starts the command line that the permit was issued for, in the session's working directory.
     pub(crate) async fn start(workspace: &Workspace, permit: &Permit) -> Result<Self, ToolFailure> {
         workspace.check_cancelled()?;
         let Some(line) = permit.command() else {
             return Err(ToolFailure::failed(
-                "Permission denied: this call may not run commands.",
+                "Permission denied: this call is not allowed to run commands.",
             ));
         };
         // Only the client knows what its terminals can access, so a command that must be sandboxed runs here.
@@ -157,8 +157,7 @@ impl CommandProcess {
         }
     }
 
-    /// Returns the events of the process, if the agent runs it itself. The output of a client terminal is shown by the
-    /// client.
+    /// Returns the events of the process, if the agent runs it. The client shows the output of its own terminals.
     pub(crate) fn events(&self) -> Option<&Arc<ProcessEvents>> {
         match self {
             Self::Client(_) => None,

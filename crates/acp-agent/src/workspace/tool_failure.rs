@@ -2,14 +2,14 @@
 
 use acp::jsonrpc;
 
-/// The failure of a tool call.
+/// A failed tool call.
 #[derive(Debug)]
 pub(crate) enum ToolFailure {
     /// The tool call failed with this message. The turn continues.
     Failed(String),
     /// The file does not exist.
     NotFound(String),
-    /// The turn ends: it was cancelled, the connection is closed, or an update cannot be stored.
+    /// The turn must end: it was cancelled, the connection is closed, or an update cannot be stored.
     Stop(acp::Error),
 }
 

@@ -22,7 +22,7 @@ pub(crate) trait ToolSession: Send + Sync {
     /// Returns the session's config options, as sent to the client.
     fn config_options(&self) -> Vec<SessionConfigOption>;
 
-    /// Returns the remembered answer for `subject` that applies in the session's directories.
+    /// Returns the remembered answer for `subject`, if one applies in the session's directories.
     fn always_answer(&self, subject: &AlwaysSubject) -> Option<bool>;
 
     fn remember<'a>(

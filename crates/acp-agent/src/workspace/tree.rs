@@ -1,4 +1,4 @@
-//! Lists and walks directories. A directory is opened through the session's [`Roots`], and its contents through the
+//! Lists and walks directories. Opens a directory through the session's [`Roots`], and its contents through the
 //! directory's handle.
 
 use std::collections::VecDeque;
@@ -13,11 +13,11 @@ use cap_std::fs::{Dir, File};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use ignore::overrides::Override;
 
-/// The maximum size of a file with ignore rules, in bytes. A larger file is skipped.
+/// The maximum size of an ignore file, in bytes. Larger files are skipped.
 const MAX_RULES_FILE_SIZE: u64 = 1024 * 1024;
 
-/// A flag that signals to threads that their result is no longer needed. Dropping the original flag also sets it, so
-/// that the threads with clones stop.
+/// A flag that tells threads that their result is no longer needed. Dropping the original flag also sets it, so that
+/// the threads with clones stop.
 #[derive(Debug, Default)]
 pub(crate) struct CancelFlag {
     is_cancelled: Arc<AtomicBool>,
@@ -142,8 +142,8 @@ impl DirectoryTree {
     }
 
     /// Visits the files under a directory, sorted by name, until `visit` returns [`WalkStep::Stop`]. If the path is a
-    /// file, visits only that file. Files that match a rule in `.gitignore` or `.ignore` are skipped, and so are hidden
-    /// files unless `hidden` is set. Symlinks are not followed.
+    /// file, visits only that file. Skips files that match a rule in `.gitignore` or `.ignore`, and hidden files unless
+    /// `hidden` is set. Does not follow symlinks.
     pub(crate) fn walk(
         &self,
         path: &Path,
@@ -231,7 +231,7 @@ impl DirectoryTree {
     }
 }
 
-/// The decision whether a walk continues.
+/// Whether a walk continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WalkStep {
     Continue,

@@ -1,4 +1,4 @@
-//! Tests `session/archive`, `session/unarchive` and `session/status` with sessions that are stored, archived or closed.
+//! Tests `session/archive`, `session/unarchive` and `session/status` for sessions that are stored, archived or closed.
 
 use acp::v1::{ListSessionsRequest, SessionArchiveFilter, SessionId, SessionStatus};
 use acp::{Error, Options, jsonrpc};

@@ -1,5 +1,5 @@
-//! Checks that tool calls are shown while the model is still writing them, in each provider's format. A call is shown
-//! as soon as its tool's name has arrived, with the arguments that have arrived so far.
+//! Checks that tool calls appear while the model is still writing them, in each provider's format. A call appears as
+//! soon as the name of its tool has arrived, with as much of its arguments as has arrived.
 
 use crate::common;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ fn tool_calls(thread: &Thread) -> Vec<ThreadToolCall> {
     calls.collect()
 }
 
-/// Returns the title, status and text of each call as a user sees it.
+/// Returns the title, status and text of each call, as a user sees them.
 fn shown_calls(thread: &Thread) -> Vec<(String, ToolCallStatus, String)> {
     let calls = tool_calls(thread).into_iter();
     calls
@@ -37,7 +37,7 @@ fn shown_calls(thread: &Thread) -> Vec<(String, ToolCallStatus, String)> {
         .collect()
 }
 
-/// Returns a predicate that is true if a call with this title is pending.
+/// Returns a predicate that checks whether a call with this title is pending.
 fn has_pending_call(title: &'static str) -> impl Fn(&Thread) -> bool {
     move |thread| {
         let mut calls = tool_calls(thread).into_iter();
@@ -128,7 +128,7 @@ async fn check_shown_early(options: Options, format: WireFormat) {
     assert_eq!(again.thread().read(shown_calls), before, "{what}");
 }
 
-/// Returns a call that is cut off in the middle of its arguments.
+/// Returns a call cut off in the middle of its arguments.
 fn half_written_call() -> AnswerPiece {
     AnswerPiece::Scribble("x", "write", r#"{"path": "no.txt", "text": "not all"#)
 }
@@ -151,7 +151,7 @@ async fn interrupted_call_fails() {
         assert_eq!(call.title, "Write `no.txt`", "{format}");
         assert_eq!(call.status, ToolCallStatus::Failed, "{format}");
         assert!(
-            call_text(&call).contains("Not run: the turn failed first."),
+            call_text(&call).contains("Not run: the turn failed before this call started."),
             "{call:?}"
         );
         assert_eq!(f.statuses(&call.id), ["pending", "failed"], "{format}");
@@ -285,15 +285,15 @@ async fn call_in_architect_mode_fails_if_the_mode_switch_is_rejected_or_cancelle
     }
 }
 
-/// Returns how many of the calls have failed.
+/// Returns how many of the calls failed.
 fn count_failed(calls: &[ThreadToolCall]) -> usize {
     let failed = calls.iter();
     let failed = failed.filter(|call| call.status == ToolCallStatus::Failed);
     failed.count()
 }
 
-/// A model that writes these calls in pieces of this many bytes, followed by a call that it does not complete. Its
-/// later responses are empty.
+/// A model that writes these calls in pieces of this many bytes, followed by a call that it never completes. Its later
+/// responses are empty.
 struct CallWritingModel(Vec<ToolRequest>, usize);
 
 impl Model for CallWritingModel {

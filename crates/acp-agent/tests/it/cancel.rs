@@ -1,4 +1,4 @@
-//! Tests the cancellation of a turn at every point.
+//! Tests cancelling a turn at every point.
 
 use crate::common;
 use crate::common::{
@@ -17,7 +17,7 @@ fn child_pid(text: &str) -> Option<u32> {
     parse_pid(&text.replace("pid:", "").replace("child:", "pid:"))
 }
 
-/// Checks everything that must be true after any cancelled turn.
+/// Checks everything that must hold after any cancelled turn.
 async fn assert_clean_cancel(f: &AgentFixture) {
     assert!(f.tool_calls().iter().all(|call| call.is_finished()));
     f.session

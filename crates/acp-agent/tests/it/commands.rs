@@ -1,4 +1,5 @@
-//! Tests the offline model's commands end to end, with a client that offers all capabilities and one that offers none.
+//! Tests the offline model's commands end to end, both with a client that supports everything and with one that
+//! supports nothing.
 
 use crate::common::{
     ALL_CAPABILITIES, ALLOW, AgentFixture, NO_CAPABILITIES, OfferedCapabilities, REJECT, call_diff,
@@ -446,7 +447,7 @@ async fn plan_surveys_the_project_and_states_its_limits() {
             .read(|thread| thread.plans()[0].entries().to_vec());
         assert_eq!(
             plan[3].content,
-            "Decide what has to change for: Make retry_request patient"
+            "Decide what to change to reach the goal: Make retry_request patient"
         );
         assert_eq!(plan[5].content, "Run the tests with `npm test`");
         let (p, i, c) = ("pending", "in_progress", "completed");

@@ -1,4 +1,4 @@
-//! Tests slash commands, including the user's own, with a model that understands language.
+//! Tests slash commands, including custom ones, with a model that understands language.
 
 use crate::common::hears::RequestRecorder;
 use crate::common::{AgentFixture, NO_CAPABILITIES, wait_for_thread};
@@ -14,7 +14,7 @@ fn script_of_turns(n: usize) -> String {
     )
 }
 
-/// Returns the commands as a user sees them.
+/// Returns the commands, as a user sees them.
 fn announced_commands(thread: &Thread) -> Vec<String> {
     let line = |command: &AvailableCommand| match &command.input {
         Some(input) => format!("{} {}", command.name, input.hint),

@@ -54,7 +54,7 @@ fn content_text(content: &[ContentBlock]) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the conversation that the model was asked to summarize.
+/// Returns the conversation that the model is asked to summarize.
 fn summary_request_text(asked: &common::hears::RecordedRequest) -> String {
     assert_eq!((asked.tools, asked.conversation.len()), (0, 1));
     content_text(&asked.prompt())

@@ -1,4 +1,4 @@
-//! Tests the input that a model receives: the instructions, the content of prompts, and the conversation.
+//! Tests what a model receives: the instructions, the content of prompts, and the conversation.
 
 use crate::common::hears::RequestRecorder;
 use crate::common::{ALL_CAPABILITIES, AgentFixture, NO_CAPABILITIES, wait_for_thread};
@@ -7,7 +7,7 @@ use acp::v1::*;
 use acp_agent::Mode;
 use acp_agent::store::SqliteStore;
 
-/// Returns a script with this many turns in which nothing happens.
+/// Returns a script of this many turns in which nothing happens.
 fn script_of_turns(n: usize) -> String {
     format!(
         r#"{{"turns": [{}]}}"#,
@@ -184,7 +184,7 @@ async fn symlinks_are_followed_only_to_user_instructions() {
     assert!(!told.contains("the secret"), "{told}");
 }
 
-/// A client with files that the agent cannot access directly.
+/// A client whose files the agent cannot access directly.
 struct RemoteClient;
 
 impl ReadTextFile<()> for RemoteClient {

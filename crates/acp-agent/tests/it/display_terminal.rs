@@ -28,7 +28,7 @@ async fn start_offline_agent(options: Options, offers: OfferedCapabilities) -> A
     AgentFixture::start_with_options(options, agent, offers).await
 }
 
-/// Returns the terminal of the last tool call, as it is shown.
+/// Returns the terminal of the last tool call, as shown to the user.
 fn only_terminal(f: &AgentFixture) -> ThreadTerminal {
     let id = call_terminal(&f.only_tool_call()).expect("the call has a terminal");
     let terminal = |thread: &acp::Thread| thread.terminal(&id).cloned();

@@ -1,5 +1,5 @@
-//! Attempts to escape from a session's roots with each of the agent's tools, as a deceived model might. The tools
-//! access files either through the client or directly.
+//! Tries to escape from a session's roots with each of the agent's tools, as a deceived model might. The tools access
+//! files both through the client and directly.
 
 #[path = "../../../acp-host/tests/it/common/ordinary_user.rs"]
 mod ordinary_user;
@@ -23,7 +23,7 @@ use acp_host::Files;
 use scene::{ATTEMPT_TEXT, EscapeScene, NameSwapper, RefusalReason, SECRET_TEXT};
 use serde_json::{Value, json};
 
-/// A timeout that is long enough for every step of a test, but short enough to catch a test that hangs.
+/// A timeout long enough for every step of a test, but short enough to catch a test that hangs.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 #[test]
@@ -31,7 +31,7 @@ fn tests_pass_as_an_ordinary_user() {
     ordinary_user::rerun_as_ordinary_user(module_path!(), &[]);
 }
 
-/// A client that gives the agent access to its files or, for `None`, to no files.
+/// A client that gives the agent access to its files. With `None`, it gives access to no files.
 struct LendingClient(Option<Files>);
 
 impl ReadTextFile<()> for LendingClient {
@@ -169,7 +169,7 @@ async fn no_tool_escapes_the_roots() {
     }
 }
 
-/// Lists and searches the root. The results show that there are symlinks, but reveal nothing about their targets.
+/// Lists and searches the root. The results show that symlinks exist, but reveal nothing about their targets.
 #[tokio::test]
 async fn only_files_under_the_root_are_visible() {
     let scene = EscapeScene::new();
@@ -197,7 +197,7 @@ async fn only_files_under_the_root_are_visible() {
     scene.assert_untouched(&"the root was searched");
 }
 
-/// Repeatedly swaps a directory with a symlink that leads out of the roots.
+/// Repeatedly swaps a directory with a symlink that points outside the roots.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn swapping_a_path_during_a_call_does_not_escape_the_roots() {
     let scene = EscapeScene::new();
@@ -232,7 +232,7 @@ async fn swapping_a_path_during_a_call_does_not_escape_the_roots() {
     scene.assert_untouched(&"a directory was swapped");
 }
 
-/// Renames the roots after the session was opened. All tools still use the same directories.
+/// Renames the roots after the session is opened. All tools still use the original directories.
 #[tokio::test]
 async fn roots_are_pinned_when_the_session_starts() {
     for lends in [false, true] {

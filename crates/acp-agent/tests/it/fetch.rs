@@ -1,4 +1,4 @@
-//! Tests fetches from a server on the loopback interface, which is not public, so each address needs permission.
+//! Tests fetching from a server on the loopback interface. Its addresses are not public, so each one needs permission.
 
 use crate::common;
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ struct PageServer {
     asked: Arc<Mutex<Vec<String>>>,
 }
 
-/// The responses by path. `None` means that the server never responds.
+/// The response for each path. `None` means that the server never responds.
 type ServedPages = HashMap<&'static str, Option<Vec<u8>>>;
 
 impl PageServer {

@@ -32,14 +32,14 @@ use acp_agent::store::MemoryStore;
 use acp_agent::{CodingAgent, ModelConfig, WireFormat};
 use acp_host::{Host, HostSession, Policy, Prompter};
 
-/// The way in which the agent accesses files and runs commands.
+/// How the agent accesses files and runs commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TaskSetting {
     /// Version 1, with the client's files and terminals.
     Lent,
     /// Version 1, where the agent accesses files and runs commands itself, and the client shows the output as text.
     Own,
-    /// Version 2, which has no client files or terminals. The client shows display terminals.
+    /// Version 2, in which clients have no files or terminals to offer. The client shows display terminals.
     Draft,
 }
 
@@ -137,13 +137,13 @@ fn assert_model_requests(server: &ProviderServer, project: &Path) {
     assert_eq!(planned.len(), 1);
 }
 
-/// Returns the output of the tests when they first fail.
+/// Returns the test output from the failing first run.
 fn failed_test_output(project: &Path) -> String {
     let name = project.file_name().unwrap().to_str().unwrap();
     format!("testing in {name}\nFAILED: wanted <Hello, Ada!>, got <Hello, Ada>\n")
 }
 
-/// Returns the output of the tests when they pass.
+/// Returns the test output once the tests pass.
 fn passed_test_output(project: &Path) -> String {
     let name = project.file_name().unwrap().to_str().unwrap();
     format!("testing in {name}\n1 test passed\n")
@@ -158,7 +158,7 @@ fn diff_hunk(old: &str, new: &str) -> String {
     format!("@@ -1,3 +1,3 @@\n {begin}\n-{old}\n+{new}\n {end}\n")
 }
 
-/// Returns the diff that a call shows.
+/// Returns the diff shown in a call.
 fn call_diff(call: &ThreadToolCall) -> &ThreadDiff {
     let mut content = call.content.iter();
     let diff = content.find_map(|content| match content {
@@ -273,7 +273,7 @@ fn assert_thread(thread: &Thread, way: TaskSetting, project: &Path) {
     assert!(!thread.is_running());
 }
 
-/// A record of what the client saw during the task. The final thread shows only the end result.
+/// Records what the client sees during the task. The final thread shows only the end result.
 #[derive(Default)]
 struct TaskRecord {
     /// The statuses of the plan, each time they changed.

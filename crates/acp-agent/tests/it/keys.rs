@@ -1,4 +1,4 @@
-//! Tests API keys: a user without a key is asked to log in, and a stored key is found.
+//! Tests API keys: users without a key are asked to log in, and stored keys are found.
 
 use crate::common::provider::{AnswerPiece, ProviderReply, ProviderServer};
 use crate::common::{AgentFixture, NO_CAPABILITIES, connect, wait_for_thread};
@@ -215,7 +215,7 @@ async fn login_adds_models_to_the_open_session() {
     assert_eq!(offered_models(&f.session), Vec::<String>::new());
 }
 
-/// Returns a model on this server that requires a key of its own.
+/// Returns a model on this server that requires its own key.
 fn model_with_key(server: &ProviderServer, name: &str) -> ProviderModel {
     let mut model = server.model();
     model.name = name.to_owned();
@@ -315,7 +315,7 @@ async fn key_file_readable_by_others_is_rejected() {
 #[cfg(unix)]
 type KeyFileDamage = fn(&std::path::Path);
 
-/// Returns ways to damage the file, each with a part of the resulting error message.
+/// Returns several kinds of damage to the file, each with part of the resulting error message.
 #[cfg(unix)]
 fn key_file_damage_cases() -> [(KeyFileDamage, &'static str); 2] {
     use std::os::unix::fs::PermissionsExt;

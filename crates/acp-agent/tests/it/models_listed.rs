@@ -39,8 +39,8 @@ fn offered_models(thread: &Thread) -> Vec<String> {
     std::iter::once(current).chain(others).collect()
 }
 
-/// Returns a model list in the format of this kind of server: the configured model, two more, and an entry that is not
-/// a model.
+/// Returns a model list as this kind of server formats it, with the configured model, two others, and an entry that is
+/// not a model.
 fn model_list_json(format: WireFormat) -> String {
     let list = match format {
         WireFormat::AnthropicMessages => json!({"has_more": false, "data": [

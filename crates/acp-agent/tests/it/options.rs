@@ -25,7 +25,7 @@ fn agent_with_choices(choices: ModelChoices) -> CodingAgent {
     CodingAgent::new(&ModelConfig::Choices(Box::new(choices))).unwrap()
 }
 
-/// Returns `id=value` for each option, in their order.
+/// Formats each option as `id=value`, in order.
 fn option_lines(options: &[SessionConfigOption]) -> Vec<String> {
     let each = options.iter().map(|option| match &option.kind {
         SessionConfigKind::Select(select) => format!("{}={}", option.id, select.current_value),

@@ -149,7 +149,7 @@ async fn file_created_before_the_answer_is_not_overwritten() {
     assert_eq!(f.read_file("a.txt"), "yours");
 }
 
-/// The agent remembers "always" answers itself, because most clients do not and would ask the user each time.
+/// Most clients don't remember "always" answers and would ask the user each time, so the agent remembers them itself.
 #[tokio::test]
 async fn always_answer_lasts_for_the_session_regardless_of_the_client() {
     for (options, offers) in [

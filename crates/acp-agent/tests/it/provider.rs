@@ -1,4 +1,4 @@
-//! Tests language models: the requests to them, and which parts of their responses reach the client, in each provider's
+//! Tests the requests to language models, and which parts of their responses reach the client, in each provider's
 //! format.
 
 use crate::common::provider::{
@@ -22,7 +22,7 @@ async fn start_fixture(server: &ProviderServer) -> AgentFixture {
     AgentFixture::new(agent_with_model(server.model()), NO_CAPABILITIES).await
 }
 
-/// Returns the messages and the thoughts that the client was shown in the last turn.
+/// Returns the messages and thoughts shown to the client in the last turn.
 fn message_and_thought(f: &AgentFixture) -> (String, String) {
     let (mut said, mut thought) = (String::new(), String::new());
     for update in f.seen.updates.lock().unwrap().iter() {

@@ -1,5 +1,5 @@
-//! Tests how the failures of a language model are reported to the client, and that the session can continue afterwards.
-//! For failures in the middle of a task, see `provider_broken_midway.rs`.
+//! Tests how a language model's failures are reported to the client, and that the session can continue afterwards. For
+//! failures in the middle of a task, see `provider_broken_midway.rs`.
 
 use crate::common;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use acp_agent::{CodingAgent, ModelConfig, Provider, ProviderModel, WireFormat};
 use serde_json::json;
 use tokio::net::TcpSocket;
 
-/// Returns the reply to the last request, after all failures.
+/// Returns the reply to the final request, after all the failures.
 fn successful_reply() -> ProviderReply {
     ProviderReply::Says(vec![AnswerPiece::Text("Fine.")])
 }
@@ -34,7 +34,7 @@ async fn prompt_for_error(f: &AgentFixture) -> (i32, String, String) {
     (error.code, kind, error.message)
 }
 
-/// Returns the text of all thoughts in the last turn.
+/// Returns the text of all thoughts from the last turn.
 fn thought_text(f: &AgentFixture) -> String {
     let updates = f.seen.updates.lock().unwrap();
     let thoughts = updates.iter().filter_map(|update| match update {
@@ -507,8 +507,8 @@ async fn endless_response_is_cut_off() {
     }
 }
 
-/// The maximum number of bytes of an endless response that leave the server: those that the agent reads, and those that
-/// the operating system buffers.
+/// The maximum number of bytes that the server can send of an endless response: those that the agent reads, plus those
+/// that the operating system buffers.
 const MAX_READ_BYTES: u64 = 24 * 1024 * 1024;
 
 #[tokio::test]
@@ -647,7 +647,7 @@ async fn missing_key_requires_login() {
     }
 }
 
-/// Checks that the session is still usable, with a command that the agent handles without the model.
+/// Checks that the session is still usable, by running a command that the agent handles without the model.
 async fn assert_session_usable(f: &AgentFixture) {
     let said = f.prompt_for_text("/help").await;
     assert!(said.contains("/compact"), "{said}");

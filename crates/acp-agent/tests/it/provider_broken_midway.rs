@@ -1,5 +1,5 @@
-//! Tests language models that fail in the middle of a task, in both protocol versions: the turn ends, the work done so
-//! far is not lost, and the model continues from there.
+//! Tests how failures of a language model in the middle of a task are handled, in both protocol versions: the turn
+//! ends, no work is lost, and the model continues from there.
 
 use crate::common::provider::{AnswerPiece, FinishReason, ProviderReply, ProviderServer};
 use crate::common::{AgentFixture, NO_CAPABILITIES};
@@ -15,7 +15,7 @@ fn provider_agent(server: &ProviderServer) -> CodingAgent {
     agent.keep_sessions(MemoryStore::new())
 }
 
-/// Returns the failures of the second round, each with the kind of the resulting error.
+/// Returns the failures to test in the second round, each with the kind of the resulting error.
 fn midway_failures() -> Vec<(ProviderReply, &'static str)> {
     let status = |status, message: &str| {
         ProviderReply::Status(
@@ -117,7 +117,10 @@ async fn skipped_calls_still_get_results() {
         assert_eq!(f.prompt_for_text("And now?").await, "Fine.", "{format}");
         assert!(!f.file_exists("no.txt"));
         let told = server.requests()[1].body.to_string();
-        assert!(told.contains("Not run: the turn ended first."), "{told}");
+        assert!(
+            told.contains("Not run: the turn ended before this call started."),
+            "{told}"
+        );
     }
 }
 

@@ -72,7 +72,7 @@ async fn all_rounds_reuse_one_connection() {
     }
 }
 
-/// Returns the roles of all messages except system messages, and the first of those messages.
+/// Returns the roles of all messages except system messages, and the first of these messages.
 fn roles_and_first_message(format: WireFormat, body: &Value) -> (Vec<String>, Value) {
     let messages = match format {
         WireFormat::Gemini => &body["contents"],
@@ -91,7 +91,7 @@ fn joined_text(parts: &Value) -> String {
     texts.join("\n\n")
 }
 
-/// Returns the costs that were reported in the last turn, in US dollars.
+/// Returns the costs reported in the last turn, in US dollars.
 fn reported_costs(f: &AgentFixture) -> Vec<f64> {
     let updates = f.seen.updates.lock().unwrap();
     let costs = updates.iter().filter_map(|update| match update {

@@ -1,5 +1,5 @@
-//! Tests how tool calls are reported: each update contains only the status and the fields that changed, and the first
-//! title is descriptive.
+//! Tests how tool calls are reported: each update contains only the status and the changed fields, and the first title
+//! is descriptive.
 
 use crate::common;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use acp_agent::{
 };
 use serde_json::{Value, json};
 
-/// Returns all reports of tool calls, as they were sent over the wire.
+/// Returns all reports of tool calls, as sent over the wire.
 fn reported_updates(f: &AgentFixture) -> Vec<Value> {
     let updates = f.seen.updates.lock().unwrap();
     updates
@@ -170,7 +170,7 @@ impl Model for SlowWritingModel {
     }
 }
 
-/// Returns the titles of the call, in the order in which they were reported.
+/// Returns the titles of the call, in the order reported.
 async fn shown_titles(waits: Duration) -> Vec<String> {
     let agent = CodingAgent::with_model(SlowWritingModel(waits)).keep_sessions(MemoryStore::new());
     let f = AgentFixture::new(agent, NO_CAPABILITIES).await;

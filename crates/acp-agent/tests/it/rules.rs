@@ -1,4 +1,4 @@
-//! Tests the user's and the project's rules, which the agent applies itself in each mode.
+//! Tests how the agent enforces the user's and the project's rules in each mode.
 
 use crate::common::{
     ALL_CAPABILITIES, ALLOW, ALLOW_ALWAYS, AgentFixture, NO_CAPABILITIES, OfferedCapabilities,
@@ -201,7 +201,7 @@ async fn code_mode_asks_before_changing_trusted_files() {
     }
 }
 
-/// Checks that an "always" answer for the project's files does not apply to files outside the project.
+/// Checks that an "always" answer for files in the project does not apply to files outside it.
 #[tokio::test]
 async fn always_answer_for_edits_covers_only_ordinary_files() {
     let (f, _home) = start_with_rules("", NO_CAPABILITIES).await;

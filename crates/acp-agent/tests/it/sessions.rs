@@ -28,7 +28,7 @@ fn scripted_agent(script: &str, sessions: &Path) -> CodingAgent {
         .keep_sessions(SqliteStore::open(sessions).unwrap())
 }
 
-/// Returns everything that a user sees, with one line for each item.
+/// Returns everything that a user sees, one line per item.
 fn thread_lines(thread: &ThreadHandle) -> Vec<String> {
     thread.read(|thread| {
         let items = thread
@@ -177,7 +177,7 @@ async fn terminal_of_a_disconnected_client_is_replayed_as_text() {
     }
 }
 
-/// A model that repeats its input and records it.
+/// A model that repeats its input back and records it.
 struct RepeatingModel(Arc<Mutex<Vec<ModelMessage>>>);
 
 impl Model for RepeatingModel {

@@ -1,4 +1,4 @@
-//! Tests session stores: the behavior of every store, and the additional behavior of the store on disk.
+//! Tests session stores: the behavior that all stores share, and the additional behavior of the on-disk store.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Tests `session/set_title`, with which a user renames a session.
+//! Tests `session/set_title`, which lets a user rename a session.
 
 use acp::jsonrpc;
 use acp::v1::ListSessionsRequest;

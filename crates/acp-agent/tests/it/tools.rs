@@ -1,5 +1,4 @@
-//! Tests edge cases of the tools' output for the model and the user, with access through the client and with direct
-//! access.
+//! Tests edge cases of the tools' output for the model and the user, both through the client and with direct access.
 
 use crate::common;
 use crate::common::hears::RequestRecorder;
@@ -350,7 +349,7 @@ async fn long_output_keeps_its_head_and_tail() {
     }
 }
 
-/// A user who is asked for permission must be able to see everything that they allow.
+/// Users who are asked for permission must be able to see everything that they would allow.
 #[cfg(unix)]
 #[tokio::test]
 async fn multiline_command_is_shown_in_full() {

@@ -1,4 +1,4 @@
-//! Checks of the unstable parts of the protocol as of November 2026. These parts are the same in both versions.
+//! Checks of the protocol's unstable parts as of November 2026, which are the same in both versions.
 
 pub(super) mod agent;
 pub(super) mod client;

@@ -1,4 +1,4 @@
-//! The harness that acts as the server, and as the agent behind it, for a client under test.
+//! A harness that acts as the server, and as the agent behind it, for a client under test.
 //!
 //! What a check does not do itself is done as by a server that conforms to the draft.
 
@@ -27,10 +27,10 @@ use crate::target::TargetProcess;
 use crate::transcript::Transcript;
 use crate::verdict::{CheckStop, fail};
 
-/// The id of the connection in all checks.
+/// The connection id in all checks.
 pub(crate) const CONNECTION_ID: &str = "conn_check";
 
-/// A request that the client sent.
+/// A request received from the client.
 #[derive(Debug, Clone)]
 pub(crate) struct SeenRequest {
     pub(crate) method: Method,
@@ -47,7 +47,7 @@ impl SeenRequest {
         value.unwrap_or_default()
     }
 
-    /// Describes the request for a failure message.
+    /// Describes the request, for a failure message.
     pub(crate) fn describe(&self) -> String {
         match (self.message["method"].as_str(), &self.method) {
             (Some(method), _) => format!("the POST of `{method}`"),
@@ -62,7 +62,7 @@ impl SeenRequest {
 pub(crate) enum RemoteClientEvent {
     /// A message arrived, over either transport.
     Message(Value),
-    /// A WebSocket frame arrived that is not a message.
+    /// A WebSocket frame that is not a message arrived.
     Frame(Frame),
     /// Any other HTTP request arrived.
     Request(SeenRequest),
@@ -81,11 +81,11 @@ pub(crate) struct RemotePrompt {
 #[derive(Default)]
 struct ScriptedStream {
     sender: Option<mpsc::UnboundedSender<Bytes>>,
-    /// The data that was written before the stream was opened.
+    /// The data written before the stream was opened.
     queue: Vec<Bytes>,
 }
 
-/// A server of the remote transport that the check controls, and the client that connects to it.
+/// A server of the remote transport, controlled by the check, and the client that connects to it.
 pub struct RemoteClientHarness {
     pub(crate) transcript: Transcript,
     pub(crate) options: Arc<CheckOptions>,
@@ -154,7 +154,7 @@ impl RemoteClientHarness {
     pub(crate) async fn start(&mut self, scheme: &str) -> Result<(), CheckStop> {
         let url = format!("{scheme}://{}/acp", self.server.address);
         self.transcript
-            .push_event(format!("the client connects to {url}"));
+            .push_event(format!("starting the client with {url}"));
         let started = self.target.start(&url, &self.directory).await;
         self.process = started.map_err(CheckStop::Harness)?;
         Ok(())
@@ -240,7 +240,7 @@ impl RemoteClientHarness {
                     self.socket = Some(WebSocket::server(Box::new(TokioIo::new(upgraded))));
                     return Ok(RemoteClientEvent::Request(seen));
                 }
-                _ => return fail("the client did not complete the upgrade"),
+                _ => return fail("the client did not complete the WebSocket upgrade"),
             }
         }
         let event = match seen.method {
@@ -283,7 +283,7 @@ impl RemoteClientHarness {
         Ok(event)
     }
 
-    /// Opens a stream, and sends the data that was written to it before.
+    /// Opens a stream and sends any data written to it earlier.
     fn open(&mut self, session: Option<String>) -> ScriptedBody {
         let (sender, receiver) = mpsc::unbounded_channel();
         if self.starts_with_mark && session.is_some() {
@@ -370,11 +370,11 @@ impl RemoteClientHarness {
         match timeout(self.options.timeout, socket.send(opcode, is_final, payload)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(why)) => fail(why),
-            Err(_) => fail("the client does not read from the WebSocket"),
+            Err(_) => fail("the client is not reading from the WebSocket"),
         }
     }
 
-    /// Writes to a stream. If the stream is not open yet, the bytes are sent when it is opened.
+    /// Writes to a stream. If it is not open yet, the bytes are sent once it opens.
     pub(crate) fn write(&mut self, session: Option<&str>, bytes: &[u8]) {
         let name = if session.is_some() {
             "the session's stream"
@@ -399,7 +399,7 @@ impl RemoteClientHarness {
 
     /// Ends the session's stream. The client may open it again.
     pub(crate) fn end_stream(&mut self) {
-        self.transcript.push_event("the session's stream ends");
+        self.transcript.push_event("ending the session's stream");
         let session = Some(SESSION_ID.to_owned());
         self.streams.entry(session).or_default().sender = None;
     }
@@ -451,7 +451,7 @@ impl RemoteClientHarness {
         self.send(session, &response).await
     }
 
-    /// Waits until `found` returns a value for an event from the client. Requests that arrive before that are answered.
+    /// Waits until `found` returns a value for an event from the client. Answers any requests that arrive first.
     pub(crate) async fn wait_within<T>(
         &mut self,
         patience: Duration,
@@ -479,7 +479,7 @@ impl RemoteClientHarness {
         }
     }
 
-    /// Waits for the client's first prompt. Requests that arrive before it are answered.
+    /// Waits for the client's first prompt. Answers any requests that arrive first.
     pub(crate) async fn wait_for_prompt(&mut self) -> Result<RemotePrompt, CheckStop> {
         let patience = self.options.turn_timeout;
         self.wait_within(patience, "`session/prompt`", |_, event| match event {
@@ -499,8 +499,8 @@ impl RemoteClientHarness {
         self.send(Some(SESSION_ID), &response).await
     }
 
-    /// Waits for the response to a request from the agent. `what` describes the preceding event in the reason for a
-    /// failure.
+    /// Waits for the response to a request from the agent. If the check fails, the reason mentions `what`, the
+    /// preceding event.
     pub(crate) async fn wait_for_response(
         &mut self,
         id: &str,
@@ -517,7 +517,7 @@ impl RemoteClientHarness {
         .await
     }
 
-    /// Waits until the client has ended the connection in any way: by a DELETE, by closing the WebSocket, or by
+    /// Waits until the client has ended the connection in any way: with a DELETE, by closing the WebSocket, or by
     /// exiting.
     pub(crate) async fn wait_until_ended(&mut self, after: &str) -> Result<(), CheckStop> {
         let patience = self.options.timeout;
@@ -541,7 +541,7 @@ fn initialize_result() -> Value {
     })
 }
 
-/// Returns a request with an unknown method, to which every client responds with an error.
+/// Returns a request with an unknown method. Every client must respond to it with an error.
 pub(crate) fn liveness_request(id: &str) -> Value {
     json!({
         "jsonrpc": "2.0",

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::check_directory::CheckDirectory;
 
-/// The placeholder in the client's command that is replaced with the URL to connect to.
+/// The placeholder in the client's command for the URL to connect to.
 const URL_PLACEHOLDER: &str = "{url}";
 
 /// A future that starts a client. It resolves to the client's process, or to `None` if the client runs inside this
@@ -17,10 +17,10 @@ const URL_PLACEHOLDER: &str = "{url}";
 pub type ClientStartFuture<'a> =
     Pin<Box<dyn Future<Output = Result<Option<Arc<AgentProcess>>, String>> + Send + 'a>>;
 
-/// A client of the remote transport, which is started once for each check.
+/// A client of the remote transport. It is started once for each check.
 pub trait RemoteClientTarget: Send + Sync + 'static {
     /// Starts the client, which must connect to `url`, open a session, send a prompt, and end the connection. `place`
-    /// contains the project to work in.
+    /// contains the project to use.
     ///
     /// # Errors
     /// The reason why the client cannot be started.
@@ -49,7 +49,7 @@ impl fmt::Display for MissingUrlPlaceholder {
 impl std::error::Error for MissingUrlPlaceholder {}
 
 impl RemoteClientProgram {
-    /// Creates a target for the client that `command` starts. `{url}` in its arguments is replaced with the URL. The
+    /// Creates a target for the client started by `command`. `{url}` in its arguments is replaced with the URL. The
     /// working directory is the check's project.
     ///
     /// # Errors
@@ -86,7 +86,7 @@ impl RemoteClientTarget for RemoteClientProgram {
     }
 }
 
-/// A client inside this process: a function that receives the URL and connects in a task.
+/// A client inside this process: a function that takes the URL and connects in a task.
 impl<F> RemoteClientTarget for F
 where
     F: Fn(String) + Send + Sync + 'static,

@@ -48,17 +48,18 @@ pub async fn detect_transports(
         Err(post)
     } else {
         Err(format!(
-            "the server offers neither transport ({post}; {upgrade})"
+            "the server supports neither HTTP nor WebSocket ({post}; {upgrade})"
         ))
     }
 }
 
-/// Returns `false` if the status of a POST means that the server accepts no POST requests, or none from this client.
+/// Returns `false` if the status of a POST means that the server accepts no POST requests at all, or none from this
+/// client.
 fn is_offered(status: u16) -> bool {
     !matches!(status, 401 | 403 | 404 | 405 | 421 | 426)
 }
 
-/// Sends `initialize` and returns the status. If this has opened a connection, closes it.
+/// Sends `initialize` and returns the status. If this opens a connection, closes it again.
 async fn post_status(server: &Arc<RemoteServer>, uses_http2: bool) -> Result<u16, String> {
     let mut client = HttpClient::new(Arc::clone(server), uses_http2);
     let params = ServerHarness::initialize_params();

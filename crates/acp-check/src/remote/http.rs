@@ -1,4 +1,4 @@
-//! Sends individual HTTP requests, so that a check can control every detail of them.
+//! Sends individual HTTP requests, giving checks control over every detail.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use tokio::sync::mpsc;
 use super::server_target::{ALPN_HTTP_1, ALPN_HTTP_2, RemoteServer};
 use super::sse::{ServerEvent, StreamEventReader};
 
-/// The maximum size of a stream, in bytes. At this size, the stream is treated as ended.
+/// The maximum size of a stream, in bytes. A stream that reaches this size is treated as ended.
 const MAX_STREAM_LEN: usize = 64 * 1024 * 1024;
 
 /// The maximum size of a body that is not a stream, in bytes.
 const MAX_BODY_LEN: usize = 16 * 1024 * 1024;
 
-/// A request to send.
+/// An HTTP request to send.
 #[derive(Debug, Clone)]
 pub(crate) struct RawHttpRequest {
     pub(crate) method: Method,
@@ -35,12 +35,12 @@ pub(crate) struct HttpResponse {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     body: Incoming,
-    /// The sender, which keeps the connection open while the body is read.
+    /// Keeps the connection open while the body is being read.
     _sender: Option<http1::SendRequest<Full<Bytes>>>,
 }
 
-/// A client that sends requests to a server: all over one HTTP/2 connection, or each over its own HTTP/1.1 connection.
-/// It stores cookies, as the draft requires of clients.
+/// A client that sends requests to a server: all over one HTTP/2 connection, or each over a separate HTTP/1.1
+/// connection. It stores cookies, as the draft requires of clients.
 #[derive(Debug, Clone)]
 pub(crate) struct HttpClient {
     server: Arc<RemoteServer>,
@@ -99,7 +99,7 @@ impl HttpClient {
         }
     }
 
-    /// Sends a request, and returns the response as soon as its headers have arrived.
+    /// Sends a request, and returns the response once its headers have arrived.
     pub(crate) async fn send(&mut self, request: &RawHttpRequest) -> Result<HttpResponse, String> {
         let (response, sender) = if self.uses_http2 {
             (self.send_http2(request).await?, None)
@@ -185,7 +185,7 @@ impl HttpClient {
     }
 }
 
-/// Opens an HTTP/2 connection, which is negotiated if TLS is used, and otherwise started with prior knowledge.
+/// Opens an HTTP/2 connection. With TLS, HTTP/2 is negotiated. Otherwise, it is started with prior knowledge.
 async fn connect_http2(server: &RemoteServer) -> Result<http2::SendRequest<Full<Bytes>>, String> {
     let (socket, is_http2) = server.dial(&[ALPN_HTTP_2]).await?;
     if server.is_tls() && !is_http2 {
@@ -198,7 +198,7 @@ async fn connect_http2(server: &RemoteServer) -> Result<http2::SendRequest<Full<
     Ok(sender)
 }
 
-/// Describes an error with its causes, because hyper's own messages are short.
+/// Describes an error together with its causes, because hyper's own messages are short.
 fn describe(error: &hyper::Error) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
@@ -210,7 +210,7 @@ fn describe(error: &hyper::Error) -> String {
 }
 
 impl HttpResponse {
-    /// Returns a header's value, or an empty string.
+    /// Returns a header's value, or an empty string if it is missing.
     pub(crate) fn header(&self, name: &str) -> &str {
         let value = self.headers.get(name).and_then(|value| value.to_str().ok());
         value.unwrap_or_default()

@@ -16,7 +16,7 @@ use crate::verdict::CheckStop;
 use crate::wire::SchemaResults;
 
 /// Runs checks against a server, several at a time, and returns their outcomes in the order of `checks`. Calls `tell`
-/// with each outcome as soon as it is known.
+/// with each outcome as soon as it is available.
 pub async fn run_server_checks(
     server: RemoteServer,
     offered: OfferedTransports,
@@ -44,7 +44,7 @@ async fn run_server_check(
 ) -> (Result<(), CheckStop>, Transcript) {
     let broken = |why: String| (Err(CheckStop::Harness(why)), Transcript::default());
     let CheckProcedure::Server(play) = check.procedure else {
-        return broken("this check does not test a server".to_owned());
+        return broken("this check does not apply to servers".to_owned());
     };
     let directory = match CheckDirectory::new() {
         Ok(directory) => directory,
@@ -57,7 +57,7 @@ async fn run_server_check(
 }
 
 /// Runs checks against a client of the remote transport, several at a time, and returns their outcomes in the order of
-/// `checks`. Calls `tell` with each outcome as soon as it is known.
+/// `checks`. Calls `tell` with each outcome as soon as it is available.
 pub async fn run_remote_client_checks(
     client: Arc<dyn RemoteClientTarget>,
     checks: &[Check],
@@ -83,7 +83,7 @@ async fn run_client_check(
 ) -> (Result<(), CheckStop>, Transcript) {
     let broken = |why: String| (Err(CheckStop::Harness(why)), Transcript::default());
     let CheckProcedure::RemoteClient(play) = check.procedure else {
-        return broken("this check does not test a remote client".to_owned());
+        return broken("this check does not apply to remote clients".to_owned());
     };
     let directory = match CheckDirectory::new() {
         Ok(directory) => directory,

@@ -1,4 +1,4 @@
-//! A server whose responses are all determined by the check.
+//! A server whose every response is determined by the check.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -18,17 +18,17 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 
-/// The maximum size of a request's body, in bytes.
+/// The maximum size of a request body, in bytes.
 const MAX_BODY_LEN: usize = 64 * 1024 * 1024;
 
-/// A server on a port of its own. It accepts HTTP/1.1, and HTTP/2 with prior knowledge.
+/// A server on its own port. It accepts HTTP/1.1, and HTTP/2 with prior knowledge.
 pub(crate) struct ScriptedServer {
     pub(crate) address: SocketAddr,
     requests: mpsc::UnboundedReceiver<PendingHttpRequest>,
     accepting: JoinHandle<()>,
 }
 
-/// A request that is waiting for its response.
+/// A request waiting for its response.
 pub(crate) struct PendingHttpRequest {
     pub(crate) method: Method,
     pub(crate) version: Version,

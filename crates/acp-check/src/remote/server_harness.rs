@@ -1,4 +1,4 @@
-//! The harness that acts as the client for a server under test, over streamable HTTP.
+//! A harness that acts as the client of a server under test, over streamable HTTP.
 //!
 //! Messages of all streams arrive in one place, each with the stream that it came on: which stream that is, is what
 //! most checks are about.
@@ -25,14 +25,14 @@ use crate::wire::ReceivedResponse;
 /// The id of a connection that does not exist.
 pub(crate) const UNKNOWN_CONNECTION: &str = "acp-check-no-such-connection";
 
-/// The time limit for closing the connections that a check has left open.
+/// The time limit for closing connections left open by a check.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The id of a stream that was opened.
+/// The id of an opened stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StreamId(usize);
 
-/// A stream that was opened, with its connection and, if it is for a session, the session.
+/// An opened stream, with its connection and, if it is for a session, the session.
 #[derive(Debug, Clone)]
 struct OpenedStream {
     connection: String,
@@ -50,7 +50,7 @@ pub(crate) struct TestedConnection {
     pub(crate) initialize_result: Value,
 }
 
-/// A connection to a server of the remote transport, on which the check acts as the client.
+/// A connection to a server of the remote transport, with the check acting as the client.
 pub struct ServerHarness {
     pub(crate) server: Arc<RemoteServer>,
     pub(crate) offered: OfferedTransports,
@@ -95,7 +95,7 @@ impl ServerHarness {
         }
     }
 
-    /// Closes the connections that the check has left open, and returns the transcript.
+    /// Closes any connections left open by the check, and returns the transcript.
     pub(crate) async fn end(mut self) -> Transcript {
         let connections = std::mem::take(&mut self.connections);
         let closing = async {
@@ -140,7 +140,7 @@ impl ServerHarness {
         (id, message)
     }
 
-    /// Returns params for `initialize` without capabilities, because no check here needs files or terminals.
+    /// Returns params for `initialize` that declare no capabilities, because no check here needs files or terminals.
     pub(crate) fn initialize_params() -> Value {
         json!({
             "protocolVersion": 1,
@@ -158,7 +158,7 @@ impl ServerHarness {
         json!({"cwd": cwd, "mcpServers": []})
     }
 
-    /// Sends a request, and returns the response as soon as its headers have arrived.
+    /// Sends a request, and returns the response once its headers have arrived.
     pub(crate) async fn send(
         &mut self,
         request: &RawHttpRequest,
@@ -272,7 +272,7 @@ impl ServerHarness {
         match read_response(&message) {
             Some(ReceivedResponse::Result(result)) => {
                 if result["protocolVersion"] != 1 {
-                    return skip("the agent does not speak version 1");
+                    return skip("the agent does not speak protocol version 1");
                 }
                 Ok((id, result))
             }
@@ -323,7 +323,7 @@ impl ServerHarness {
         Ok(id)
     }
 
-    /// Closes a stream, like a client that stops reading from it.
+    /// Closes a stream, as a client does when it stops reading.
     pub(crate) fn close_stream(&self, stream: StreamId) {
         if let Some(opened) = self.streams.get(stream.0) {
             opened.reading.abort();
@@ -372,8 +372,8 @@ impl ServerHarness {
         .await
     }
 
-    /// Reads messages until `found` returns a value. `found` is called with each message and its stream, including
-    /// messages that arrived earlier. Other requests from the agent are answered.
+    /// Reads messages until `found` returns a value. Calls `found` with each message and its stream, including messages
+    /// that arrived earlier. Answers any other requests from the agent.
     pub(crate) async fn wait_within<T>(
         &mut self,
         patience: Duration,
@@ -412,7 +412,7 @@ impl ServerHarness {
             if let Some(opened) = self.streams.get_mut(stream.0) {
                 opened.has_ended = true;
             }
-            self.transcript.push_event(format!("end of {name}"));
+            self.transcript.push_event(format!("{name} ended"));
             return None;
         };
         let line = format!("[{name}] {}", event.data);
@@ -430,7 +430,7 @@ impl ServerHarness {
         }
     }
 
-    /// Reads the messages that arrive within `time`, and answers requests.
+    /// Reads the messages that arrive within `time`, and answers the requests among them.
     pub(crate) async fn collect(&mut self, time: Duration) -> Result<(), CheckStop> {
         let end = tokio::time::Instant::now() + time;
         while let Ok(next) = tokio::time::timeout_at(end, self.next()).await {
@@ -462,8 +462,8 @@ impl ServerHarness {
             .is_some_and(|opened| opened.has_ended)
     }
 
-    /// Responds to a request from the agent: rejects a permission request, and returns an error for any other method.
-    /// Messages that are not requests are ignored.
+    /// Responds to a request from the agent. Rejects permission requests, and returns an error for any other method.
+    /// Ignores messages that are not requests.
     pub(crate) async fn answer(
         &mut self,
         stream: StreamId,
@@ -523,14 +523,14 @@ pub(crate) fn read_response(message: &Value) -> Option<ReceivedResponse> {
     }
 }
 
-/// Returns the response in a message, if it responds to the request with this id.
+/// Returns the response in a message, if it answers the request with this id.
 pub(crate) fn response_to(message: &Value, id: &Value) -> Option<ReceivedResponse> {
     (message.get("id") == Some(id))
         .then(|| read_response(message))
         .flatten()
 }
 
-/// Returns the outcome that rejects a permission request.
+/// Returns an outcome that rejects a permission request.
 fn rejection(params: &Value) -> Value {
     let options = params["options"].as_array().map(Vec::as_slice);
     let mut options = options.unwrap_or_default().iter();

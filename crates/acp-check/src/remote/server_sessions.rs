@@ -1,4 +1,4 @@
-//! Opens sessions and runs turns in the harness that acts as the client over streamable HTTP.
+//! Opens sessions and runs turns over streamable HTTP, for the harness that acts as the client.
 
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -9,7 +9,7 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, skip};
 use crate::wire::ReceivedResponse;
 
-/// A session of a connection over HTTP, with its stream.
+/// A session on an HTTP connection, with its stream.
 #[derive(Debug, Clone)]
 pub(crate) struct HttpSession {
     pub(crate) connection: String,
@@ -110,7 +110,7 @@ impl ServerHarness {
         .await
     }
 
-    /// Sends several requests at once, and returns the statuses of the responses.
+    /// Sends several requests at once, and returns their response statuses.
     pub(crate) async fn send_concurrently(
         &mut self,
         requests: Vec<RawHttpRequest>,
@@ -127,7 +127,11 @@ impl ServerHarness {
                 match sent {
                     Ok(Ok(status)) => statuses.push(status),
                     Ok(Err(why)) => return fail(format!("no response to POST: {why}")),
-                    Err(_) => return Err(CheckStop::Harness("a request panicked".to_owned())),
+                    Err(_) => {
+                        return Err(CheckStop::Harness(
+                            "the task that sends a POST panicked".to_owned(),
+                        ));
+                    }
                 }
             }
             Ok(())
@@ -135,7 +139,7 @@ impl ServerHarness {
         match timeout(self.options.timeout, waiting).await {
             Ok(done) => done.map(|()| statuses),
             Err(_) => fail(format!(
-                "timed out after {:?} waiting for the responses to POSTs sent at the same time",
+                "timed out after {:?} waiting for the responses to concurrent POSTs",
                 self.options.timeout
             )),
         }

@@ -23,7 +23,7 @@ pub struct RemoteServer {
     cwd: Option<String>,
 }
 
-/// Writes the URL without its query, which may contain a token.
+/// Formats the URL without its query, which may contain a token.
 impl fmt::Display for RemoteServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.url[..url::Position::AfterPath])
@@ -64,7 +64,7 @@ pub(crate) const ALPN_HTTP_2: &[u8] = b"h2";
 
 impl RemoteServer {
     /// Creates a target from a URL: `http://`, `https://`, `ws://` or `wss://`. The WebSocket schemes are equivalent to
-    /// the HTTP schemes, because both transports have the same endpoint. A fingerprint after `#` identifies the
+    /// the HTTP schemes, because both transports use the same endpoint. A fingerprint after `#` identifies the
     /// certificate to trust.
     ///
     /// # Errors
@@ -104,22 +104,22 @@ impl RemoteServer {
         })
     }
 
-    /// Sets the token to send with each request, and how to send it: as a bearer token, or in `X-Secret-Key`. For a
-    /// token in the query, create the target from a URL that contains it.
+    /// Sets the token to send with each request, and whether to send it as a bearer token or in `X-Secret-Key`. To send
+    /// it in the query instead, put it in the target's URL.
     #[must_use]
     pub fn token(mut self, token: Token, style: TokenStyle) -> Self {
         self.token = Some((token, style));
         self
     }
 
-    /// Sets which certificates are trusted.
+    /// Sets which certificates to trust.
     #[must_use]
     pub fn trust(mut self, trust: Trust) -> Self {
         self.trust = trust;
         self
     }
 
-    /// Sets the working directory of sessions. By default, it is a temporary directory on this machine.
+    /// Sets the working directory for sessions. By default, it is a temporary directory on this machine.
     #[must_use]
     pub fn cwd(mut self, cwd: impl Into<String>) -> Self {
         self.cwd = Some(cwd.into());
@@ -159,7 +159,7 @@ impl RemoteServer {
         self.url.path()
     }
 
-    /// Connects. Returns the socket, and whether TLS has negotiated HTTP/2.
+    /// Connects to the server. Returns the socket, and whether TLS negotiated HTTP/2.
     pub(crate) async fn dial(
         &self,
         alpn: &[&[u8]],

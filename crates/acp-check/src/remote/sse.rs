@@ -7,7 +7,7 @@ pub(crate) struct ServerEvent {
     pub(crate) data: String,
 }
 
-/// A parser for a stream of events that arrives in chunks, split anywhere.
+/// A parser for a stream of events. The stream arrives in chunks that may be split anywhere.
 #[derive(Debug, Default)]
 pub(crate) struct StreamEventReader {
     line: Vec<u8>,
@@ -17,7 +17,7 @@ pub(crate) struct StreamEventReader {
 }
 
 impl StreamEventReader {
-    /// Returns the events that these bytes complete.
+    /// Returns the events completed by these bytes.
     pub(crate) fn read(&mut self, bytes: &[u8]) -> Vec<ServerEvent> {
         let mut events = Vec::new();
         for byte in bytes {

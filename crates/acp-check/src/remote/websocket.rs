@@ -1,4 +1,4 @@
-//! Sends and receives individual WebSocket frames (RFC 6455), so that a check can control every detail of them.
+//! Sends and receives individual WebSocket frames (RFC 6455), giving checks control over every detail.
 
 use std::fmt::Write as _;
 use std::io::Cursor;
@@ -12,11 +12,12 @@ use super::server_target::{ALPN_HTTP_1, RemoteServer, ServerSocket};
 /// The maximum length of a message, or of the headers of an upgrade response, in bytes.
 const MAX_WEBSOCKET_LEN: usize = 64 * 1024 * 1024;
 
-/// The key of the handshake and the server's response to it, from the example in RFC 6455, 1.3.
+/// The handshake key and the server's response to it, from the example in RFC 6455, 1.3.
 const HANDSHAKE_KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
 pub(crate) const HANDSHAKE_ACCEPT: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
 
-/// The mask of all frames. It need not be random, because random masks only protect proxies from malicious clients.
+/// The mask used for every frame. It need not be random, because random masks only protect proxies from malicious
+/// clients.
 const FRAME_MASK: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
 
 pub(crate) const TEXT: OpCode = OpCode::Data(Data::Text);
@@ -53,7 +54,7 @@ pub(crate) struct UpgradeResponse {
 }
 
 impl UpgradeResponse {
-    /// Returns a header's value, or an empty string.
+    /// Returns a header's value, or an empty string if it is missing.
     pub(crate) fn header(&self, name: &str) -> &str {
         let found = self.headers.iter().find(|(each, _)| each == name);
         found.map_or("", |(_, value)| value)
@@ -82,7 +83,7 @@ pub(crate) async fn request_upgrade(server: &RemoteServer) -> Result<UpgradeResp
         }
         let read = socket.read_buf(&mut buf).await;
         match read.map_err(|e| format!("cannot read the response: {e}"))? {
-            0 => return Err("the server closed the connection before its response".to_owned()),
+            0 => return Err("the server closed the connection before responding".to_owned()),
             _ if buf.len() > MAX_WEBSOCKET_LEN => {
                 return Err("the response headers are too long".to_owned());
             }

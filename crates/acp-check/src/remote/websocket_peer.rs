@@ -1,4 +1,4 @@
-//! A WebSocket connection to a server under test, on which the check acts as the client.
+//! A WebSocket connection to a server under test, with the check acting as the client.
 
 use std::time::Duration;
 
@@ -15,14 +15,14 @@ use crate::agent_harness::UNKNOWN_METHOD;
 use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
-/// A WebSocket connection, and the frames that arrived on it.
+/// A WebSocket connection, with the frames received on it.
 pub(crate) struct WebSocketPeer {
     pub(crate) socket: WebSocket,
     /// The connection id in the response to the upgrade, or an empty string.
     pub(crate) id: String,
-    /// The frames that arrived, in order.
+    /// The frames received so far, in order.
     pub(crate) frames: Vec<Frame>,
-    /// The message whose last frame has not arrived yet.
+    /// The part of a message received so far. Its last frame has not arrived yet.
     message: Vec<u8>,
 }
 
@@ -41,9 +41,9 @@ impl ServerHarness {
                     .push_line(Direction::ToClient, line.as_bytes());
                 Ok(response)
             }
-            Ok(Err(why)) => fail(format!("no response to the upgrade: {why}")),
+            Ok(Err(why)) => fail(format!("no response to the WebSocket upgrade: {why}")),
             Err(_) => fail(format!(
-                "timed out after {:?} waiting for the response to the upgrade",
+                "timed out after {:?} waiting for the response to the WebSocket upgrade",
                 self.timeout()
             )),
         }
@@ -56,7 +56,10 @@ impl ServerHarness {
         }
         let response = self.upgrade().await?;
         require(response.status == 101, || {
-            format!("the upgrade got status {}; expected 101", response.status)
+            format!(
+                "the WebSocket upgrade got status {}; expected 101",
+                response.status
+            )
         })?;
         Ok(WebSocketPeer {
             id: response.header("acp-connection-id").to_owned(),
@@ -75,7 +78,7 @@ impl ServerHarness {
             .await?
         {
             ReceivedResponse::Result(result) if result["protocolVersion"] == 1 => Ok(peer),
-            ReceivedResponse::Result(_) => skip("the agent does not speak version 1"),
+            ReceivedResponse::Result(_) => skip("the agent does not speak protocol version 1"),
             ReceivedResponse::Error { code, message, .. } => {
                 fail(format!("`initialize` failed with error {code}: {message}"))
             }
@@ -97,11 +100,11 @@ impl ServerHarness {
         match timeout(self.options.timeout, sending).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(why)) => fail(why),
-            Err(_) => fail("the server does not read from the WebSocket"),
+            Err(_) => fail("the server is not reading from the WebSocket"),
         }
     }
 
-    /// Sends a request, waits for its response, and returns the response.
+    /// Sends a request and returns its response.
     pub(crate) async fn request_on_websocket(
         &mut self,
         peer: &mut WebSocketPeer,
@@ -150,7 +153,7 @@ impl ServerHarness {
         }
     }
 
-    /// Reads messages until `found` returns a value. Requests from the agent are answered with an error.
+    /// Reads messages until `found` returns a value. Answers requests from the agent with an error.
     pub(crate) async fn wait_on_websocket<T>(
         &mut self,
         peer: &mut WebSocketPeer,
@@ -227,7 +230,7 @@ impl ServerHarness {
         Ok(frame)
     }
 
-    /// Requires that the server still responds. `after` describes the preceding event in the reason for a failure.
+    /// Requires that the server still responds. If the check fails, the reason mentions `after`, the preceding event.
     pub(crate) async fn require_responsive_websocket(
         &mut self,
         peer: &mut WebSocketPeer,
@@ -245,7 +248,7 @@ impl ServerHarness {
 }
 
 impl WebSocketPeer {
-    /// Adds a frame to the message that it is part of. Returns the message if it is complete and is valid JSON.
+    /// Adds a frame to the message that it belongs to. Returns the message if it is complete and valid JSON.
     fn add_to_message(&mut self, frame: &Frame) -> Option<Value> {
         if ![TEXT, BINARY, CONTINUATION].contains(&frame.opcode) {
             return None;
@@ -263,7 +266,7 @@ pub(crate) fn text(message: &Value) -> Frame {
     frame(TEXT, message.to_string())
 }
 
-/// Returns a frame that is a whole message, or a control frame.
+/// Returns a frame that contains a whole message, or a control frame.
 pub(crate) fn frame(
     opcode: tungstenite::protocol::frame::coding::OpCode,
     payload: impl Into<Vec<u8>>,

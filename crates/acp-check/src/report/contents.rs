@@ -17,7 +17,7 @@ pub struct CheckReport {
     pub program: String,
     /// How long the run took.
     pub duration: Duration,
-    /// The versions that the program does not speak. Their checks were omitted.
+    /// The versions that the program does not speak, whose checks were omitted.
     pub unsupported_versions: Vec<SchemaVersion>,
     /// The outcomes of all checks that were run.
     pub outcomes: Vec<CheckOutcome>,
@@ -27,18 +27,18 @@ pub struct CheckReport {
     pub expected_failures: Vec<String>,
 }
 
-/// The number of checks by verdict.
+/// The number of checks with each verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CheckSummary {
     /// The number of checks that passed.
     pub passed: usize,
-    /// The number of MUST requirements that are violated.
+    /// The number of MUST requirements that were violated.
     pub failed: usize,
-    /// The number of SHOULD and MAY requirements that are violated.
+    /// The number of SHOULD and MAY requirements that were violated.
     pub warned: usize,
     /// The number of requirements that were not tested.
     pub skipped: usize,
-    /// The number of checks that could not be completed because of an error in the suite.
+    /// The number of checks that failed to complete because of an error in the suite.
     pub harness_errors: usize,
 }
 
@@ -60,7 +60,7 @@ impl CheckReport {
     }
 
     /// Returns `true` if the program has passed: all failures are expected, the baseline has no stale entries, and, if
-    /// `strict` is set, all warnings are expected too.
+    /// `strict` is set, all warnings are expected as well.
     #[must_use]
     pub fn has_passed(&self, strict: bool) -> bool {
         let fails = |outcome: &CheckOutcome| match outcome.verdict {
@@ -116,7 +116,7 @@ impl CheckSummary {
     }
 }
 
-/// Returns the name of the level, padded to the width of the longest name.
+/// Returns the level's name, padded to the width of the longest one.
 pub(super) fn padded_level(level: RequirementLevel) -> String {
     format!("{:<6}", level.to_string())
 }

@@ -16,7 +16,7 @@ impl CheckReport {
     }
 }
 
-/// Renders the outcome of a check, with the messages that prove it.
+/// Renders the outcome of a check, with the messages as evidence.
 fn render_outcome(report: &CheckReport, outcome: &CheckOutcome) -> Markup {
     html! {
         @let word = outcome.verdict.as_str();

@@ -1,4 +1,4 @@
-//! Formats the report on a run as text, JSON, JUnit XML, or a single HTML page.
+//! Formats a report as text, JSON, JUnit XML, or a single HTML page.
 
 mod contents;
 mod evidence;

@@ -8,13 +8,13 @@ use crate::check::CheckProcedure;
 use crate::outcome::CheckOutcome;
 use crate::verdict::{Verdict, truncate};
 
-/// The maximum number of evidence lines shown for a failure. Only the last lines are shown.
+/// The maximum number of evidence lines to show for a failure. Only the last ones are shown.
 const MAX_EVIDENCE_LINES: usize = 12;
 
-/// The number of checks that must share a reason before the reason is listed at the end of the report.
+/// How many checks must share a reason for it to be listed at the end of the report.
 const MIN_COMMON_CHECKS: usize = 5;
 
-/// The maximum length of a reason that is listed at the end of the report, in characters.
+/// The maximum length of a reason listed at the end of the report, in characters.
 const MAX_CAUSE_LEN: usize = 200;
 
 /// The options for formatting a report as text.
@@ -22,14 +22,14 @@ const MAX_CAUSE_LEN: usize = 200;
 pub struct TextStyle {
     /// Whether to use colors on the terminal.
     pub color: bool,
-    /// Whether to show all evidence, including that of checks that passed.
+    /// Whether to show all evidence, even for checks that passed.
     pub verbose: bool,
     /// The maximum width of an evidence line, in characters.
     pub width: usize,
 }
 
 impl TextStyle {
-    /// Returns `words` in a color, if colors are used. `code` is the color's number in an SGR escape sequence.
+    /// Returns `words` in a color if colors are enabled. `code` is the color's number in an SGR escape sequence.
     fn paint(self, code: &str, words: &str) -> String {
         if self.color {
             format!("\u{1b}[{code}m{words}\u{1b}[0m")
@@ -91,7 +91,7 @@ fn write_report(text: &mut String, report: &CheckReport, style: TextStyle) -> st
     )
 }
 
-/// Writes the outcome of a check. If something is wrong, also writes the messages that prove it.
+/// Writes the outcome of a check. If something is wrong, also writes the messages as evidence.
 fn write_outcome(
     text: &mut String,
     report: &CheckReport,
@@ -148,7 +148,7 @@ fn write_outcome(
     Ok(())
 }
 
-/// Returns each reason that many checks share, with the number of checks. Often, a single fault makes many checks fail.
+/// Returns each reason shared by many checks, with the number of checks. Often, a single fault makes many checks fail.
 fn common_causes(report: &CheckReport) -> Vec<(&str, usize)> {
     let mut causes: Vec<(&str, usize)> = Vec::new();
     for outcome in &report.outcomes {

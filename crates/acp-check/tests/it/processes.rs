@@ -1,5 +1,5 @@
-//! Tests of the checks that only an agent in a separate process can fail. The agents are shell scripts: a correct one
-//! and several wrong ones.
+//! Tests of the checks that only an agent in its own process can fail. The agents are shell scripts: one correct and
+//! several faulty.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use acp_host::AgentCommand;
 /// How long to wait for the correct agent.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long to wait for a message that a wrong agent omits.
+/// How long to wait for a message that a faulty agent fails to send.
 const SHORT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// An agent that opens sessions and answers everything else with an error, until its input ends.
+/// An agent that opens sessions, answers every other request with an error, and exits when its input ends.
 const SERVE_SCRIPT: &str = r#"
 while IFS= read -r line; do
     id=$(printf '%s\n' "$line" | sed -nE 's/.*"id":("[^"]*"|[0-9]+).*/\1/p')

@@ -11,7 +11,7 @@ use super::shared::{ProtocolArg, SandboxArgs};
 // The language model. No doc comment: clap would use it as the description of the command.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ModelArgs {
-    /// Language model to use, or `offline` for none.
+    /// Language model to use, or `offline` to use none.
     ///
     /// PROVIDER is `anthropic`, `openai` or `gemini`. The key is read from ANTHROPIC_API_KEY, OPENAI_API_KEY or
     /// GEMINI_API_KEY, or is the one stored by `acp agent login`.
@@ -25,14 +25,14 @@ pub(crate) struct ModelArgs {
     )]
     pub(crate) name: Option<String>,
 
-    /// Base URL of a server that is compatible with the provider.
+    /// Base URL of a server that is compatible with the provider's API.
     ///
     /// For example, http://127.0.0.1:11434/v1 with `openai` for Ollama. The key is optional; if set, it is sent
     /// to this server.
     #[arg(long, value_name = "URL", requires = "name")]
     pub(crate) base_url: Option<String>,
 
-    /// Context window of the model in tokens, if it is not known.
+    /// The model's context window in tokens, if `acp` does not know it.
     #[arg(long, value_name = "TOKENS", requires = "name", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) context_window: Option<u64>,
 }
@@ -58,7 +58,7 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) sessions: Option<PathBuf>,
 
-    /// Limit on what the agent may do in any mode: ask, reads, all or none.
+    /// Upper limit on what the agent may do, in any mode: ask, reads, all or none.
     ///
     /// `none` allows nothing. `reads` allows reading, and what a rule in permissions.toml allows. `ask` and
     /// `all` leave it to the mode and the rules.
@@ -69,7 +69,7 @@ pub(crate) struct AgentArgs {
     #[arg(long, requires = "allow", hide = true)]
     pub(crate) allow_gives_way: bool,
 
-    /// Let the client name the rule that rejects an action.
+    /// Leave it to the client to show which rule rejects an action.
     ///
     /// For a client that applies permissions.toml itself and reports what it rejects, as `acp run` and
     /// `acp chat` do. The agent sends it a permission request also for an action that the rules deny, so that
@@ -105,7 +105,7 @@ pub(crate) struct AccountArgs {
     #[arg(value_name = "PROVIDER", add = candidates::provider_names())]
     pub(crate) provider: Option<String>,
 
-    /// Base URL of the server to use the key for, instead of the provider's.
+    /// Base URL of the server that the key is for, instead of the provider's own.
     ///
     /// Any server that is compatible with the provider. The key is sent to no other server.
     #[arg(long, value_name = "URL", requires = "provider")]

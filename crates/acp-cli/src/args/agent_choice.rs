@@ -1,4 +1,4 @@
-//! The arguments that choose an agent and its environment.
+//! Arguments for choosing an agent and its environment.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub(crate) struct AgentChoiceArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "agent_command", add = candidates::agent_names())]
     pub(crate) agent: Option<String>,
 
-    /// Command that starts the agent, instead of --agent.
+    /// Command that starts the agent, as an alternative to --agent.
     #[arg(last = true, value_name = "AGENT COMMAND", conflicts_with = "url")]
     pub(crate) agent_command: Vec<String>,
 
@@ -36,12 +36,13 @@ pub(crate) struct AgentChoiceArgs {
 }
 
 impl AgentChoiceArgs {
-    /// Returns `true` if the command line names an agent.
+    /// Returns `true` if an agent is given on the command line.
     pub(crate) fn is_given(&self) -> bool {
         self.agent.is_some() || self.url.url.is_some() || !self.agent_command.is_empty()
     }
 
-    /// Returns the chosen agent, for work in `cwd`. If it is a project agent that is not allowed yet, asks the user.
+    /// Returns the chosen agent, to work in `cwd`. Asks the user first if it is a project agent that has not been
+    /// allowed yet.
     ///
     /// # Errors
     /// The name is unknown, the configuration is invalid, or the project's agent is not allowed.
@@ -65,7 +66,7 @@ impl AgentChoiceArgs {
 // `--env`.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct EnvArgs {
-    /// Give the agent an environment variable.
+    /// Set an environment variable for the agent.
     ///
     /// Without VALUE, the variable has its current value. Can be repeated. Otherwise, API keys in
     /// the environment are not passed on, except by `acp trace` and `acp bridge`.
@@ -76,7 +77,7 @@ pub(crate) struct EnvArgs {
 }
 
 impl EnvArgs {
-    /// Returns the environment for an agent, from the configuration and the command line.
+    /// Returns the environment for an agent, as set in the configuration and on the command line.
     pub(crate) fn agent_environment(&self) -> Result<AgentEnvironment, CommandExit> {
         let config = config::read_user_config()?;
         Ok(AgentEnvironment::from_config(

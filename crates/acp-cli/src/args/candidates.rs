@@ -1,4 +1,4 @@
-//! Completion candidates for argument values: names of agents and sessions, modes and policies.
+//! Completion candidates for argument values, such as agents, session names, modes and policies.
 //!
 //! To complete a command, a shell runs `acp` with the words typed so far (`completions.rs`). No agent is started and
 //! nobody is asked. Where something cannot be read, nothing is offered: a shell has no place for an error.
@@ -10,7 +10,7 @@ use acp_config::{AgentChoice, AgentList, AgentSelector, SessionNames, UserConfig
 use acp_host::{Policy, terminal_text};
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 
-/// Returns the agents that can be used.
+/// Returns the agents that the user can choose.
 pub(crate) fn agent_names() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let list = UserConfig::read().and_then(|config| {
@@ -26,7 +26,7 @@ pub(crate) fn agent_names() -> ArgValueCandidates {
     })
 }
 
-/// Returns the names of the chosen agent's sessions in the directory.
+/// Returns the names of the sessions that the chosen agent has in the directory.
 pub(crate) fn session_names() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let typed = TypedWords::from_process_args();
@@ -42,8 +42,8 @@ pub(crate) fn session_names() -> ArgValueCandidates {
     })
 }
 
-/// Returns the modes of the chosen agent that are known without starting it: every mode of the bundled agent, and the
-/// configured mode of any other agent.
+/// Returns the chosen agent's modes, as far as they are known without starting it: all of them for the bundled agent,
+/// and only the configured one for any other agent.
 pub(crate) fn mode_names() -> ArgValueCandidates {
     ArgValueCandidates::new(|| match TypedWords::from_process_args().chosen_agent() {
         Some(agent) if agent.is_bundled() => {
@@ -64,7 +64,7 @@ pub(crate) fn mode_names() -> ArgValueCandidates {
     })
 }
 
-/// Returns the policies.
+/// Returns the names of the policies.
 pub(crate) fn policy_names() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let names = Policy::ALL.iter().map(|policy| policy.as_str());
@@ -72,7 +72,7 @@ pub(crate) fn policy_names() -> ArgValueCandidates {
     })
 }
 
-/// Returns the modes of the sandbox.
+/// Returns the names of the sandbox modes.
 pub(crate) fn sandbox_mode_names() -> ArgValueCandidates {
     word_candidates(&[
         "workspace",
@@ -83,7 +83,7 @@ pub(crate) fn sandbox_mode_names() -> ArgValueCandidates {
     ])
 }
 
-/// Returns the model providers that an API key can be stored for.
+/// Returns the model providers for which an API key can be stored.
 pub(crate) fn provider_names() -> ArgValueCandidates {
     word_candidates(&["anthropic", "openai", "gemini"])
 }
@@ -92,7 +92,7 @@ fn word_candidates(words: &'static [&'static str]) -> ArgValueCandidates {
     ArgValueCandidates::new(|| words.iter().map(CompletionCandidate::new).collect())
 }
 
-/// The words of the command line that is being completed, after the name of the command.
+/// The words typed on the command line so far, without the command name.
 struct TypedWords(Vec<String>);
 
 impl TypedWords {
@@ -124,7 +124,7 @@ impl TypedWords {
         std::fs::canonicalize(cwd).unwrap_or_else(|_| PathBuf::from(cwd))
     }
 
-    /// Returns the agent that these words choose.
+    /// Returns the agent that the typed words choose.
     fn chosen_agent(&self) -> Option<AgentChoice> {
         let command = self.0.iter().skip_while(|word| *word != "--").skip(1);
         let selector = AgentSelector {
@@ -140,7 +140,7 @@ impl TypedWords {
     }
 }
 
-/// Returns a word as the shell would pass it to the command. The word's closing quote may be missing.
+/// Returns a word as the shell would pass it to the command. The closing quote may be missing.
 pub(crate) fn unquote(word: &str) -> String {
     let closed = |quote: &str| shell_words::split(&format!("{word}{quote}")).ok();
     let split = closed("").or_else(|| closed("'")).or_else(|| closed("\""));
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(
             words.option_value("--mode"),
             None,
-            "`--mode` is an option of the agent"
+            "`--mode` comes after `--`, so it belongs to the agent"
         );
         assert_eq!(
             typed_words(&["run", "--agent"]).option_value("--agent"),

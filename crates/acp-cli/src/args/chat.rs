@@ -59,7 +59,7 @@ pub(crate) struct ChatArgs {
     pub(crate) mouse: bool,
 }
 
-/// The terminal background that the colors are for.
+/// The terminal background for which colors are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ThemeArg {
     Dark,

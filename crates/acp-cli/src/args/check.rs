@@ -16,7 +16,7 @@ Examples:
   acp check server http://127.0.0.1:7180/acp         # the remote transport
   acp check agent --list                             # list the checks";
 
-/// Appends the exit codes, which are the same for both commands, to a command's examples.
+/// Appends the exit codes, which both commands share, to a command's examples.
 macro_rules! with_exit_codes {
     ($examples:literal) => {
         concat!(
@@ -187,11 +187,11 @@ pub(crate) struct CheckAgentArgs {
     #[command(flatten)]
     pub(crate) common: CheckCommonArgs,
 
-    /// Prompt for checks that work with any prompt.
+    /// Prompt for checks that don't need a particular one.
     #[arg(long, value_name = "TEXT")]
     pub(crate) prompt: Option<String>,
 
-    /// Prompt that makes the agent do a task.
+    /// Prompt for a particular task.
     ///
     /// TASK is one of these: `answer` in words, `read` notes.txt, `edit` it (beta becomes delta), `run` the
     /// command `echo checked`, make a `plan`, `delegate` to a subagent, or do something `long` that can be
@@ -224,7 +224,7 @@ pub(crate) struct CheckClientArgs {
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) prompt_timeout: u64,
 
-    /// Command that starts the client, with `{agent}` or `{agent-line}` in it.
+    /// Command that starts the client, containing `{agent}` or `{agent-line}`.
     #[arg(last = true, value_name = "CLIENT COMMAND")]
     pub(crate) client: Vec<String>,
 }
@@ -237,13 +237,13 @@ pub(crate) struct CheckServerArgs {
     #[command(flatten)]
     pub(crate) remote: RemoteArgs,
 
-    /// Directory for sessions, on the server.
+    /// Session directory on the server.
     ///
     /// The default is a temporary directory on this machine, with a small project in it.
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<String>,
 
-    /// Prompt that makes the agent do a task.
+    /// Prompt for a particular task.
     ///
     /// TASK is one of these: `answer` in words, `run` a command that requires a permission, or do something
     /// `long` that can be cancelled. The default is a prompt in plain language. Can be repeated.
@@ -277,7 +277,7 @@ pub(crate) struct CheckRemoteClientArgs {
     #[command(flatten)]
     pub(crate) env: EnvArgs,
 
-    /// Command that starts the client, with `{url}` in it.
+    /// Command that starts the client, containing `{url}`.
     #[arg(last = true, value_name = "CLIENT COMMAND")]
     pub(crate) client: Vec<String>,
 }
@@ -294,7 +294,7 @@ pub(crate) enum CheckFormat {
     Html,
 }
 
-/// The protocol versions that are checked.
+/// The protocol versions to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CheckedVersions {
     #[value(name = "1")]

@@ -26,7 +26,7 @@ pub(crate) struct LogoutArgs {
     pub(crate) agent_choice: AgentChoiceArgs,
 }
 
-/// Appends the exit codes, which are the same for both commands, to a command's examples.
+/// Appends the exit codes, which both commands share, to a command's examples.
 macro_rules! with_exit_codes {
     ($examples:literal) => {
         concat!(

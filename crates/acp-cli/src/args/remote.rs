@@ -10,27 +10,27 @@ use crate::exit::CommandExit;
 // How a remote agent is reached. No doc comment: clap would use it as the description of the command.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct RemoteArgs {
-    /// File with the token for a remote agent.
+    /// File that contains the token for a remote agent.
     ///
     /// Only you should be able to read it. The default is the token in the URL, or else the variable ACP_TOKEN;
     /// for an agent in config.toml, what is configured there.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) token_file: Option<PathBuf>,
 
-    /// Header that carries the token.
+    /// Header in which to send the token.
     ///
     /// The default is `authorization`, with a bearer token. goose expects `x-secret-key`.
     #[arg(long, value_name = "NAME", value_enum)]
     pub(crate) token_header: Option<TokenHeaderArg>,
 
-    /// Fingerprint of the remote agent's certificate: sha256: and 64 hexadecimal digits.
+    /// SHA-256 fingerprint of the remote agent's certificate: sha256: followed by 64 hexadecimal digits.
     ///
     /// Exactly this certificate is trusted, whoever has signed it. `acp serve --tls-self-signed` prints it as
     /// the end of the URL, where it can also be given: wss://HOST/acp#sha256:...
     #[arg(long, value_name = "FINGERPRINT")]
     pub(crate) pin: Option<String>,
 
-    /// Directory on this machine, and its path on the agent's machine.
+    /// Local directory and the corresponding path on the agent's machine.
     ///
     /// For example, `--map .=/srv/project`. Paths below it are replaced in messages in both directions. Paths
     /// in texts and in commands stay as they are. Can be repeated.
@@ -39,7 +39,7 @@ pub(crate) struct RemoteArgs {
 }
 
 impl RemoteArgs {
-    /// Returns the options of the connection.
+    /// Returns the connection options.
     pub(crate) fn options(&self) -> RemoteOptions {
         RemoteOptions {
             token_file: self.token_file.clone(),
@@ -50,7 +50,7 @@ impl RemoteArgs {
     }
 }
 
-/// The header that carries the token.
+/// The header in which the token is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TokenHeaderArg {
     Authorization,
@@ -82,7 +82,7 @@ pub(crate) struct UrlArgs {
 }
 
 impl UrlArgs {
-    /// Returns the remote agent, if `--url` is given.
+    /// Returns the remote agent given with `--url`, if any.
     ///
     /// # Errors
     /// The URL or an option is invalid, or there are options of a remote agent without a URL.

@@ -43,7 +43,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "resume", add = candidates::session_names())]
     pub(crate) session: Option<SessionName>,
 
-    /// Start a new session under the name, even if the name is in use.
+    /// Start a new session with this name, even if the name is already in use.
     #[arg(long, requires = "session")]
     pub(crate) new: bool,
 
@@ -65,14 +65,14 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) attach: Vec<PathBuf>,
 
-    /// Append text to the agent's system prompt.
+    /// Append this text to the agent's system prompt.
     ///
     /// The agent must support it (systemPrompt). Some agents, including the bundled one, store the text with the
     /// session, so that it also applies when the session is resumed.
     #[arg(long, value_name = "TEXT", conflicts_with = "system_prompt")]
     pub(crate) append_system_prompt: Option<String>,
 
-    /// Replace the agent's system prompt with text.
+    /// Replace the agent's system prompt with this text.
     ///
     /// The agent must support it (systemPrompt.mode.override). It may store the text with the session.
     #[arg(long, value_name = "TEXT")]
@@ -118,7 +118,7 @@ Exit codes:
     1  the agent returned an error, or the output could not be written
     2  invalid command line, or not supported by the agent
     3  the agent could not be started, exited, or closed the connection
-    4  the agent refused (refusal)
+    4  the agent refused to continue (refusal)
     5  a limit was reached (max_tokens, max_turn_requests)
     6  --timeout was reached
   130  cancelled with Ctrl-C, or terminated by a signal; the first Ctrl-C
@@ -128,8 +128,8 @@ Exit codes:
 pub(crate) enum RunFormat {
     /// Human-readable text.
     Text,
-    /// The messages from the agent, one per line.
+    /// The agent's messages as JSON, one per line.
     Json,
-    /// The text of the agent's messages only.
+    /// Only the text of the agent's messages.
     Quiet,
 }

@@ -22,7 +22,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "agent_command", add = candidates::agent_names())]
     pub(crate) agent: Vec<String>,
 
-    /// Command that starts the agent, instead of --agent.
+    /// Command that starts the agent, as an alternative to --agent.
     #[arg(last = true, value_name = "AGENT COMMAND")]
     pub(crate) agent_command: Vec<String>,
 
@@ -36,31 +36,31 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7180")]
     pub(crate) listen: SocketAddr,
 
-    /// Directory that clients may open, with everything below it.
+    /// Directory that clients may open, including everything below it.
     ///
     /// Can be repeated. The default is the current directory.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) cwd: Vec<PathBuf>,
 
-    /// File with the token that clients must send.
+    /// File that contains the token that clients must send.
     ///
     /// If it does not exist, it is created with a random token. Only you may be able to read it. The default is
     /// serve.token in acp's state directory.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "no_token")]
     pub(crate) token_file: Option<PathBuf>,
 
-    /// Let everyone who can reach the address use the agent.
+    /// Allow anyone who can reach the address to use the agent.
     ///
     /// An agent can usually read your files and run commands. Every user and program of this machine can reach
     /// a loopback address.
     #[arg(long)]
     pub(crate) no_token: bool,
 
-    /// File with the TLS certificate and its chain, in PEM.
+    /// PEM file with the TLS certificate and its chain.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
 
-    /// File with the private key of --tls-cert, in PEM.
+    /// PEM file with the private key for --tls-cert.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
 
@@ -71,20 +71,20 @@ pub(crate) struct ServeArgs {
     #[arg(long, conflicts_with = "tls_cert")]
     pub(crate) tls_self_signed: bool,
 
-    /// Allow an address that other machines can reach, even without TLS or without a token.
+    /// Allow listening on an address that other machines can reach, even without TLS or a token.
     ///
     /// Everyone on the network path can then read the token and all messages, and act as the client.
     #[arg(long)]
     pub(crate) insecure: bool,
 
-    /// Host name that clients may use in the URL, in addition to this machine's loopback names.
+    /// Host name that clients may use in the URL, in addition to loopback names.
     ///
     /// Other names are rejected, so that a web page cannot reach the agent by changing what its own name
     /// resolves to. An address given with --listen is allowed. Can be repeated.
     #[arg(long, value_name = "NAME")]
     pub(crate) host: Vec<String>,
 
-    /// Origin of web pages that may connect, such as `https://example.com`.
+    /// Origin from which web pages may connect, such as `https://example.com`.
     ///
     /// Pages from a loopback address of this machine are allowed. Can be repeated.
     #[arg(long, value_name = "ORIGIN")]
@@ -96,7 +96,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) max_connections: u32,
 
-    /// Seconds to wait for running turns when the server is shut down.
+    /// Seconds to wait for running turns to finish on shutdown.
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) drain_timeout: u64,
 

@@ -180,7 +180,7 @@ pub(crate) struct ExportSessionArgs {
     pub(crate) cwd: PathBuf,
 }
 
-/// Appends the exit codes, which are the same for all these commands, to a command's examples.
+/// Appends the exit codes, which all of these commands share, to a command's examples.
 macro_rules! with_exit_codes {
     ($examples:literal) => {
         concat!(

@@ -1,4 +1,4 @@
-//! Arguments that several commands share.
+//! Arguments shared by several commands.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use clap::{ValueEnum, ValueHint};
 use super::candidates;
 use crate::exit::CommandExit;
 
-/// The subdirectory of the state directory to which reverted files are moved.
+/// The subdirectory of the state directory that reverted files are moved to.
 const UNDONE_DIRECTORY: &str = "undone";
 
 // The sandbox.
@@ -28,14 +28,14 @@ pub(crate) struct SandboxArgs {
     #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "workspace", add = candidates::sandbox_mode_names())]
     pub(crate) sandbox: Option<SandboxMode>,
 
-    /// Allow writing to a directory in the sandbox.
+    /// Let sandboxed programs write to this directory.
     ///
     /// Needed for agents that store state in the home directory in a location acp does not know. Can be
     /// repeated.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) writable: Vec<PathBuf>,
 
-    /// Allow TCP connections to a port in a no-network sandbox.
+    /// Let programs in a no-network sandbox open TCP connections to this port.
     ///
     /// Only the port is checked: `example.org:443` allows port 443 on every host. Can be repeated.
     #[arg(long, value_name = "[HOST:]PORT", requires = "sandbox")]
@@ -79,7 +79,10 @@ impl FromStr for SandboxMode {
                     continue;
                 }
                 _ => {
-                    return Err("expected workspace, read-only or off, and no-network".to_owned());
+                    return Err(
+                        "expected workspace, read-only, off or no-network, separated by commas"
+                            .to_owned(),
+                    );
                 }
             };
             if mode.writes.is_some_and(|other| other != writes) {
@@ -94,7 +97,7 @@ impl FromStr for SandboxMode {
     }
 }
 
-/// A TCP port to which connections are allowed in a sandbox without network access.
+/// A TCP port that can be reached from a sandbox without network access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ReachablePort(pub(crate) u16);
 
@@ -111,8 +114,8 @@ impl FromStr for ReachablePort {
 }
 
 impl SandboxArgs {
-    /// Returns the rules of the sandbox, or `None` for no sandbox. A policy of `reads` or `none` implies a read-only
-    /// sandbox, unless `--sandbox` specifies where writing is allowed.
+    /// Returns the sandbox rules, or `None` for no sandbox. The policies `reads` and `none` imply a read-only sandbox,
+    /// unless `--sandbox` specifies where writing is allowed.
     ///
     /// # Errors
     /// A --writable directory does not exist, or --writable or --reachable is given without the sandbox it needs.
@@ -180,7 +183,7 @@ pub(crate) struct SessionArgs {
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_key_value)]
     pub(crate) options: Vec<(String, String)>,
 
-    /// JSON file with MCP servers for the agent.
+    /// JSON file that lists MCP servers for the agent.
     ///
     /// It has a list as in the protocol, or {"mcpServers": {NAME: {...}}} as in editors.
     #[arg(long, value_name = "FILE")]
@@ -203,7 +206,7 @@ impl SessionArgs {
         }
     }
 
-    /// Returns the MCP servers from `--mcp`, plus the servers configured for the agent that have different names.
+    /// Returns the MCP servers from `--mcp`, plus any configured for the agent under other names.
     pub(crate) fn mcp_servers(
         &self,
         configured: Vec<McpServer>,
@@ -258,7 +261,7 @@ impl ProtocolArg {
         }
     }
 
-    /// Sets the protocol version in the options of a connection.
+    /// Sets the protocol version in the connection options.
     pub(crate) fn apply(self, options: acp::Options) -> acp::Options {
         if self.protocol == 2 {
             options.draft_version_2()

@@ -98,7 +98,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long)]
     pub(crate) pace: bool,
 
-    /// Ignore a path when comparing messages.
+    /// Ignore this path when comparing messages.
     ///
     /// For example, `params.cwd` or `result.sessions.*.updatedAt`. Session, tool call, terminal and message ids
     /// are always ignored. Can be repeated.
@@ -127,7 +127,7 @@ pub(crate) struct HtmlArgs {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// Page to write, or `-` for stdout.
+    /// File to write the page to, or `-` for stdout.
     ///
     /// The default is FILE with the extension `.html`. An existing file is overwritten. Only you can read the
     /// page.
@@ -138,24 +138,24 @@ pub(crate) struct HtmlArgs {
 // Filters for the messages of a trace.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TraceFilterArgs {
-    /// Restrict to messages of this session.
+    /// Show only messages of this session.
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 
-    /// Restrict to messages with these methods or update types.
+    /// Show only messages with these methods or update types.
     ///
     /// For example, 'session/*' or 'tool_call*'. Includes the responses to these messages. Can be
     /// repeated.
     #[arg(long, value_name = "GLOB", value_parser = parse_glob)]
     method: Vec<GlobMatcher>,
 
-    /// Restrict to messages from this side, or findings about it.
+    /// Show only messages from this side, or findings about it.
     #[arg(long, value_name = "SIDE", value_enum)]
     from: Option<SideArg>,
 }
 
 impl TraceFilterArgs {
-    /// Returns `true` if the filters select a message from this side, in this session, with one of these names.
+    /// Returns `true` if the filters select a message from this side, in this session, and with one of these names.
     pub(crate) fn matches<'a>(
         &self,
         side: Option<Side>,
@@ -184,7 +184,7 @@ pub(crate) struct ShowArgs {
     #[command(flatten)]
     pub(crate) filter: TraceFilterArgs,
 
-    /// Restrict to errors.
+    /// Show only errors.
     ///
     /// These are error responses, responses to unknown requests, invalid messages, and agents that failed or
     /// were terminated.
@@ -195,7 +195,7 @@ pub(crate) struct ShowArgs {
     #[arg(long)]
     pub(crate) raw: bool,
 
-    /// Follow the trace while it is being recorded.
+    /// Keep printing messages as they are recorded.
     #[arg(long)]
     pub(crate) follow: bool,
 }

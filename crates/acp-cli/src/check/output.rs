@@ -9,7 +9,7 @@ use globset::{Glob, GlobSetBuilder};
 use crate::args::check::{CheckFormat, CheckRunArgs};
 use crate::exit::CommandExit;
 
-/// The line width to use if the width of the terminal is unknown.
+/// The line width to use if the terminal's width is unknown.
 const DEFAULT_WIDTH: usize = 120;
 
 /// Returns the ids of the checks that are expected to fail.
@@ -131,7 +131,7 @@ pub(super) fn list_checks(
     Ok(CommandExit::SUCCESS)
 }
 
-/// The progress of the checks, as shown on the terminal.
+/// A progress display for the checks, on the terminal.
 pub(super) struct CheckProgress {
     shown: bool,
     done_count: std::cell::Cell<usize>,

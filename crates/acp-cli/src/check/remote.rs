@@ -82,7 +82,7 @@ pub(super) async fn check_client(args: CheckRemoteClientArgs) -> Result<CommandE
     .await
 }
 
-/// Returns the server at a URL, with its token and certificate. Prints warnings.
+/// Returns the server at a URL, with its token and certificate. Prints any warnings.
 fn server(url: &TypedUrl, args: &CheckServerArgs) -> Result<RemoteServer, CommandExit> {
     let agent = RemoteAgent::from_url(url, &args.remote.options())?;
     for note in &agent.notes {
@@ -115,7 +115,7 @@ fn options(args: &CheckRunArgs) -> CheckOptions {
     }
 }
 
-/// Runs the selected checks of `all`, and writes the report.
+/// Runs the checks in `all` that were selected, and writes the report.
 async fn report(
     side: Side,
     program: &str,

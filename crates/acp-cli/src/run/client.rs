@@ -20,7 +20,7 @@ use crate::terminal_user::{self, TerminalUser};
 
 pub(super) struct RunClient {
     host: Arc<Host<TerminalPrompter>>,
-    /// The handler of elicitations, if there is a user to ask.
+    /// The elicitation handler, if there is a user who can answer.
     elicitation: Option<TerminalElicitation>,
 }
 

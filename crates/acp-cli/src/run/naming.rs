@@ -10,13 +10,13 @@ use crate::args::run::RunArgs;
 use crate::exit::CommandExit;
 use crate::start::is_not_found;
 
-/// A session name, and the session that it refers to.
+/// A session name and the session it refers to.
 pub(super) struct SessionNaming {
     names: SessionNames,
     name: SessionName,
     /// The id of the session with this name, if there is one.
     session_id: Option<String>,
-    /// Whether to give the name to a new session (`--new`).
+    /// Whether to start a new session with this name (`--new`).
     is_new: bool,
 }
 
@@ -81,7 +81,7 @@ impl SessionNaming {
         )))
     }
 
-    /// Returns the `CommandExit` for a named session that could not be opened.
+    /// Returns the `CommandExit` to use if a named session could not be opened.
     pub(super) fn open_failure_exit(
         &self,
         agent: &AgentChoice,
@@ -114,7 +114,7 @@ impl SessionNaming {
         if has != id {
             // Another run assigned the name first.
             notes.add(format!(
-                "the name `{}` was assigned to {has} in the meantime; this session is {id}",
+                "the name `{}` was given to session {has} in the meantime; the id of this session is {id}",
                 self.name
             ));
         }

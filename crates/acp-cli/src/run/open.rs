@@ -12,11 +12,11 @@ use crate::exit::CommandExit;
 use crate::login;
 use crate::start::StartFailure;
 
-/// How long to wait for the agent to offer an option.
+/// How long to wait for the agent to offer a config option.
 const OFFER_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Sets a config option once the agent offers it. Some agents learn the available values, such as the models on a
-/// server, only after the session is open.
+/// Sets a config option once the agent offers it. Some agents learn which values are available, such as the models on a
+/// server, only after the session has been opened.
 async fn set_option_when_offered(
     session: &ClientSession,
     key: &str,
@@ -75,8 +75,8 @@ impl RunSetup {
         Ok(session)
     }
 
-    /// Sets the mode and the config options. Values configured for the agent apply only to new sessions, since in an
-    /// existing session the user may have chosen other values. Values on the command line always apply.
+    /// Sets the mode and the config options. Values configured for the agent apply only to new sessions, since the user
+    /// may have chosen others in an existing session. Values on the command line always apply.
     async fn configure(&self, session: &ClientSession) -> Result<(), StartFailure> {
         let begins = self.resume.is_none();
         if let Some(mode) = &self.args.session_args.mode {

@@ -1,4 +1,4 @@
-//! Permission requests in `acp run`.
+//! Handles permission requests in `acp run`.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The prompt: its text and attached files.
+//! Builds the prompt from its text and attached files.
 
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
@@ -15,11 +15,11 @@ use crate::line_input;
 /// The maximum size of a file to embed in the prompt, in bytes. Larger files are included as links.
 const MAX_EMBEDDED_BYTES: u64 = 4 * 1024 * 1024;
 
-/// The maximum length of input on stdin, in bytes.
+/// The maximum number of bytes to read from stdin.
 const MAX_STDIN_BYTES: u64 = 16 * 1024 * 1024;
 
-/// How long to wait for the first byte on stdin before the prompt is sent without it. In scripts, stdin is often a pipe
-/// that no process writes to.
+/// How long to wait for the first byte on stdin before sending the prompt without it. In scripts, stdin is often a pipe
+/// that nothing writes to.
 const STDIN_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Returns the prompt from the arguments, a file or stdin. Appends any piped input.
@@ -71,7 +71,7 @@ fn read_piped() -> Result<Option<String>, CommandExit> {
     Ok(Some(text).filter(|text| !text.trim().is_empty()))
 }
 
-/// Reads stdin to its end. Calls `begun` when the first bytes, or the end of input, arrive.
+/// Reads stdin to the end. Calls `begun` when the first bytes arrive or the input ends.
 fn read_stdin(begun: &dyn Fn()) -> std::io::Result<Vec<u8>> {
     let mut stdin = std::io::stdin().lock();
     let waited = stdin.fill_buf().map(drop);
@@ -95,7 +95,7 @@ fn decode_text(bytes: std::io::Result<Vec<u8>>) -> Result<String, CommandExit> {
     })
 }
 
-/// Reads all files to attach. Called before the agent is started.
+/// Reads all attached files. Called before the agent is started.
 pub(super) fn attachments(files: &[PathBuf]) -> Result<Vec<Attachment>, CommandExit> {
     files.iter().map(|file| read_attachment(file)).collect()
 }
@@ -110,7 +110,7 @@ fn read_attachment(file: &Path) -> Result<Attachment, CommandExit> {
     Attachment::read(file, MAX_EMBEDDED_BYTES).map_err(attachment_exit)
 }
 
-/// Builds the content of the prompt, using only types that the agent accepts.
+/// Builds the prompt's content, using only content types that the agent accepts.
 pub(super) fn to_content_blocks(
     text: &str,
     attachments: &[Attachment],

@@ -17,7 +17,7 @@ use crate::screen::TerminalScreen;
 use crate::start::StartTarget;
 use crate::terminal_user;
 
-/// The checked arguments, the prompt, and the agent to use.
+/// The validated arguments, the prompt, and the agent to use.
 pub(super) struct RunSetup {
     pub(super) args: RunArgs,
     pub(super) text: String,
@@ -86,9 +86,9 @@ impl RunSetup {
         self.target().spawn_command(&command, screen)
     }
 
-    /// Adds a hint to the message if an implied sandbox may have caused the failure.
+    /// Adds a hint to the message if the failure may be due to an implied sandbox.
     pub(super) fn with_hint(&self, mut exit: CommandExit) -> CommandExit {
-        /// Phrases in the error messages of agents that were not allowed to write.
+        /// Phrases that agents use in error messages when they are not allowed to write.
         const WRITE_DENIED_TEXTS: [&str; 6] = [
             "permission denied",
             "eacces",
@@ -115,7 +115,7 @@ impl RunSetup {
         exit
     }
 
-    /// Returns the reason why the chosen agent cannot store sessions, or `None` if it can or is not the bundled agent.
+    /// If the bundled agent is chosen and cannot store sessions, returns the reason. Otherwise returns `None`.
     pub(super) fn storage_problem(&self) -> Option<String> {
         match self.agent.is_bundled() {
             true => crate::agent::storage_problem(),

@@ -25,10 +25,10 @@ use crate::terminal_user::TerminalUser;
 /// How long an agent may take to end a turn that was cancelled because of `--timeout`.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long the agent must stay silent after responding to the prompt before the output ends.
+/// How long the agent must stay silent after its response to the prompt before output ends.
 const QUIET_TIME: Duration = Duration::from_millis(50);
 
-/// One turn in an agent process.
+/// A single turn in an agent process.
 pub(super) struct AgentTurn<'a> {
     pub(super) run: &'a RunSetup,
     pub(super) renderer: Renderer,
@@ -188,7 +188,7 @@ impl AgentTurn<'_> {
         }
     }
 
-    /// Cancels the turn, and then any questions from the agent that the user has not answered.
+    /// Cancels the turn, and then all open questions from the agent.
     async fn cancel(&self, session: &ClientSession) {
         let _ = session.cancel().await;
         self.user.cancel_questions();

@@ -21,7 +21,7 @@ use crate::login;
 use crate::screen::{TerminalScreen, print};
 use crate::start::{StartFailure, StartTarget};
 
-/// The maximum number of sessions to list, and also of pages to request.
+/// The maximum number of sessions to list. Also limits the number of pages to request.
 const MAX_SESSIONS: usize = 10_000;
 
 pub(crate) async fn run_sessions(args: SessionsArgs) -> CommandExit {
@@ -48,7 +48,7 @@ fn name_session(args: &NameSessionArgs) -> Result<(), CommandExit> {
         return Ok(());
     }
     Err(CommandExit::usage(format!(
-        "the name `{}` is already used for {has}; remove it with `acp sessions forget`",
+        "the name `{}` is already used for session {has}; remove the name with `acp sessions forget`",
         args.name
     )))
 }
@@ -72,10 +72,10 @@ fn forget_name(args: &ForgetSessionArgs) -> Result<(), CommandExit> {
     }
 }
 
-/// Returns the `CommandExit` for an unknown session name.
+/// Returns the `CommandExit` for a session name that does not exist.
 fn unknown_name_exit(name: &str, agent: &str, cwd: &Path) -> CommandExit {
     CommandExit::usage(format!(
-        "no session of {agent} named `{name}` in {}; list sessions with `acp sessions`",
+        "{agent} has no session called `{name}` in {}; list sessions with `acp sessions`",
         cwd.display()
     ))
 }
@@ -118,7 +118,7 @@ async fn list_sessions(args: ListSessionsArgs) -> Result<(), CommandExit> {
     with_agent(target, work).await
 }
 
-/// Prints all sessions, requesting page after page.
+/// Prints all sessions, requesting one page after another.
 async fn list_pages(
     target: StartTarget<'_>,
     agent: &AgentConnection,
@@ -226,7 +226,7 @@ fn render_sessions(
     Ok(text)
 }
 
-/// Renders a session as in the protocol, with the user's name for it added.
+/// Renders a session as JSON, in the protocol's format plus the user's name for the session.
 fn render_json(session: &SessionInfo, name: Option<&str>) -> serde_json::Result<String> {
     let Some(name) = name else {
         return serde_json::to_string(session);

@@ -46,8 +46,8 @@ pub(super) fn write_html(args: &HtmlArgs) -> CommandExit {
     }
 }
 
-/// Returns the `CommandExit` for a page that could not be written. If reading the trace fails partway through, the exit
-/// code is the same as for a trace that cannot be opened.
+/// Returns the `CommandExit` for a page that could not be written. A trace that cannot be read to the end has the same
+/// exit code as one that cannot be opened.
 fn page_exit(error: &PageError, message: String) -> CommandExit {
     match error {
         PageError::Read(_) => CommandExit::usage(message),
@@ -55,8 +55,8 @@ fn page_exit(error: &PageError, message: String) -> CommandExit {
     }
 }
 
-/// Writes the page to a temporary file first, so that no incomplete page is left behind. Like a trace, the page is
-/// readable only by its owner.
+/// Writes the page to a temporary file first, so that an incomplete page is never left behind. Like a trace, the page
+/// is readable only by its owner.
 fn write_file(
     reader: TraceReader<std::io::BufReader<std::fs::File>>,
     findings: &[PageFinding],
@@ -74,8 +74,8 @@ fn write_file(
     Ok(page)
 }
 
-/// Returns the findings of `acp trace lint`. If reading the trace fails partway through, returns the findings up to the
-/// error. The page reports the error itself.
+/// Returns the same findings as `acp trace lint`. If reading the trace fails partway through, returns the findings up
+/// to that point. The page reports the error itself.
 fn collect_findings(file: &Path) -> Vec<PageFinding> {
     let Ok(reader) = TraceReader::open(file) else {
         return Vec::new();

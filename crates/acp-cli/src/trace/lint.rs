@@ -13,7 +13,7 @@ use crate::args::trace::{LintArgs, LintFormat};
 use crate::exit::CommandExit;
 use crate::screen::{self, Styles};
 
-/// How many bytes of output to collect before printing them.
+/// How many bytes of output to buffer before printing them.
 const PRINT_THRESHOLD_BYTES: usize = 64 * 1024;
 
 pub(super) fn lint_trace(args: &LintArgs) -> CommandExit {
@@ -50,7 +50,7 @@ pub(super) fn lint_trace(args: &LintArgs) -> CommandExit {
     }
 }
 
-/// The output, and the totals so far.
+/// The output and the running totals.
 struct LintOutput<'a> {
     args: &'a LintArgs,
     styles: Styles,
@@ -177,7 +177,7 @@ impl<'a> LintOutput<'a> {
         }
     }
 
-    /// Prints the collected output. Returns `false` if stdout was closed by its reader.
+    /// Prints the buffered output. Returns `false` if the reader of stdout has closed it.
     fn print(&mut self) -> bool {
         let printed = screen::print(self.out.as_bytes());
         self.out.clear();
@@ -185,7 +185,7 @@ impl<'a> LintOutput<'a> {
     }
 }
 
-/// Formats a count and its noun, in the singular or plural.
+/// Formats a count with its noun, in the singular or plural.
 pub(super) fn format_count(count: u64, what: &str) -> String {
     match count {
         1 => format!("1 {what}"),

@@ -1,4 +1,4 @@
-//! `acp trace FILE -- COMMAND…`: takes the place of an agent, relays all messages and records them.
+//! `acp trace FILE -- COMMAND…`: stands in for an agent, and relays and records all messages.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -20,10 +20,10 @@ use crate::signals::{ExitSignal, Signals};
 const EXIT_GRACE_PERIOD: Duration = Duration::from_secs(1);
 
 /// How long to wait for an agent that has closed its stdout to exit, so that its exit code can be reported. Also how
-/// long a client may go without reading the remaining output of an exited agent.
+/// long a client may leave an exited agent's remaining output unread.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How long it may take to write the last records.
+/// How long writing the last records may take.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) async fn record_trace(args: RecordArgs) -> CommandExit {
@@ -56,8 +56,8 @@ pub(super) async fn record_trace(args: RecordArgs) -> CommandExit {
     exit
 }
 
-/// Returns the path of a new file in a directory. The file's name consists of the current time in UTC and the id of
-/// this process, since several recorders may start at the same time.
+/// Returns the path for a new file in a directory. The file is named after the current time in UTC and the id of this
+/// process, since several recorders may start at the same time.
 fn new_file_in(directory: &Path) -> PathBuf {
     let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H-%M-%S");
     directory.join(format!("{now}-{}.trace", std::process::id()))
@@ -139,10 +139,10 @@ async fn relay_messages(
     exit
 }
 
-/// The side that a relay reads from, and how the relay ended.
+/// The side that the relay was reading from, and how the relay ended.
 type EndedRelay = (Side, RelayEnd);
 
-/// Runs a relay for one direction on its own thread. The program exits without waiting for the thread, which may be
+/// Runs the relay for one direction on its own thread. The program exits without waiting for this thread, which may be
 /// blocked in a read.
 fn spawn_relay(
     side: Side,
@@ -202,7 +202,7 @@ async fn agent_exit(agent: &RelayedAgent, process: &AgentProcess) -> CommandExit
     }
 }
 
-/// Shuts the agent down: gracefully, or immediately on a signal.
+/// Shuts down the agent, gracefully or, after a signal, immediately.
 async fn stop_agent(process: &AgentProcess, notes: &TraceNotes, signals: &mut Signals) {
     let kindly = async {
         let itself = async {
@@ -226,8 +226,7 @@ async fn stop_agent(process: &AgentProcess, notes: &TraceNotes, signals: &mut Si
     notes.record_event(TraceEvent::Exited { code, signal });
 }
 
-/// Waits until the client has received the agent's last output. Gives up if neither the client nor the recorder makes
-/// progress.
+/// Waits until the client has received the rest of the agent's output. Gives up once this makes no more progress.
 async fn drain_output(ends: &mut mpsc::Receiver<EndedRelay>, to_client: &RelayHandle) {
     let mut progress = to_client.progress();
     loop {

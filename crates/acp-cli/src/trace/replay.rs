@@ -18,7 +18,7 @@ use crate::trace::lint::format_count;
 /// How long an agent may take to exit after its stdin is closed, and again after it is asked to exit.
 const EXIT_GRACE_PERIOD: Duration = Duration::from_secs(1);
 
-/// The maximum length of a value to show, in characters.
+/// The maximum number of characters to show of a value.
 const MAX_VALUE_LEN: usize = 100;
 
 pub(super) async fn replay_trace(args: &ReplayArgs) -> CommandExit {
@@ -70,7 +70,7 @@ pub(super) async fn replay_trace(args: &ReplayArgs) -> CommandExit {
     }
 }
 
-/// Opens the connection to the live side: the client that started this process, or an agent that this process starts.
+/// Connects to the live side: the client that started this process, or an agent that this process starts.
 fn open_live_side(args: &ReplayArgs) -> Result<(Option<AgentProcess>, Transport), CommandExit> {
     if args.agent.is_empty() && args.url.url.is_none() {
         if args.side == SideArg::Client {
@@ -84,7 +84,7 @@ fn open_live_side(args: &ReplayArgs) -> Result<(Option<AgentProcess>, Transport)
     }
     if args.side == SideArg::Agent {
         return Err(CommandExit::usage(
-            "--as agent: takes no agent command; a client starts `acp trace replay` instead of the agent",
+            "--as agent does not accept an agent command: the client starts `acp trace replay` in place of the agent",
         ));
     }
     let given = args.env.process_environment()?;

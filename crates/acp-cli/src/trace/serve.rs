@@ -27,7 +27,7 @@ pub(super) async fn serve_and_record(args: TraceServeArgs) -> CommandExit {
     serve_recorded(serve, connections).await
 }
 
-/// Creates a directory if it does not exist. Returns its absolute path, since agents may have a different working
+/// Creates a directory if it does not exist. Returns an absolute path, since agents may have a different working
 /// directory.
 fn create_directory(directory: &std::path::Path) -> std::io::Result<std::path::PathBuf> {
     std::fs::create_dir_all(directory)?;

@@ -1,4 +1,4 @@
-//! `acp trace show`: prints a trace as readable lines.
+//! `acp trace show`: prints a trace in readable form.
 
 use std::io::{BufRead, IsTerminal};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::screen::{self, Styles};
 /// How often to check for new records in a trace that is still being recorded.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The width of the columns before the summary.
+/// The total width of the columns to the left of the summary.
 const PREFIX_WIDTH: usize = 9 + 1 + 9 + 1 + 1 + 1 + NAME_WIDTH + 1 + DURATION_WIDTH + 1;
 
 /// The width of the name column.
@@ -26,16 +26,16 @@ const NAME_WIDTH: usize = 26;
 /// The width of the response time column.
 const DURATION_WIDTH: usize = 9;
 
-/// The minimum width of a summary next to the other columns. If there is less space, the summary is shown below them.
+/// The minimum width for a summary to be shown beside the other columns. If there is less space, it goes below them.
 const MIN_SUMMARY_WIDTH: usize = 40;
 
-/// The maximum number of lines of a summary to show.
+/// The maximum number of lines to show of a summary.
 const MAX_SUMMARY_LINES: usize = 6;
 
-/// The maximum width of a summary, in columns, when the line width is not limited.
+/// The maximum width of a summary, in columns, if the line width is unlimited.
 const MAX_SUMMARY_WIDTH: usize = 2000;
 
-/// How many bytes of output to collect before printing them.
+/// How many bytes of output to buffer before printing them.
 const PRINT_THRESHOLD_BYTES: usize = 64 * 1024;
 
 pub(super) async fn show_trace(args: &ShowArgs) -> CommandExit {
@@ -83,14 +83,14 @@ pub(super) async fn show_trace(args: &ShowArgs) -> CommandExit {
     }
 }
 
-/// Collects the output for a trace, and prints it in blocks.
+/// Buffers the output for a trace and prints it in blocks.
 struct TraceOutput<'a> {
     args: &'a ShowArgs,
     show: EntryBuilder,
     styles: Styles,
     /// The maximum width of a line, if limited.
     width: Option<usize>,
-    /// An entry that is not shown yet because the next entry may be merged into it.
+    /// An entry that is held back because the next entry may be merged into it.
     pending_entry: Option<TraceEntry>,
     /// The time of the last entry shown.
     last_time: u64,
@@ -276,7 +276,8 @@ impl<'a> TraceOutput<'a> {
         }
     }
 
-    /// Prints the collected output if it exceeds `more_than` bytes. Returns `false` if stdout was closed by its reader.
+    /// Prints the buffered output if it is longer than `more_than` bytes. Returns `false` if the reader of stdout has
+    /// closed it.
     fn print(&mut self, more_than: usize) -> bool {
         if self.out.len() <= more_than {
             return true;
@@ -287,7 +288,7 @@ impl<'a> TraceOutput<'a> {
     }
 }
 
-/// Returns the maximum width of lines, from `COLUMNS` or the terminal. `None` means unlimited.
+/// Returns the maximum line width, from `COLUMNS` or the terminal. `None` means unlimited.
 fn line_width() -> Option<usize> {
     let asked = std::env::var("COLUMNS")
         .ok()
@@ -317,7 +318,7 @@ fn format_duration(microseconds: u64) -> String {
     }
 }
 
-/// Truncates a line to a width, in columns.
+/// Truncates a line to this many columns.
 fn truncate_to_width(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -335,13 +336,14 @@ fn truncate_to_width(text: &str, width: usize) -> String {
     fits
 }
 
-/// Pads text with spaces to a width, in columns.
+/// Pads text with spaces to this many columns.
 fn pad(text: &str, width: usize) -> String {
     let blanks = width.saturating_sub(text.width());
     format!("{text}{}", " ".repeat(blanks))
 }
 
-/// Wraps text to a width, preserving its line breaks. Returns at most one more line than is shown.
+/// Wraps text to a width, preserving existing line breaks. Stops one line after the maximum, so that the caller can see
+/// that there is more.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for line in text.trim_end().lines() {
@@ -380,7 +382,7 @@ fn fitting_len(line: &str, width: usize) -> usize {
     line.len()
 }
 
-/// Formats JSON on several lines, without changing its values or the order of its fields.
+/// Formats JSON on several lines, without changing any values or the order of fields.
 fn pretty_print(json: &str) -> String {
     let mut out = String::from("    ");
     let mut depth = 1;

@@ -1,4 +1,4 @@
-//! Tests of `acp agent`, started the way an editor starts it.
+//! Tests of `acp agent` when started the way an editor starts it.
 
 use crate::common;
 use std::io::Write;

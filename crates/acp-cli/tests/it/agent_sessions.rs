@@ -1,4 +1,4 @@
-//! Tests of the bundled agent's sessions, in processes started by an editor or a user.
+//! Tests of the bundled agent's sessions, with agent processes started by an editor or a user.
 
 use crate::common;
 use std::process::Command;
@@ -7,7 +7,7 @@ use crate::common::editor::{ScriptedEditor, plan_steps};
 use crate::common::{CommandResult, TestProject};
 use serde_json::{Value, json};
 
-/// Returns the script for a turn with every kind of update, and the plans that the turn shows.
+/// Returns a script for a turn with every kind of update, along with the plans that the turn shows.
 fn recorded_work() -> (String, Vec<Vec<(String, String)>>) {
     let pieces: Vec<String> = (0..30).map(|n| format!("piece {n} of it, ")).collect();
     let plan = |status: &str| json!([{"content": "Work", "status": status}]);

@@ -1,4 +1,4 @@
-//! Tests of choosing agents by name: configured agents, a project's agents, and well-known agents.
+//! Tests of choosing an agent by name: configured, project and well-known agents.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::common::terminal::CommandTerminal;
 use crate::common::{ACP, CommandResult, TestProject};
 
-/// Runs `acp` in the project, with only these programs on the `PATH`.
+/// Runs `acp` in the project, with only the given programs on the `PATH`.
 fn run_acp(project: &TestProject, programs: &Path, args: &[&str]) -> CommandResult {
     let mut command = project.acp_command(args);
     command
@@ -16,7 +16,7 @@ fn run_acp(project: &TestProject, programs: &Path, args: &[&str]) -> CommandResu
     CommandResult::from_output(command.output().unwrap())
 }
 
-/// Returns a directory with a program that writes its environment to the project and then runs the bundled agent.
+/// Returns a directory containing a program that writes its environment to the project and then runs the bundled agent.
 fn program_directory(name: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     write_program(&directory.path().join(name), name);
@@ -35,7 +35,7 @@ fn write_project_config(project: &TestProject, text: &str) {
     project.write_file(".acp/config.toml", text);
 }
 
-/// Returns the environment in which the program was started, or `None` if it was not started.
+/// Returns the environment that the program was started with, or `None` if it was not started.
 fn started_program(project: &TestProject, says: &str) -> Option<String> {
     let file: PathBuf = project.file(&format!("started-{says}"));
     let given = std::fs::read_to_string(&file).ok()?;

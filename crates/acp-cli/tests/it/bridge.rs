@@ -1,4 +1,4 @@
-//! Tests of `acp bridge` in front of a version 1 agent, and of two chained bridges, as real processes.
+//! Tests of `acp bridge` with a version 1 agent, and of two chained bridges, run as real processes.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Stdio};
@@ -7,7 +7,7 @@ use crate::common::patient::TimedReader;
 use crate::common::{ACP, CommandResult, TestProject};
 use serde_json::{Value, json};
 
-/// A version 2 client that has started a bridge.
+/// A version 2 client that has started `acp bridge`.
 struct BridgedClient {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -61,7 +61,7 @@ impl BridgedClient {
         self.send_request(id, "session/prompt", params);
     }
 
-    /// Reads messages up to and including the first one that satisfies `found`.
+    /// Reads messages up to and including the first one for which `found` returns true.
     fn read_until(&mut self, found: impl Fn(&Value) -> bool) -> Vec<Value> {
         let mut seen = Vec::new();
         loop {
@@ -232,7 +232,7 @@ mod unix {
         ["sh", "-c", script]
     }
 
-    /// Returns `true` if the process whose id is in the file is still running.
+    /// Returns `true` if the process with the id in the file is still running.
     fn is_running(project: &TestProject, file: &str) -> bool {
         let id: i32 = project.read_file(file).trim().parse().unwrap();
         // One that has ended but that nobody has asked after (a zombie) does not run.

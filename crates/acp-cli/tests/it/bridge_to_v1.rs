@@ -7,7 +7,7 @@ use std::io::Write;
 use crate::common::{ACP, CommandResult, TestProject, itself};
 use serde_json::{Value, json};
 
-/// Not a test, but the agent that the tests start.
+/// Not a real test: runs the agent for the other tests.
 #[test]
 #[ignore = "it is the agent of the other tests"]
 fn run_as_agent() {

@@ -1,4 +1,4 @@
-//! Tests of cancellation at every point of a turn: the turn ends as `cancelled` and leaves no process behind.
+//! Tests of cancelling at every point in a turn: the turn must end as `cancelled` and leave no processes behind.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
@@ -13,7 +13,7 @@ fn child_pid(child: &Child) -> Pid {
     Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap()
 }
 
-/// Runs `acp run` with a script, waits until some text has been shown, and interrupts it.
+/// Runs `acp run` with a script, waits until it has shown some text, and interrupts it.
 fn run_and_interrupt(
     project: &TestProject,
     args: &[&str],
@@ -46,7 +46,7 @@ fn run_and_interrupt(
     ended
 }
 
-/// Returns `true` if the process whose id is in the file is still running.
+/// Returns `true` if the process with the id in the file is still running.
 fn is_running(project: &TestProject, file: &str) -> bool {
     let id: i32 = project.read_file(file).trim().parse().unwrap();
     // One that has ended but that nobody has asked after (a zombie) does not run.

@@ -22,7 +22,7 @@ fn stdout_text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// The arguments for the bundled agent, which runs without a model and executes typed commands.
+/// Arguments for the bundled agent that make it execute typed commands instead of using a model.
 const BUNDLED_AGENT_ARGS: &[&str] = &[
     "--prompt-for",
     "read=/read notes.txt",
@@ -73,7 +73,10 @@ fn failing_agent_is_reported_with_its_messages() {
     let output = run_check(home.path(), &only);
     let text = stdout_text(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(text.contains("requested version 1, got 7"), "{text}");
+    assert!(
+        text.contains("requested protocol version 1, but the response has 7"),
+        "{text}"
+    );
     assert!(text.contains(r#""protocolVersion":7"#), "{text}");
     assert!(text.contains("1 check: 0 passed, 1 failed"), "{text}");
 
@@ -89,7 +92,8 @@ fn failing_agent_is_reported_with_its_messages() {
     let xml = stdout_text(&output);
     assert_eq!(output.status.code(), Some(1), "{xml}");
     assert!(
-        xml.contains(r#"failures="1""#) && xml.contains("requested version 1, got 7"),
+        xml.contains(r#"failures="1""#)
+            && xml.contains("requested protocol version 1, but the response has 7"),
         "{xml}"
     );
 
@@ -101,7 +105,10 @@ fn failing_agent_is_reported_with_its_messages() {
         (Some(1), "")
     );
     let page = std::fs::read_to_string(page).unwrap();
-    assert!(page.contains("requested version 1, got 7"), "{page}");
+    assert!(
+        page.contains("requested protocol version 1, but the response has 7"),
+        "{page}"
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Tests of checks on a client program that starts the relay as its agent.
+//! Tests of the checks on a client program, which starts the relay as its agent.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,14 +1,14 @@
-//! The tables of checks in `docs/conformance/` agree with `acp check ... --list`.
+//! Tests that the tables of checks in `docs/conformance/` agree with `acp check ... --list`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use crate::common::ACP;
 
-/// A check as it is listed: its level and its requirement.
+/// The level and requirement of a check.
 type ListedCheck = (String, String);
 
-/// Returns all checks of the suite by id.
+/// Returns all checks of the suite, indexed by id.
 fn listed_checks() -> BTreeMap<String, ListedCheck> {
     let mut checks = BTreeMap::new();
     for subject in ["agent", "client", "server", "remote-client"] {
@@ -25,7 +25,7 @@ fn listed_checks() -> BTreeMap<String, ListedCheck> {
     checks
 }
 
-/// Returns the rows of a page's tables: an id, a level and a requirement.
+/// Returns the rows of all tables on a page. Each row has an id, a level and a requirement.
 fn rows_of_page(page: &str) -> Vec<(String, ListedCheck)> {
     let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../docs/conformance")

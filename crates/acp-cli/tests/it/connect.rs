@@ -1,4 +1,4 @@
-//! Tests of remote agents: `acp connect` as a process, and the commands that use it, with real servers.
+//! Tests of remote agents: runs `acp connect` as a process, and the commands that use it, against real servers.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -16,11 +16,11 @@ use crate::common::patient::TimedReader;
 use crate::common::{ACP, CommandResult, TestProject};
 use crate::serve::Server;
 
-/// A prompt that makes the bundled agent run a command that ends once the project contains the file `go`.
+/// A prompt that makes the bundled agent run a command that ends once a file called `go` exists in the project.
 const WAIT_FOR_GO_PROMPT: &str =
     "/run touch begun; while [ ! -e go ]; do sleep 0.05; done; echo finished";
 
-/// A running `acp connect`, or another command that is run instead. The test acts as its client and sends raw messages.
+/// A running `acp connect` or similar command. The test acts as its client and sends raw messages.
 struct ConnectProcess {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -99,7 +99,7 @@ impl Drop for ConnectProcess {
     }
 }
 
-/// A relay in front of a server that can cut connections.
+/// A relay in front of a server. Can cut connections.
 struct CuttableRelay {
     address: String,
     open: Arc<Mutex<Vec<TcpStream>>>,
@@ -142,7 +142,7 @@ pub(crate) fn token_file(project: &TestProject, token: &str) -> String {
     file.to_str().unwrap().to_owned()
 }
 
-/// A port on which nothing listens.
+/// Returns a port on which nothing is listening.
 pub(crate) fn closed_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()

@@ -1,4 +1,4 @@
-//! Tests of the environment that agents get. Also tests that logs contain no secrets.
+//! Tests of the environment passed to agents. Also tests that logs contain no secrets.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! Tests with an agent that uses `fs/*` requests over real pipes to ask `acp run` for forbidden files.
+//! Tests with an agent that asks `acp run` for forbidden files, using `fs/*` requests over real pipes.
 
 #[path = "../../../acp-host/tests/it/common/scene.rs"]
 #[allow(dead_code)]
@@ -18,7 +18,7 @@ fn tests_pass_as_an_ordinary_user() {
     ordinary_user::rerun_as_ordinary_user(module_path!(), &[(BINARY_VARIABLE, Path::new(ACP))]);
 }
 
-/// Makes the agent try to read and write these paths in the root. For each path, returns what was read and whether
+/// Makes the agent try to read and write these paths in the root. For each path, returns the content read and whether
 /// writing succeeded.
 fn try_paths(scene: &EscapeScene, paths: &[String], flags: &[&str]) -> Vec<(Option<String>, bool)> {
     let file = |name| scene.root.join(name);
@@ -75,7 +75,7 @@ fn no_request_escapes_the_roots() {
     assert_eq!(reached, [(Some("inside".to_owned()), true)]);
 }
 
-/// The agent starts by moving the root and putting a symlink in its place.
+/// Tests an agent that, as soon as it starts, moves the root and puts a symlink in its place.
 #[test]
 fn root_is_pinned_before_the_agent_starts() {
     let scene = EscapeScene::new();

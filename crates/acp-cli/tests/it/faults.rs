@@ -1,5 +1,6 @@
 //! Kills the agent or its client at random points in turns with messages, plans, file changes and commands. Afterwards,
-//! the loaded session contains everything that was shown, no process is left behind, and the model can continue.
+//! the loaded session must contain everything that was shown, no process may be left behind, and the model must be able
+//! to continue.
 //!
 //! `ACP_FAULTS=n` sets how many kills there are, `ACP_FAULT_SEED=n` repeats a run's points.
 
@@ -22,10 +23,10 @@ use tokio::process::{Child, Command};
 /// The number of kills. Half of them kill the agent, and half its client.
 const KILL_COUNT: usize = 200;
 
-/// The approximate number of updates in a whole turn, across which the kills are spread.
+/// The approximate number of updates in a whole turn. The kills are spread across them.
 const MAX_UPDATES: u64 = 60;
 
-/// How long to wait until all started processes are gone.
+/// How long to wait for all started processes to exit.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A reproducible random number generator.
@@ -40,11 +41,11 @@ impl SeededRandom {
     }
 }
 
-/// A project, and the script of an agent that works in it.
+/// A project, and a script for an agent that works in it.
 struct FaultFixture {
     project: TestProject,
     script: PathBuf,
-    /// An argument shared by all processes that the agent's commands start.
+    /// An argument that all processes started by the agent's commands have in common.
     token: String,
 }
 
@@ -109,7 +110,7 @@ impl FaultFixture {
             .unwrap()
     }
 
-    /// Waits until the agent and all processes started by its commands are gone.
+    /// Waits until the agent and all processes started by its commands have exited.
     fn wait_until_nothing_runs(&self) {
         let script = self.script.to_str().unwrap();
         let start = Instant::now();
@@ -125,7 +126,7 @@ impl FaultFixture {
     }
 }
 
-/// Returns the command lines that contain one of these texts. Exited processes have no command line.
+/// Returns the command lines that contain any of these texts. Processes that have exited have no command line.
 fn processes_matching(parts: &[&str]) -> Vec<String> {
     let own = std::process::id().to_string();
     let mut found = Vec::new();
@@ -142,7 +143,7 @@ fn processes_matching(parts: &[&str]) -> Vec<String> {
     found
 }
 
-/// A client that offers neither files nor terminals, so that the agent does everything itself.
+/// A client that supports neither files nor terminals, so that the agent does everything itself.
 struct BareClient;
 
 impl Client for BareClient {
@@ -160,7 +161,7 @@ async fn connect(child: &mut Child, version: u16) -> acp::client::AgentConnectio
         .unwrap()
 }
 
-/// Starts a turn and kills the agent at a random point. Returns the session's id and the thread so far.
+/// Starts a turn and kills the agent at a random point. Returns the session id and the thread so far.
 async fn kill_agent_midway(
     place: &FaultFixture,
     store: &Path,
@@ -195,7 +196,7 @@ async fn kill_agent_midway(
     (session.id().to_string(), thread.read(Clone::clone))
 }
 
-/// Returns `true` if the last command of the turn has started. There are no more updates after that.
+/// Returns `true` if the turn's last command has started. No more updates follow.
 fn is_waiting(thread: &Thread) -> bool {
     let calls = tool_calls(thread);
     calls.len() == 5
@@ -216,7 +217,7 @@ fn as_tool_call(item: &Item) -> Option<&ThreadToolCall> {
     }
 }
 
-/// Starts `acp run` and kills it at a random point. Returns the session's id and the thread so far.
+/// Starts `acp run` and kills it at a random point. Returns the session id and the thread so far.
 fn kill_client_midway(
     place: &FaultFixture,
     store: &Path,
@@ -261,7 +262,7 @@ fn kill_client_midway(
     (id.expect("a session was opened"), thread)
 }
 
-/// Loads the session in a new process on the same store. Returns the thread, the session and the process.
+/// Loads the session in a new process that uses the same store. Returns the thread, the session and the process.
 async fn load_session(
     place: &FaultFixture,
     store: &Path,
@@ -274,7 +275,7 @@ async fn load_session(
     (session.thread().read(Clone::clone), session, child)
 }
 
-/// Asserts that `again` contains everything in `shown`, or a later state of it.
+/// Asserts that `again` contains everything in `shown`, possibly in a later state.
 fn assert_nothing_lost(shown: &Thread, again: &Thread, what: &str) {
     let mut rest = again.items().iter();
     for item in shown.items() {
@@ -376,9 +377,9 @@ fn is_same_diff(diff: &ThreadDiff, content: &ThreadToolCallContent) -> bool {
     }
 }
 
-/// Returns the text that a tool call shows: its command, its output, and the output of its terminals. A long command is
-/// part of the call's content only until its terminal replaces it. The agent may have been killed after storing that
-/// update and before sending it.
+/// Returns the text shown for a tool call: its command, its output, and the output of its terminals. A long command is
+/// part of the call's content only until its terminal replaces it, and the agent may have been killed after storing
+/// that update but before sending it.
 fn shown_text(thread: &Thread, call: &ThreadToolCall) -> String {
     let command = call
         .raw_input

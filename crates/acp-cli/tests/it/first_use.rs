@@ -1,11 +1,11 @@
-//! Tests of things that a new user tries in the first hour: pipes, keys, full disks, and pasting printed text.
+//! Tests of things that new users try in their first hour: pipes, keys, full disks, and pasting printed text.
 
 use std::fs::{File, OpenOptions};
 use std::process::Stdio;
 
 use crate::common::{CommandResult, TestProject};
 
-/// Writes the script of an agent that repeats each prompt. `opened` runs once a session is open.
+/// Writes a script for an agent that repeats each prompt. Runs `opened` once a session is open.
 fn echo_agent_script(project: &TestProject, opened: &str) -> String {
     let script = format!(
         r#"

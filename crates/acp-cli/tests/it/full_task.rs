@@ -1,5 +1,5 @@
-//! Tests of a whole task with a local model, replaced here by a server that responds like one. Runs the two commands
-//! that a user would run.
+//! Tests a whole task with a local model, using the two commands that a user would run. A server that responds like the
+//! model takes its place.
 
 #[path = "../../../acp-agent/tests/it/common/provider/mod.rs"]
 #[allow(dead_code, unreachable_pub, reason = "not every test needs it")]
@@ -38,7 +38,7 @@ fn task_project() -> TestProject {
     project
 }
 
-/// Runs `acp run` with these arguments and the bundled agent.
+/// Runs `acp run` with the bundled agent and these arguments.
 async fn run_task(project: &TestProject, server: &ProviderServer, args: &[&str]) -> CommandResult {
     let mut command = project.agent_command(args);
     command.args([task::TASK_PROMPT, "--", ACP]);

@@ -1,5 +1,4 @@
-//! Finds files of a crate that import each other in a cycle. To understand any of these files, a reader must read them
-//! all.
+//! Tests for import cycles between the files of a crate. Such files can be understood only by reading all of them.
 //!
 //! What counts is what a file names in `use` and in paths: `crate::a::B` leads to the file of `a`, also where `a` has `B`
 //! from a file below it, since whoever follows the path reads that file first. Unit tests count for nothing.
@@ -142,7 +141,7 @@ fn find_cycles(files: &BTreeMap<String, String>) -> Vec<Vec<&str>> {
     circles
 }
 
-/// Returns the modules that can be reached from a module by following imports.
+/// Returns the modules that are reachable from a module by following imports.
 fn reachable_modules<'a>(
     module: &str,
     imports: &BTreeMap<&'a str, BTreeSet<&'a str>>,
@@ -157,7 +156,7 @@ fn reachable_modules<'a>(
     reached
 }
 
-/// Returns the modules that this module imports and that are in separate files.
+/// Returns the modules in other files that this module imports.
 fn imported_modules<'a>(
     module: &str,
     text: &str,
@@ -175,8 +174,8 @@ fn imported_modules<'a>(
     imports
 }
 
-/// Returns the paths that a module refers to, relative to the crate root. Includes paths to other crates, treating them
-/// as relative to the module.
+/// Returns the paths that a module refers to, relative to the crate root. Paths into other crates are included, and
+/// treated as relative to the module.
 fn path_references(tokens: &[String], here: &[&str]) -> Vec<Vec<String>> {
     // Where the modules that are written out in the file begin and end.
     let mut inner: Vec<(String, usize)> = Vec::new();
@@ -222,7 +221,7 @@ fn path_references(tokens: &[String], here: &[&str]) -> Vec<Vec<String>> {
 }
 
 /// Returns the path relative to the crate root. A path without `crate`, `super` or `self` is treated as relative to the
-/// module, although it may lead to another crate.
+/// module, although it may refer to another crate.
 fn resolve_from_crate(path: &[String], here: &[&str]) -> Vec<String> {
     let mut base: Vec<String> = here.iter().map(|part| (*part).to_owned()).collect();
     let mut rest = path;
@@ -239,7 +238,7 @@ fn resolve_from_crate(path: &[String], here: &[&str]) -> Vec<String> {
     base
 }
 
-/// Parses a `use` tree to its end, adds its paths to `found`, and returns the number of tokens in the tree.
+/// Parses a whole `use` tree, adds its paths to `found`, and returns the number of tokens in the tree.
 fn parse_use_tree(tokens: &[String], before: &[String], found: &mut Vec<Vec<String>>) -> usize {
     let mut path = before.to_vec();
     let mut at = 0;
@@ -294,7 +293,7 @@ fn is_identifier(token: &str) -> bool {
     token.starts_with(|c: char| c.is_alphabetic() || c == '_')
 }
 
-/// Returns the identifiers and punctuation of a file, without comments, strings and numbers.
+/// Returns the identifiers and punctuation in a file, omitting comments, strings and numbers.
 fn tokenize(text: &str) -> Vec<String> {
     let chars: Vec<char> = text.chars().collect();
     let is_part = |c: &char| c.is_alphanumeric() || *c == '_';

@@ -1,11 +1,11 @@
-//! Tests of `acp login`, `acp logout` and elicitation, with an agent that is run by this test program.
+//! Tests of `acp login`, `acp logout` and elicitation. This test program also acts as the agent.
 
 #[cfg(target_os = "linux")]
 use crate::common;
 use crate::common::TestProject;
 use crate::common::terminal::CommandTerminal;
 
-/// The arguments that select each protocol version, for both `acp` and the agent.
+/// The arguments that select each protocol version, both in `acp` and in the agent.
 const PROTOCOL_ARGS: [&str; 2] = ["--protocol 1", "--protocol 2"];
 
 #[test]
@@ -166,7 +166,7 @@ fn ctrl_c_in_the_login_program_ends_the_login() {
     assert!(!screen.contains("logged in"), "{screen}");
 }
 
-/// Fills in the form, with some mistakes.
+/// Fills in the form, making some mistakes on the way.
 #[cfg(target_os = "linux")]
 fn fill_in_form(terminal: &mut CommandTerminal) {
     terminal.wait_for("Key (4 or more characters): ");
@@ -230,7 +230,7 @@ fn url_elicitation_is_shown_and_its_completion_reported() {
     }
     terminal.send_keys("\n");
     let screen = terminal.expect_exit(0);
-    let told = "the request on the web page is complete";
+    let told = "the request on the web page was completed";
     assert_eq!(screen.matches(told).count(), 1, "{screen}");
     assert!(screen.contains("logged in"), "{screen}");
 

@@ -1,4 +1,4 @@
-//! The tests of this crate in a single program, one module per topic.
+//! All tests of this crate in a single program, with one module per topic.
 
 // Clippy takes only what is in a test function for a test.
 #![allow(

@@ -1,5 +1,5 @@
-//! Tests of `acp mcp-proxy` as a real process, started the way an agent starts it. The tools run in the test's own
-//! process.
+//! Tests of `acp mcp-proxy` as a real process, started as an agent would start it. The tools run in the test process
+//! itself.
 
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
@@ -32,7 +32,7 @@ async fn with_timeout<T>(what: &str, work: impl Future<Output = T>) -> T {
     }
 }
 
-/// The tools of a client. The `show` tool stores its text and returns the text's length.
+/// The client's tools. The `show` tool stores the given text and returns its length.
 #[derive(Clone, Default)]
 struct ProxyTools(Arc<Mutex<Vec<String>>>);
 
@@ -77,7 +77,7 @@ fn stdio_config(server: &McpServer) -> McpServerStdio {
     }
 }
 
-/// Starts the server with the given configuration. The server needs nothing else from the agent's environment.
+/// Starts an MCP server with the given configuration. Passes on nothing else from the environment.
 fn spawn_proxy(told: &McpServerStdio) -> Child {
     let pipe = Stdio::piped;
     let env = told.env.iter().map(|var| (&var.name, &var.value));
@@ -93,7 +93,7 @@ fn spawn_proxy(told: &McpServerStdio) -> Child {
         .unwrap()
 }
 
-/// Connects to a server as the agent that has started it.
+/// Connects to a server in the role of the agent that started it.
 async fn connect(child: &mut Child) -> RunningService<RoleClient, ()> {
     let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     let connected = with_timeout("the server answers", ().serve((stdout, stdin))).await;
@@ -274,11 +274,11 @@ impl Client for ProxyClient {
     }
 }
 
-/// An agent that starts the configured MCP servers and uses their tools to show each prompt.
+/// An agent that starts the configured MCP servers and shows each prompt by calling their tools.
 #[derive(Default)]
 struct ProxyAgent(tokio::sync::Mutex<Vec<StartedServer>>);
 
-/// A server that the agent has started: its name, the connection and the process.
+/// A server that the agent has started: its name, connection and process.
 type StartedServer = (String, RunningService<RoleClient, ()>, Child);
 
 impl Agent for ProxyAgent {

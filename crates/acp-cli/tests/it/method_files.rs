@@ -1,4 +1,4 @@
-//! Counts the production files that mention a method. Anyone who changes the method has to read these files.
+//! Tests how many production files mention each method. Anyone who changes a method has to read these files.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use acp::wire::{Method, extensions};
 use acp::{v1, v2};
 
-/// The library crates. The crates in `SUITE_CRATES` check other programs.
+/// The library crates. The crates in `SUITE_CRATES` check other programs instead.
 const LIBRARY_CRATES: [&str; 2] = ["acp-wire", "acp"];
 const SUITE_CRATES: [&str; 3] = ["acp-rules", "acp-trace", "acp-check"];
 
 /// Directories that contain documentation rather than production code.
 const NON_PRODUCTION_DIRECTORIES: [&str; 1] = ["guide"];
 
-/// The highest allowed median of the number of files that mention a method.
+/// The maximum allowed median number of files that mention a method.
 const MAX_LIBRARY_FILES: usize = 7;
 
 #[test]

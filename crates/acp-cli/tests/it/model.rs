@@ -1,4 +1,4 @@
-//! Tests of `acp agent --model` with a language model at a given base URL.
+//! Tests of `acp agent --model`, with a model server started by the test.
 
 use crate::common;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,8 +11,8 @@ use crate::common::terminal::CommandTerminal;
 use crate::common::{CommandResult, TestProject};
 use serde_json::{Value, json};
 
-/// Starts a model server that sends this response once and does not list its models. Returns the server's address, and
-/// the handle of its thread, which returns the received request.
+/// Starts a model server that sends this response once and does not list its models. Returns its address and a thread
+/// handle. Joining the thread returns the request that was received.
 fn start_server(answer: String) -> (String, std::thread::JoinHandle<(String, Value)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -49,7 +49,7 @@ fn http_response(status: &str, content_type: &str, body: &str) -> String {
     )
 }
 
-/// Returns a command that runs the agent with these arguments, isolated from the user who runs the test.
+/// Returns a command that runs the agent with these arguments, isolated from whoever runs the test.
 fn agent_command(project: &TestProject, args: &[&str]) -> Command {
     let mut command = project.acp_command(&["agent"]);
     command.args(args);
@@ -61,7 +61,7 @@ fn open_session(editor: &mut ScriptedEditor, project: &TestProject) -> Result<Va
     editor.send_and_wait("session/new", params)
 }
 
-/// Returns each config option as `id=value`, and the available models.
+/// Returns each config option as `id=value`, along with the available models.
 fn option_values(opened: &Value) -> (Vec<String>, Vec<String>) {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let all = opened["configOptions"].as_array().unwrap();
@@ -166,7 +166,7 @@ fn configuration_error_is_reported_with_its_line() {
     }
 }
 
-/// Starts a command line on a terminal, and types `keys` once the terminal has stopped echoing input.
+/// Runs a command line on a terminal, and types `keys` once the terminal has stopped echoing input.
 #[cfg(target_os = "linux")]
 fn type_key(project: &TestProject, line: &str, prompt: &str, keys: &str) -> CommandTerminal {
     let mut terminal = CommandTerminal::start(project, &format!("tty && {line}"));
@@ -242,7 +242,7 @@ fn typed_key_is_stored_and_used_until_logout() {
     assert_eq!(set, ["mode=ask"]);
 }
 
-/// The terminal is restored no matter which signal interrupts the login.
+/// Tests that the terminal is restored, whichever signal interrupts the login.
 #[cfg(target_os = "linux")]
 #[test]
 fn interrupted_login_restores_the_terminal() {

@@ -9,10 +9,10 @@ use crate::common::TestProject;
 use crate::connect::{closed_port, to_http_url, token_file};
 use crate::serve::Server;
 
-/// The variable that makes these tests fail if nginx is not installed.
+/// The environment variable that makes these tests fail if nginx is not installed.
 const REQUIRE_VARIABLE: &str = "ACP_REQUIRE_NGINX";
 
-/// A running nginx that acts as a reverse proxy with TLS. Dropping it stops nginx.
+/// A running nginx that acts as a reverse proxy with TLS. Stops when dropped.
 struct Nginx {
     port: u16,
     /// The fingerprint of nginx's certificate.

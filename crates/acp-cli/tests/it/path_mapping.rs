@@ -1,10 +1,10 @@
-//! Tests of remote agents that have the project in a different directory, with `--map` or `paths` in `config.toml`.
+//! Tests of remote agents that have the project in a different directory, using `--map` or `paths` in `config.toml`.
 
 use crate::common::{ACP, TestProject};
 use crate::connect::token_file;
 use crate::serve::Server;
 
-/// A project, and a server that may open only a different directory.
+/// A project, and a server that may only open a different directory.
 struct TwoDirectories {
     project: TestProject,
     /// The directory on the server.
@@ -127,7 +127,7 @@ fn invalid_mappings_are_rejected() {
     let project = TestProject::new();
     for (value, expected) in [
         ("/srv", "LOCAL=REMOTE"),
-        ("/a=b", "use an absolute path of the agent's machine"),
+        ("/a=b", "use an absolute path on the agent's machine"),
     ] {
         project
             .run(&["hi", "--url", "ws://h/", "--map", value])

@@ -7,7 +7,7 @@ use crate::common::terminal::CommandTerminal;
 use crate::common::{ACP, CommandResult, TestProject};
 
 impl TestProject {
-    /// Writes the project's rules.
+    /// Writes the project's permission rules.
     fn write_project_rules(&self, rules: &str) {
         std::fs::create_dir_all(self.file(".acp")).unwrap();
         self.write_file(".acp/permissions.toml", rules);
@@ -206,7 +206,7 @@ fn questions_are_rejected_without_a_terminal() {
                 _ => assert!(answer.contains("\"error\""), "{answer}"),
             }
             if method != "elicitation/create" {
-                ended.expect_stderr("rule 1 (ask execute, edit, read): no terminal to ask on: ");
+                ended.expect_stderr("rule 1 (ask execute, edit, read): no terminal on which to ask for permission: ");
             }
         }
     }
@@ -237,7 +237,7 @@ fn effective_rules_are_listed() {
         "Your rules, in ",
         "  1  allow  edit, read  path `src/**`\n",
         "  default: deny\n",
-        "Project rules (can only restrict), in .acp/permissions.toml:\n",
+        "Project rules (can only add restrictions), in .acp/permissions.toml:\n",
         "  1  ask  anything  command `git push*` or `make ",
         "Everything else: denied by your default, unless overridden by --allow.",
     ]);

@@ -1,4 +1,4 @@
-//! Checks that every test cited by `docs/security.md` exists.
+//! Tests that every test cited in `docs/security.md` exists.
 
 use std::path::{Path, PathBuf};
 

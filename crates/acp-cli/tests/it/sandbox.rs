@@ -1,4 +1,4 @@
-//! Tests of `--sandbox`: programs are either restricted in where they can write, or not started at all.
+//! Tests of `--sandbox`: programs can write only where they are allowed to, or are not started at all.
 
 use crate::common;
 use std::path::Path;
@@ -123,7 +123,7 @@ fn unavailable_writable_directory_is_reported_before_start() {
     assert!(!project.file("started").exists());
 }
 
-/// Writes a program with this name that runs a shell command and then the bundled agent. Returns its path.
+/// Writes a program with this name, which runs a shell command and then the bundled agent. Returns the program's path.
 fn named_agent_config(name: &str, directory: &Path, line: &str) -> String {
     let program = directory.join(name);
     let script = format!("#!/bin/sh\n{line}\nexec {ACP} agent\n");

@@ -1,4 +1,4 @@
-//! Tests of `acp serve` as a process, with clients that connect to it.
+//! Tests of `acp serve` as a process, with real clients.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -22,16 +22,16 @@ use crate::start::is_running;
 /// The maximum time to wait for an expected event.
 const SERVER_TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A running `acp serve`. Dropping it kills the server.
+/// A running `acp serve`. Killed on drop.
 pub(crate) struct Server {
     child: Child,
-    /// The URLs of the agents, including everything that clients need to connect.
+    /// The agents' URLs, which include everything that clients need in order to connect.
     urls: Vec<String>,
     stderr: BufReader<TimedReader>,
 }
 
 impl Server {
-    /// Starts a server on a free port, and waits until it listens on `agents` URLs.
+    /// Starts a server on a free port, and waits until it has printed the URLs of this many agents.
     fn start_with(project: &TestProject, args: &[&str], agents: usize) -> Self {
         let mut command = project.acp_command(&["serve", "--listen", "127.0.0.1:0"]);
         command.args(args);
@@ -80,7 +80,7 @@ impl Server {
         rest.split('/').next().unwrap()
     }
 
-    /// Reads stderr up to the next line that contains this text, and returns the line.
+    /// Reads stderr until a line contains this text, and returns that line.
     pub(crate) fn wait_for(&mut self, part: &str) -> String {
         loop {
             let mut line = String::new();
@@ -92,7 +92,7 @@ impl Server {
         }
     }
 
-    /// Sends a GET request, and returns the response with its headers.
+    /// Sends a GET request and returns the response, including its headers.
     pub(crate) fn get(&self, path: &str, headers: &str) -> String {
         let mut stream = TcpStream::connect(self.address()).unwrap();
         let host = self.address();
@@ -130,7 +130,7 @@ impl Server {
         assert_eq!(self.wait().0, Some(0));
     }
 
-    /// Waits for the server to exit, and returns its exit code and the rest of its stderr.
+    /// Waits for the server to exit. Returns its exit code and the rest of its stderr.
     fn wait(mut self) -> (Option<i32>, String) {
         let mut rest = String::new();
         self.stderr.read_to_string(&mut rest).unwrap();

@@ -1,11 +1,11 @@
-//! Tests of sessions chosen by name: `acp run --session`, and `acp sessions name`, `forget` and `export`. Some tests
-//! use an agent that is run by this test program.
+//! Tests of sessions chosen by name: `acp run --session`, and `acp sessions name`, `forget` and `export`. In some
+//! tests, this test program also acts as the agent.
 
 use crate::common::{CommandResult, TestProject};
 
 const PROTOCOL_ARGS: [&str; 2] = ["--protocol 1", "--protocol 2"];
 
-/// Returns the words of the only line that `acp sessions` prints.
+/// Asserts that `acp sessions` prints a single line, and returns its words.
 fn only_session_ids(project: &TestProject) -> Vec<String> {
     let listed = project.run_shell("acp sessions").expect_code(0).stdout;
     assert_eq!(listed.lines().count(), 1, "{listed}");
@@ -120,7 +120,11 @@ fn concurrent_starts_give_the_name_to_one_session() {
     // Either both were one after the other in the same session, or the later one was told.
     let told = ended
         .iter()
-        .filter(|ended| ended.stderr.contains("in the meantime; this session is"))
+        .filter(|ended| {
+            ended
+                .stderr
+                .contains("in the meantime; the id of this session is")
+        })
         .count();
     assert_eq!(listed.lines().count(), 1 + told, "{listed} {ended:?}");
 }

@@ -1,4 +1,4 @@
-//! Tests of `acp sessions` and `acp run --resume`, with an agent that is run by this test program.
+//! Tests of `acp sessions` and `acp run --resume`. This test program also acts as the agent.
 
 use crate::common::TestProject;
 

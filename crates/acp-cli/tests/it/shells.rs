@@ -1,4 +1,4 @@
-//! Tests of `acp` in a shell: completion in bash, zsh and fish, manual pages, and `acp` without a command.
+//! Tests of `acp` in a shell: completion in bash, zsh and fish, manual pages, and running `acp` without a command.
 //!
 //! The shells are asked as they are: bash and zsh on a terminal on which Tab is pressed, fish with its own command for
 //! that. Where one is missing, its tests say so and are skipped.
@@ -9,15 +9,15 @@ use std::process::Command;
 use crate::common::screen::ChatScreen;
 use crate::common::{ACP, CommandResult, TestProject};
 
-/// The variable that makes a test fail instead of being skipped if a shell is missing.
+/// The environment variable that makes tests fail instead of being skipped if a shell is missing.
 const REQUIRE_VARIABLE: &str = "ACP_REQUIRE_SHELLS";
 
 const TAB: &str = "\t";
 
-/// The prompt of the shells.
+/// The shell prompt.
 const SHELL_PROMPT: &str = "tab$ ";
 
-/// Inputs that have only one possible completion, each with the line that is expected after pressing Tab.
+/// Inputs with exactly one possible completion, each with the line expected after pressing Tab.
 const UNIQUE_COMPLETIONS: &[(&str, &str)] = &[
     ("acp tr", "acp trace"),
     ("acp trace sh", "acp trace show"),
@@ -101,7 +101,7 @@ fn start_shell(project: &TestProject, shell: &str, first: &str) -> ChatScreen {
     screen
 }
 
-/// Types the text, presses Tab, waits until the line is as expected, and starts a new line.
+/// Types the text, presses Tab, waits for the expected line, and starts a new line.
 #[track_caller]
 fn assert_completes(screen: &mut ChatScreen, typed: &str, line: &str) {
     screen.send_keys(typed);
@@ -274,7 +274,7 @@ fn every_command_has_a_man_page() {
             "acp-run - Run one turn",
             "acp run [OPTIONS] PROMPT... [-- AGENT COMMAND...]",
             "EXIT CODES",
-            "the agent refused",
+            "the agent refused to continue",
             "SEE ALSO",
         ]);
 }

@@ -1,4 +1,4 @@
-//! Tests with thousands of clients that connect to `acp serve` and never finish a request.
+//! Tests with thousands of clients that connect to `acp serve` but never complete a request.
 //!
 //! `ACP_SLOW_CLIENTS=10000` sets their number.
 
@@ -13,19 +13,20 @@ use tokio::task::JoinSet;
 use crate::common::TestProject;
 use crate::serve::Server;
 
-/// The default number of clients, which is about twice as many as the server serves at a time.
+/// The default number of clients: about twice as many as the server handles at once.
 const CLIENTS: u64 = 2000;
 
 /// The number of open files to reserve for the other tests in this process.
 const OTHER_FILES: u64 = 500;
 
-/// The number of sockets that the server has open at a time.
+/// The maximum number of sockets that the server keeps open at once.
 const SOCKETS: usize = 1024;
 
-/// The maximum memory that the server may use for each socket with an unfinished request, in bytes.
+/// The maximum memory, in bytes, that the server may use per socket with an unfinished request.
 const MAX_SOCKET_MEMORY: usize = 64 * 1024;
 
-/// How long the server may take to close the first sockets. It allows 10 seconds for the headers of a request.
+/// How long the server may take to close the first sockets. It allows 10 seconds for receiving the headers of a
+/// request.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Raises this process's limit on open files if necessary. Returns the number of clients that the limit allows.
@@ -52,8 +53,7 @@ fn memory(server: &Server, field: &str) -> usize {
     kibibytes.parse::<usize>().unwrap() * 1024
 }
 
-/// Sends the beginning of a request, and waits until the server closes the socket. Returns `false` if the connection
-/// fails.
+/// Sends the beginning of a request and waits until the server closes the socket. Returns `false` if connecting fails.
 async fn stall(address: String) -> bool {
     let Ok(mut stream) = TcpStream::connect(address).await else {
         return false;

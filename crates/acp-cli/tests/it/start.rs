@@ -1,4 +1,5 @@
-//! Tests of agents that fail to start. Each failure has its own message, and no process is left behind.
+//! Tests of agents that fail to start. Each kind of failure must have its own message, and no processes may be left
+//! behind.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -8,11 +9,11 @@ use crate::common::patient::TimedReader;
 use crate::common::{ACP, CommandResult, TestProject};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
-/// Shell commands that respond to the requests that precede a prompt.
+/// Shell commands that respond to the requests before the prompt.
 const RESPOND_TO_INITIALIZE: &str = r#"read -r line; printf '%s\n' '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}'
     read -r line; printf '%s\n' '{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}'"#;
 
-/// Returns `true` if the process whose id is in the file is still running.
+/// Returns `true` if the process with the id in the file is still running.
 pub(crate) fn is_running(project: &TestProject, file: &str) -> bool {
     let id: i32 = project.read_file(file).trim().parse().unwrap();
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();

@@ -51,7 +51,7 @@ impl TracedClient {
         line
     }
 
-    /// Closes the agent's input, and waits for `acp trace` to exit.
+    /// Closes the agent's stdin and waits for `acp trace` to exit.
     fn finish(mut self) -> CommandResult {
         self.stdin = None;
         self.finish_after_agent()
@@ -82,7 +82,7 @@ fn read_records(project: &TestProject) -> Vec<Value> {
     file.lines().map(parse).collect()
 }
 
-/// Returns the records from one side: messages and noise.
+/// Returns the messages and noise recorded from one side.
 fn messages_from<'a>(records: &'a [Value], from: &str) -> Vec<&'a Value> {
     let of_side = |record: &&Value| record["from"] == from;
     records.iter().filter(of_side).collect()
@@ -491,7 +491,7 @@ mod unix {
             .expect_stderr("continuing without recording");
     }
 
-    /// Asserts that `cat`, run by `acp trace`, returns all of its input, and that every line is recorded in both
+    /// Runs `cat` under `acp trace`. Asserts that all input comes back, and that every line is recorded in both
     /// directions.
     fn assert_relays(
         input: OwnedFd,

@@ -1,13 +1,13 @@
-//! Tests that the page written by `acp trace html` works in a browser.
+//! Tests that pages written by `acp trace html` work in a browser.
 
 use crate::common::{CommandResult, TestProject};
 use serde_json::{Value, json};
 
-/// A harmful text that a peer may send.
+/// Malicious text that a peer might send.
 const HOSTILE_TEXT: &str =
     "</script><img src=x onerror=\"window.harm=1\"><!--\u{2028}\u{1b}[31mred\u{202e}";
 
-/// A trace that the test writes itself.
+/// A trace written by the test itself.
 struct HtmlTrace(Vec<String>, u64);
 
 impl HtmlTrace {
@@ -115,7 +115,7 @@ mod in_browser {
     use crate::common::browser::Browser;
     use std::time::Instant;
 
-    /// Opens the page of a trace in the browser.
+    /// Writes the page for a trace and opens it in the browser.
     fn open_trace(project: &TestProject, browser: &mut Browser, trace: &HtmlTrace) {
         project.write_file("a.trace", &trace.text());
         CommandResult::from_output(
@@ -128,7 +128,7 @@ mod in_browser {
         browser.open_page(&project.file("a.html"));
     }
 
-    /// Sets the value of a filter, and waits until the view is updated.
+    /// Sets the value of a filter and waits until the view has been updated.
     fn set_filter(browser: &mut Browser, id: &str, property: &str, value: &Value) {
         let event = if id == "search" { "input" } else { "change" };
         let before = browser.evaluate_text("document.documentElement.dataset.filtered");

@@ -1,4 +1,4 @@
-//! Tests of `acp trace lint`, run the way a user or a script runs it.
+//! Tests of `acp trace lint`, run as a user or a script would run it.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 const TRACE_HEADER: &str = r#"{"acp_trace":1,"started":"2026-01-01T00:00:00Z","command":["a"],"by":"acp 0","secrets":"redacted"}"#;
 
-/// Lints a trace that consists of these messages, one millisecond apart.
+/// Lints a trace that contains these messages, one millisecond apart.
 fn lint_messages(
     project: &TestProject,
     said: &[(&str, Value)],
@@ -74,8 +74,8 @@ fn correct_trace_has_no_findings() {
         .expect_stdout(&["6 messages, 0 MUST violations, 0 SHOULD violations"]);
 }
 
-/// Returns messages with one fault of each kind: an invalid shape, a violated MUST, a violated SHOULD, and a request
-/// without a response.
+/// Returns messages with one violation of each kind: an invalid shape, a violated MUST, a violated SHOULD, and a
+/// request without a response.
 fn faulty_messages() -> Vec<(&'static str, Value)> {
     let update = |session: &str, update: Value| {
         let params = json!({"sessionId": session, "update": update});
@@ -166,8 +166,8 @@ fn unreadable_trace_is_reported() {
         .expect_stdout(&["3: MUST no-message: the agent"]);
 }
 
-/// The messages that the project's own agent and client exchange in a turn with a tool call have no faults, whether or
-/// not secrets are recorded.
+/// Tests that this project's own agent and client cause no findings in a turn with a tool call, whether or not secrets
+/// are recorded.
 #[test]
 fn acp_peers_have_no_findings() {
     for version in ["1", "2"] {
@@ -215,7 +215,7 @@ fn acp_peers_have_no_findings() {
     }
 }
 
-/// Redacted secrets cause no findings.
+/// Tests that redacted secrets cause no findings.
 #[test]
 fn redacted_trace_has_no_findings() {
     let project = TestProject::new();

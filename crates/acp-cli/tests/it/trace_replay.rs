@@ -1,12 +1,12 @@
-//! Tests of `acp trace replay`, which replays a recorded turn to a live agent or a live client.
+//! Tests of `acp trace replay`, which replays a recorded turn to a live agent or client.
 
 use crate::common::{ACP, CommandResult, TestProject};
 
-/// A turn in which the agent reads a file from the client.
+/// A turn in which the agent asks the client for a file.
 const TURN_SCRIPT: &str =
     r#"{"say": "Let me see."}, {"read": {"path": "notes.txt"}}, {"say": "Done."}"#;
 
-/// Records the turn, and returns the client's output.
+/// Records the turn and returns the client's output.
 fn record_trace(project: &TestProject) -> String {
     let script = project.write_turn_script(TURN_SCRIPT);
     let args = [
@@ -16,7 +16,7 @@ fn record_trace(project: &TestProject) -> String {
     project.run(&args).expect_code(0).stdout
 }
 
-/// Replays the client's side to an agent with this script.
+/// Replays the client's side to an agent that plays this script.
 fn replay_as_client(project: &TestProject, flags: &[&str], turn: &str) -> CommandResult {
     let script = project.write_turn_script(turn);
     let mut command = project.acp_command(&["trace", "replay", "trace", "--as", "client"]);

@@ -14,7 +14,7 @@ fn traces_in(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Runs two turns at the server, each on a connection of its own.
+/// Runs two turns on the server, each over its own connection.
 fn run_two_turns(project: &TestProject, server: &Server) {
     let token = token_file(project, server.token().expose());
     for prompt in ["/read notes.txt", "/help"] {

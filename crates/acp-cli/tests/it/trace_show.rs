@@ -1,4 +1,4 @@
-//! Tests of `acp trace show` on recorded traces and on traces that the tests write themselves.
+//! Tests of `acp trace show`, on recorded traces and on traces written by the tests.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -8,7 +8,7 @@ use crate::common::patient::TimedReader;
 use crate::common::{ACP, CommandResult, TestProject};
 use serde_json::{Value, json};
 
-/// A trace that the test writes itself.
+/// A trace written by the test itself.
 struct ShowTrace(String);
 
 impl ShowTrace {

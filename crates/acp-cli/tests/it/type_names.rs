@@ -1,5 +1,5 @@
-//! Checks that type names are unique and clear: no two types visible to other files share a name, and no type has a
-//! vague name such as `Found` or `Asked`.
+//! Tests that type names are unique and clear: no two types visible to other files may share a name, and no type may
+//! have a vague name such as `Found` or `Asked`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 /// The directories that contain the workspace's source files.
 const SOURCE_DIRECTORIES: [&str; 4] = ["crates", "bench", "interop", "fuzz"];
 
-/// Participles and other words that could mean anything when used as the name of a type.
+/// Participles and other words that say too little as type names.
 const VAGUE_NAMES: [&str; 22] = [
     "Found", "Asked", "Told", "Known", "Place", "Shown", "Written", "Deed", "Doing", "Standing",
     "Laid", "Leaflet", "Over", "Own", "Said", "Kept", "Heard", "Seen", "Given", "Gone", "Left",
     "Made",
 ];
 
-/// Names that two types share on purpose, each with the reason. Types that exist in both protocol versions also share
-/// names.
+/// Names that two types share on purpose, each with the reason. Types that exist in both protocol versions may share
+/// names, too.
 const SHARED_NAMES: [(&str, &str); 11] = [
     ("Error", "each library's own error, as everywhere in Rust"),
     ("Result", "with Error"),

@@ -1,4 +1,4 @@
-//! Chooses an agent by name or command, with its settings.
+//! Chooses an agent by name or command, and determines its settings.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ use crate::error::ConfigError;
 use crate::mcp_servers::mcp_definitions;
 use crate::quote::quote;
 
-/// The agent that the user requests on the command line, by name, command or URL.
+/// The agent requested on the command line, by name, command or URL.
 #[derive(Debug, Clone, Default)]
 pub struct AgentSelector {
     /// The name of the requested agent, if the user has given one.
@@ -28,7 +28,7 @@ pub struct AgentSelector {
     pub command: Vec<String>,
     /// The URL of a remote agent chosen by URL. The URL takes precedence over the command.
     pub url: Option<TypedUrl>,
-    /// The options of the connection to a remote agent.
+    /// The options for connecting to a remote agent.
     pub remote: RemoteOptions,
     /// The environment variables requested for the agent.
     pub env: Vec<EnvRequest>,
@@ -36,27 +36,27 @@ pub struct AgentSelector {
     pub protocol: Option<u16>,
 }
 
-/// The function that asks the user a yes-or-no question and returns the answer. `None` if there is no user to ask.
+/// A function that asks the user a yes-or-no question and returns the answer, or `None` if there is no user to ask.
 pub type ConfirmFn<'a> = Option<&'a dyn Fn(&str) -> bool>;
 
-/// The agent that was chosen, with the settings for its sessions.
+/// The chosen agent, with the settings for its sessions.
 #[derive(Debug, Clone)]
 pub struct AgentChoice {
     /// The agent's name, if it was chosen by name.
     pub name: Option<String>,
-    /// The agent's program and arguments. Empty for the bundled agent and for a remote agent.
+    /// The agent's program and arguments. Empty if the agent is bundled or remote.
     pub command: Vec<String>,
-    /// The agent's URL and the settings for connecting to it, if it is remote.
+    /// The URL and connection settings of a remote agent.
     pub remote: Option<RemoteAgent>,
     /// The latest protocol version to use.
     pub protocol: u16,
-    /// Whether the protocol version must be repeated on the command line to choose the same agent again.
+    /// Whether the command line must repeat the protocol version in order to choose the same agent again.
     pub needs_protocol_arg: bool,
-    /// The environment variables that the agent gets.
+    /// The environment variables to set for the agent.
     pub environment: AgentEnvironment,
     /// The mode in which the agent's sessions start.
     pub mode: Option<String>,
-    /// The config options to set when a session starts, as ids and values.
+    /// The config options to set when a session starts, as pairs of id and value.
     pub options: Vec<(String, String)>,
     /// MCP servers for the agent's sessions.
     pub mcp_servers: Vec<McpServer>,
@@ -67,7 +67,7 @@ pub struct AgentChoice {
 }
 
 impl AgentSelector {
-    /// Creates a selector for the agent with the name `name`.
+    /// Creates a selector for the agent called `name`.
     #[must_use]
     pub fn with_name(name: &str) -> Self {
         Self {
@@ -204,7 +204,7 @@ impl AgentSelector {
         Err(unknown_agent_error(name, config, None))
     }
 
-    /// Chooses an agent that the user has configured.
+    /// Chooses an agent from the user's configuration.
     fn choose_configured(
         &self,
         config: &UserConfig,
@@ -241,7 +241,7 @@ impl AgentSelector {
             }
             (None, Some(known)) => to_strings(known.command),
             (None, None) => {
-                let what = "`command` or `url` is missing; only well-known agents need neither";
+                let what = "`command` or `url` is required, except for well-known agents";
                 return Err(config_error(what.to_owned()));
             }
         };
@@ -297,15 +297,15 @@ impl AgentSelector {
 }
 
 impl AgentChoice {
-    /// Returns `true` if the agent is the bundled one.
+    /// Returns `true` if this is the bundled agent.
     #[must_use]
     pub fn is_bundled(&self) -> bool {
         self.command.is_empty() && self.remote.is_none()
     }
 
-    /// Returns advice on an authentication failure if an API key is set in this process but was not passed to the
-    /// agent. Returns `None` for a remote agent, which gets no variables from this process. `words`, such as the
-    /// agent's command, identify the keys that the agent uses.
+    /// Returns advice for an authentication failure, if an API key is set in this process but was not passed to the
+    /// agent. `words`, such as the agent's command, indicate which keys the agent uses. Returns `None` for a remote
+    /// agent, which receives no variables from this process.
     #[must_use]
     pub fn missing_key_hint(&self, words: &[String], said: &str) -> Option<String> {
         match &self.remote {
@@ -333,7 +333,7 @@ impl AgentChoice {
         state_paths::prepare_state_paths(places, &self.environment.environment(), cwd)
     }
 
-    /// Returns the key under which the agent's data is stored.
+    /// Returns the key under which this agent's data is stored.
     ///
     /// For a command, only the program is readable in the key, because the arguments can contain a secret. For
     /// a remote agent, it is the URL without a query.
@@ -430,8 +430,8 @@ fn require_allowed(project: &ProjectAgents, ask: ConfirmFn<'_>) -> Result<(), Co
     )))
 }
 
-/// Returns ` --cwd DIR`, to include in a suggested command, if the current directory is outside the project. Returns an
-/// empty string otherwise.
+/// If the current directory is outside the project, returns ` --cwd DIR` to include in a suggested command. Otherwise
+/// returns an empty string.
 fn cwd_flag(directory: &Path) -> String {
     let here = std::env::current_dir().and_then(std::fs::canonicalize);
     match here {

@@ -1,4 +1,4 @@
-//! The agents that are available in a directory.
+//! Lists the agents that are available in a directory.
 
 use std::path::{Path, PathBuf};
 
@@ -38,21 +38,21 @@ impl AgentOrigin {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ListedAgent {
-    /// The name by which to choose the agent.
+    /// The name that the agent is chosen by.
     pub name: String,
     /// Where the agent is configured.
     pub origin: AgentOrigin,
     /// The agent's title, if known.
     pub title: Option<&'static str>,
-    /// The agent's program and arguments. Empty for the bundled agent and for a remote agent.
+    /// The agent's program and arguments. Empty if the agent is bundled or remote.
     pub command: Vec<String>,
-    /// The URL of a remote agent, without its query.
+    /// The URL of a remote agent, without the query.
     pub url: Option<String>,
-    /// The path of the agent's program, if found.
+    /// The path of the agent's program, if it has been found.
     pub program_path: Option<PathBuf>,
     /// The command that installs the agent, if known.
     pub install: Option<&'static str>,
-    /// Whether the agent is used when the user does not name one.
+    /// Whether this agent is used by default.
     pub is_default: bool,
     /// The reason why the agent cannot be used, or `None` if it can.
     pub error: Option<String>,
@@ -63,7 +63,7 @@ impl ListedAgent {
         self.command.is_empty() && self.url.is_none() && self.error.is_none()
     }
 
-    /// Returns `true` if the agent's program has been found on this system, or if the agent needs no program.
+    /// Returns `true` if the agent's program has been found on this system, or if it needs none.
     #[must_use]
     pub fn is_installed(&self) -> bool {
         self.is_bundled() || self.url.is_some() || self.program_path.is_some()
@@ -81,7 +81,7 @@ impl ListedAgent {
         }
     }
 
-    /// Returns a one-line summary: the agent's title and command, its URL, how to install it, or why it cannot be used.
+    /// Returns a one-line summary: the agent's title and command, its URL, how to install it, or why it can't be used.
     #[must_use]
     pub fn summary(&self) -> String {
         if let Some(wrong) = &self.error {
@@ -107,11 +107,11 @@ impl ListedAgent {
     }
 }
 
-/// All agents that are available in a directory, with notes for the user.
+/// All agents available in a directory, with notes for the user.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct AgentList {
-    /// The agents: first the user's, then the project's, and then the well-known ones.
+    /// The agents: the user's own first, then the project's, then the well-known ones.
     pub agents: Vec<ListedAgent>,
     /// The agents that the project defines, if any.
     pub project: Option<ProjectAgents>,
@@ -208,7 +208,7 @@ impl AgentList {
     }
 }
 
-/// Resolves an agent's name as if it were given on the command line.
+/// Resolves an agent name as if it had been given on the command line.
 fn resolve_agent(config: &UserConfig, name: &str, by: AgentOrigin, cwd: &Path) -> ListedAgent {
     let known = find_well_known(name);
     let mut listed = ListedAgent {

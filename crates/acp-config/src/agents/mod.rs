@@ -1,4 +1,4 @@
-//! Agents that can be chosen by name: those in the user's configuration, those of a project, and well-known ones.
+//! Agents that can be chosen by name: from the user's configuration, from the project, or well-known.
 //!
 //! If several agents have the same name, the user's takes precedence, then the well-known one, and then the project's.
 //! A project can therefore never replace an agent that the user knows by its name.

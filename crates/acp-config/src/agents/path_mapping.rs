@@ -1,10 +1,10 @@
-//! Mappings between directories on this machine and their paths on a remote agent's machine.
+//! Mappings from local directories to their paths on a remote agent's machine.
 
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-/// A directory on this machine, and its path on the agent's machine.
+/// A local directory and its path on the agent's machine.
 ///
 /// Both paths are absolute and end without a separator, except for a root.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl PathMapping {
             .ok_or_else(|| format!("{}: the path is not UTF-8", absolute.display()))?;
         if !is_absolute(remote) {
             return Err(format!(
-                "{remote}: use an absolute path of the agent's machine"
+                "{remote}: use an absolute path on the agent's machine"
             ));
         }
         Ok(Self {
@@ -41,7 +41,7 @@ impl PathMapping {
     }
 }
 
-/// Writes `LOCAL=REMOTE`.
+/// Formats the mapping as `LOCAL=REMOTE`.
 impl fmt::Display for PathMapping {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}={}", self.local, self.remote)
@@ -98,7 +98,7 @@ mod tests {
             ("/srv", "LOCAL=REMOTE"),
             ("=/srv", "empty"),
             ("/srv=", "empty"),
-            ("/a=b", "absolute path of the agent's machine"),
+            ("/a=b", "absolute path on the agent's machine"),
         ] {
             let error = text.parse::<PathMapping>().unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");

@@ -18,13 +18,13 @@ use crate::paths;
 use crate::quote::quote;
 use crate::source::{CONFIG_FILE, ConfigSource};
 
-/// The maximum size of the file that lists the allowed projects, in bytes.
+/// The maximum size, in bytes, of the file that lists the allowed projects.
 const MAX_FILE_SIZE: u64 = 4 * 1024 * 1024;
 
 /// The maximum number of allowed configuration files. Adding another removes the oldest one.
 const MAX_ALLOWED_FILES: usize = 10_000;
 
-/// The contents of a project's configuration file. It can define agents, but nothing else.
+/// The contents of a project's configuration file, which can only define agents.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ProjectConfig {
@@ -42,7 +42,7 @@ pub struct ProjectAgents {
     pub directory: PathBuf,
     /// The project's agents, by name.
     pub agents: BTreeMap<String, AgentSettings>,
-    /// The name of the agent to use when the user does not name one.
+    /// The agent to use if the user does not name one.
     pub default_agent: Option<String>,
     /// The SHA-256 hash of the file's text, in hexadecimal.
     digest: String,
@@ -151,8 +151,8 @@ impl ProjectAgents {
         store.update(change)
     }
 
-    /// Describes the agent that takes precedence over a project's agent of the same name. Returns `None` if no agent
-    /// does.
+    /// Describes the agent that takes precedence over a project agent with the same name. Returns `None` if there is no
+    /// such agent.
     #[must_use]
     pub fn shadowing_agent(
         name: &str,
@@ -225,7 +225,7 @@ impl ProjectAgents {
     }
 }
 
-/// Checks the settings of a remote agent. Returns its URL with an absolute path, or `None` for an agent with a command.
+/// Checks the settings of a remote agent. Returns its URL, with an absolute path, or `None` if the agent has a command.
 fn check_remote(settings: &AgentSettings, directory: &Path) -> Result<Option<String>, String> {
     // A project must not be able to send one of the user's secrets to a server of its choice, and its file is no place
     // for a secret of its own.

@@ -13,10 +13,10 @@ use super::token_file::read_token_file;
 use crate::error::ConfigError;
 use crate::quote::quote;
 
-/// The environment variable that contains the token for a remote agent if no other token is given.
+/// The environment variable that contains the token for a remote agent, used if no other token is given.
 pub const TOKEN_VARIABLE: &str = "ACP_TOKEN";
 
-/// A URL as typed by the user. It is validated when the agent is chosen. Errors do not show its token.
+/// A URL as typed by the user. It is validated when the agent is chosen. Errors never reveal its token.
 #[derive(Clone)]
 pub struct TypedUrl(String);
 
@@ -34,10 +34,10 @@ impl FromStr for TypedUrl {
     }
 }
 
-/// The command-line options for the connection to a remote agent.
+/// Command-line options for connecting to a remote agent.
 #[derive(Debug, Clone, Default)]
 pub struct RemoteOptions {
-    /// The file with the token.
+    /// The file that contains the token.
     pub token_file: Option<PathBuf>,
     /// How the token is sent.
     pub token_header: Option<TokenHeader>,
@@ -47,7 +47,7 @@ pub struct RemoteOptions {
     pub paths: Vec<PathMapping>,
 }
 
-/// A token. It is never shown by `Debug`.
+/// A token. `Debug` does not reveal it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AgentToken(String);
 
@@ -71,7 +71,7 @@ impl AgentToken {
 pub struct RemoteAgent {
     /// The agent's URL.
     pub url: RemoteUrl,
-    /// The token for the server.
+    /// The token to send to the server.
     pub token: Option<AgentToken>,
     /// How the token is sent.
     pub token_header: TokenHeader,
@@ -79,14 +79,14 @@ pub struct RemoteAgent {
     pub pin: Option<String>,
     /// The directories whose paths differ on the agent's machine.
     pub paths: Vec<PathMapping>,
-    /// The command-line arguments that choose the same agent again. They do not contain the token.
+    /// Command-line arguments that choose the same agent again. They never contain the token.
     args: Vec<String>,
     /// Warnings for the user.
     pub notes: Vec<String>,
 }
 
 impl RemoteAgent {
-    /// Returns the agent at a URL given on the command line. Uses [`TOKEN_VARIABLE`] if no other token is given.
+    /// Returns the agent at the URL given on the command line. Uses [`TOKEN_VARIABLE`] if no other token is given.
     ///
     /// # Errors
     /// The URL or an option is invalid, or the token cannot be read.
@@ -234,7 +234,7 @@ impl RemoteAgent {
         args
     }
 
-    /// Returns the command-line arguments that choose the same agent again, quoted for a shell. They do not contain the
+    /// Returns command-line arguments that choose the same agent again, quoted for a shell. They never contain the
     /// token.
     #[must_use]
     pub fn to_args(&self) -> &[String] {

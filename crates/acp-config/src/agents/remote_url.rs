@@ -1,4 +1,5 @@
-//! Parses remote agents' URLs and other connection settings: certificate fingerprints and names of token headers.
+//! Parses the URLs of remote agents and other connection settings, such as certificate fingerprints and token header
+//! names.
 
 use std::fmt;
 use std::path::Path;
@@ -7,10 +8,10 @@ use serde::Deserialize;
 use url::Url;
 use url::form_urlencoded::parse as parse_query;
 
-/// The URL of a remote agent. The token and certificate fingerprint, which the text may include, are stored separately.
+/// The URL of a remote agent. If the text includes a token or a certificate fingerprint, they are stored separately.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RemoteUrl {
-    /// The URL without the token and the fragment.
+    /// The URL without its token and fragment.
     text: String,
     pub(crate) token: Option<String>,
     pub(crate) pin: Option<String>,
@@ -94,13 +95,13 @@ impl RemoteUrl {
         })
     }
 
-    /// Returns the URL without the token and the fragment.
+    /// Returns the URL without its token and fragment.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Returns the URL without a query, for display and storage.
+    /// Returns the URL without its query, for display and storage.
     #[must_use]
     pub fn key(&self) -> &str {
         match self.text.starts_with("unix:") {
@@ -125,7 +126,7 @@ impl RemoteUrl {
         !self.text.starts_with("tcp:") && !self.text.starts_with("unix:")
     }
 
-    /// Returns `true` if the server is reached over TLS, and therefore has a certificate.
+    /// Returns `true` if the connection uses TLS, which means that the server has a certificate.
     #[must_use]
     pub fn has_tls(&self) -> bool {
         self.text.starts_with("wss:") || self.text.starts_with("https:")
@@ -155,15 +156,15 @@ impl TokenHeader {
     }
 }
 
-/// The error for a URL that has a fingerprint but no TLS.
+/// The error for a URL with a fingerprint but without TLS.
 pub(super) const PIN_REQUIRES_TLS: &str = "a fingerprint requires wss:// or https://";
 
 fn without_query(url: &Url) -> &str {
     url.as_str().split(['?', '#']).next().unwrap_or_default()
 }
 
-/// Parses the SHA-256 fingerprint of a certificate: `sha256:` and 64 hexadecimal digits, with or without colons between
-/// them. Returns it without colons, in lower case.
+/// Parses the SHA-256 fingerprint of a certificate: `sha256:` followed by 64 hexadecimal digits, optionally separated
+/// by colons. Returns it in lower case without colons.
 pub(super) fn parse_pin(text: &str) -> Result<String, String> {
     let digits: Option<String> = text
         .strip_prefix("sha256:")

@@ -31,18 +31,18 @@ pub struct AgentSettings {
     pub token_header: Option<TokenHeader>,
     /// The fingerprint of the only certificate to trust.
     pub pin: Option<String>,
-    /// Directories on this machine, and their paths on the remote agent's machine.
+    /// Local directories and their paths on the remote agent's machine.
     #[serde(default)]
     pub(crate) paths: BTreeMap<String, String>,
-    /// The values of environment variables to set for the agent.
+    /// The environment variables to set for the agent.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// The names of environment variables to pass on from this process.
+    /// The names of environment variables to pass on to the agent.
     #[serde(default)]
     pub pass: Vec<String>,
     /// The mode in which the agent's sessions start.
     pub mode: Option<String>,
-    /// The config options to set when a session starts, as ids and values.
+    /// The config options to set when a session starts, by id.
     #[serde(default)]
     options: BTreeMap<String, OptionValue>,
     /// The latest protocol version to use.
@@ -69,7 +69,7 @@ impl AgentSettings {
         self.options.iter().map(typed)
     }
 
-    /// Returns the URL of a remote agent, or `None` for an agent with a command. A relative path is resolved against
+    /// Returns the URL of a remote agent, or `None` if the agent has a command. A relative path is resolved against
     /// `base`.
     ///
     /// # Errors
@@ -136,7 +136,7 @@ impl AgentSettings {
     }
 }
 
-/// Resolves a path in the user's configuration, so that it refers to the same file from every directory.
+/// Resolves a path in the user's configuration so that it refers to the same file from any directory.
 ///
 /// # Errors
 /// The path is relative, or there is no home directory.
@@ -176,7 +176,7 @@ impl fmt::Display for OptionValue {
     }
 }
 
-/// A command, written as one line or as a list.
+/// A command, given as a single string or as a list.
 #[derive(Deserialize)]
 #[serde(
     untagged,
@@ -215,7 +215,7 @@ fn deserialize_version<'de, D: Deserializer<'de>>(
     }
 }
 
-/// Checks that a name is valid for an agent: a single word that is easy to type and safe to print.
+/// Checks that an agent name is valid: a single word that is easy to type and safe to print.
 ///
 /// # Errors
 /// Fails if the name is invalid. The error says which characters are allowed.
@@ -230,7 +230,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
     ))
 }
 
-/// Resolves the path of a program, so that it can be started from any directory.
+/// Resolves a program's path so that it can be started from any directory.
 ///
 /// A name is looked up in `PATH`. A path that starts with `~/` is resolved against the user's home directory, and any
 /// other relative path against `base`, if given.

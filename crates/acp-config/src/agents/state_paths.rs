@@ -1,5 +1,5 @@
-//! Determines where agents store their own state. An agent must be able to write to these paths even if a sandbox makes
-//! all other paths read-only.
+//! Determines where agents store their own state. Agents must be able to write to these paths even in a sandbox that
+//! makes all others read-only.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,15 +8,15 @@ use acp_host::Environment;
 
 use crate::paths;
 
-/// A path where an agent stores its own state. The paths follow Linux conventions, since sandboxes are not available on
-/// other systems.
+/// A path where an agent stores its own state. These paths follow Linux conventions, since sandboxes are not available
+/// on other systems.
 #[derive(Debug, Clone, Copy)]
 pub enum AgentStatePath {
-    /// A directory, relative to the home directory.
+    /// A directory, given relative to the home directory.
     Home(&'static str),
-    /// A file, relative to the home directory. A missing file is not created, because agents reject an empty file.
+    /// A file, given relative to the home directory. Not created if missing, because agents reject an empty file.
     HomeFile(&'static str),
-    /// The directory in an environment variable (the first string), or else a directory in the home directory (the
+    /// The directory in an environment variable (the first string), or if unset, a directory in the home directory (the
     /// second string).
     EnvOrHome(&'static str, &'static str),
     /// A directory in `$XDG_CONFIG_HOME`.
@@ -45,13 +45,13 @@ pub(super) fn package_runner_paths(program: &str) -> Option<&'static [AgentState
 /// The paths where an agent may write its own state.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct AgentStatePaths {
-    /// The directories and files that exist.
+    /// The existing directories and files.
     pub writable: Vec<PathBuf>,
     /// Notes for the user about paths that were not made writable.
     pub notes: Vec<String>,
 }
 
-/// Returns the paths where an agent may write its own state while it works in `cwd`. Some of them depend on the agent's
+/// Returns the paths where an agent may write its own state while working in `cwd`. Some of them depend on the agent's
 /// environment.
 ///
 /// Missing directories are created, because the agent cannot create them.
@@ -118,7 +118,7 @@ fn resolve_path(
     })
 }
 
-/// Creates a directory that only the user can access, if it does not exist.
+/// Creates a directory that only the user can access, unless it already exists.
 fn create_private_dir(directory: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -127,8 +127,8 @@ fn create_private_dir(directory: &Path) -> std::io::Result<()> {
     builder.create(directory)
 }
 
-/// Returns `true` if a path contains or is inside the project, or contains the home directory. Such a path must not be
-/// made writable.
+/// Returns `true` if a path contains the project or the home directory, or is inside the project. Such a path must not
+/// be made writable.
 fn is_too_broad(real: &Path, home: &Path, cwd: &Path) -> bool {
     let real_home = std::fs::canonicalize(home);
     let home = real_home.as_deref().unwrap_or(home);
@@ -136,7 +136,7 @@ fn is_too_broad(real: &Path, home: &Path, cwd: &Path) -> bool {
     real.starts_with(project_root(cwd, home)) || cwd.starts_with(real) || home.starts_with(real)
 }
 
-/// Returns the root of the repository that contains `cwd`.
+/// Returns the root of the repository that contains `cwd`, or `cwd` itself if there is none.
 ///
 /// A repository that contains the home directory is ignored, because it contains the user's settings and not the
 /// project.
@@ -159,7 +159,7 @@ mod tests {
 
     use super::*;
 
-    /// Creates a home directory and an environment that uses it.
+    /// Creates a home directory, and an environment that points to it.
     fn home_fixture() -> (tempfile::TempDir, PathBuf, Environment) {
         let directory = tempfile::tempdir().unwrap();
         let home = directory.path().canonicalize().unwrap();

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The maximum size of a file, in bytes.
+/// The maximum size of a token file, in bytes.
 const MAX_FILE_SIZE: u64 = 4096;
 
-/// Reads the token in a file, without surrounding whitespace. Also returns a warning if other users can read the file.
+/// Reads the token from a file, and trims it. Also returns a warning if other users can read the file.
 ///
 /// # Errors
 /// The file cannot be read, is empty, or is not text.

@@ -10,25 +10,24 @@ use super::state_paths::{self, AgentStatePath};
 /// A well-known agent: its names, command and state paths.
 #[derive(Debug)]
 pub struct KnownAgent {
-    /// The agent's name in this program.
+    /// The agent's name in `acp`.
     pub name: &'static str,
-    /// The agent's other names: its name in the registry, the name of its program, and its names in other clients.
+    /// The agent's other names: in the registry, in other clients, and the name of its program.
     pub aliases: &'static [&'static str],
     /// The agent's title, to show to the user.
     pub title: &'static str,
     /// The agent's program and arguments. Empty for the bundled agent.
     pub command: &'static [&'static str],
-    /// The command that installs the agent, as documented by its developers. The command does not install
-    /// prerequisites.
+    /// The command that installs the agent, as documented by its developers. Does not install prerequisites.
     pub install: &'static str,
-    /// The paths where the agent stores its state: settings, sessions, credentials, logs, caches.
+    /// The paths where the agent stores its state, such as settings, sessions, credentials, logs and caches.
     pub state_paths: &'static [AgentStatePath],
 }
 
 /// The name of the bundled agent.
 pub const BUNDLED_AGENT: &str = "acp";
 
-/// All well-known agents: first the bundled one, then the others by name.
+/// All well-known agents: the bundled one first, then the others in order of name.
 pub const KNOWN_AGENTS: &[KnownAgent] = &[
     KnownAgent {
         name: BUNDLED_AGENT,
@@ -198,7 +197,7 @@ pub(crate) fn find_by_command(command: &[String]) -> Option<&'static KnownAgent>
     args.find_map(|word| find_by_program(package_name(word)))
 }
 
-/// Returns the state paths of the command's package runner, or an empty slice if the command does not use one.
+/// Returns the state paths of the command's package runner, or an empty slice if it does not use one.
 pub(crate) fn package_runner_paths_for_command(command: &[String]) -> &'static [AgentStatePath] {
     let program = split_command(command).map(|(program, _)| program);
     program
@@ -206,7 +205,7 @@ pub(crate) fn package_runner_paths_for_command(command: &[String]) -> &'static [
         .unwrap_or_default()
 }
 
-/// Splits a command into the program's name and its arguments, skipping any leading `env A=B`.
+/// Splits a command into the program name and its arguments, skipping a leading `env A=B`.
 fn split_command(command: &[String]) -> Option<(&str, &[String])> {
     let name = |word: &'_ String| {
         let file = std::path::Path::new(word).file_name();
@@ -227,7 +226,7 @@ fn split_command(command: &[String]) -> Option<(&str, &[String])> {
     Some((file, args))
 }
 
-/// Returns a package's name without its scope and version: `gemini-cli` for `@google/gemini-cli@latest`.
+/// Returns a package name without its scope and version: `gemini-cli` for `@google/gemini-cli@latest`.
 fn package_name(word: &str) -> &str {
     let name = word.rsplit('/').next().unwrap_or(word);
     let end = name.find(['@', '=', '[']).unwrap_or(name.len());
@@ -243,7 +242,7 @@ fn installed_package(known: &KnownAgent) -> Option<&'static str> {
         .map(package_name)
 }
 
-/// Finds the well-known agent whose program or package has the name `name`.
+/// Finds the well-known agent whose program or package is called `name`.
 fn find_by_program(name: &str) -> Option<&'static KnownAgent> {
     KNOWN_AGENTS.iter().skip(1).find(|known| {
         known.command.first() == Some(&name)

@@ -1,4 +1,4 @@
-//! Actions of an agent, to which permission rules are applied.
+//! An agent's actions, to which permission rules are applied.
 
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
@@ -12,7 +12,7 @@ use super::command::CommandLine;
 use crate::roots::{PathError, Roots};
 use crate::trusted_files::is_ordinary;
 
-/// Environment variables that affect only the output of a command, not which command runs.
+/// Environment variables that affect only a command's output, not which command is run.
 const HARMLESS_VARIABLES: [&str; 12] = [
     "CI",
     "CLAUDECODE",
@@ -38,20 +38,20 @@ pub struct Action {
     pub(crate) paths: Vec<ActionPath>,
     /// The command lines that the action runs.
     pub(crate) commands: Vec<CommandLine>,
-    /// Whether the tool's input contains a command in a form that cannot be parsed.
+    /// Whether the tool's input contains a command that could not be parsed.
     pub(crate) has_unreadable_command: bool,
     /// Whether all commands are known to run under the session's roots.
     pub(crate) is_in_roots: bool,
-    /// The directory in which all commands run, without symlinks. `None` if there are no commands, if they run in
-    /// several directories, or if the directory does not exist.
+    /// The directory that all commands run in, without symlinks. `None` if there are no commands, if they run in
+    /// different directories, or if the directory does not exist.
     pub(crate) directory: Option<PathBuf>,
-    /// Whether the action changes files, which is the case if it has a diff, regardless of its kind.
+    /// Whether the action changes files. An action with a diff does, regardless of its kind.
     pub(crate) is_change: bool,
-    /// Whether the tool call has a terminal and therefore runs a command, regardless of its kind.
+    /// Whether the tool call has a terminal, and therefore runs a command regardless of its kind.
     has_terminal: bool,
 }
 
-/// The keys in a tool's input under which agents put the command.
+/// Keys that agents use in a tool's input for the command.
 const COMMAND_KEYS: [&str; 6] = [
     "command",
     "cmd",
@@ -61,13 +61,13 @@ const COMMAND_KEYS: [&str; 6] = [
     "shell_command",
 ];
 
-/// The keys in a tool's input under which agents put arguments that are separate from the command.
+/// Keys that agents use in a tool's input for separate command arguments.
 const ARGUMENT_KEYS: [&str; 3] = ["args", "arguments", "argv"];
 
-/// The keys in a tool's input under which agents put the command's working directory.
+/// Keys that agents use in a tool's input for the command's working directory.
 const DIRECTORY_KEYS: [&str; 4] = ["cwd", "workdir", "working_directory", "workingDirectory"];
 
-/// The keys in a tool's input under which agents put the files that the tool accesses.
+/// Keys that agents use in a tool's input for the files that the tool accesses.
 const PATH_KEYS: [&str; 10] = [
     "path",
     "paths",
@@ -84,18 +84,18 @@ const PATH_KEYS: [&str; 10] = [
 /// A file that an action accesses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ActionPath {
-    /// The given path, made absolute and without `.` and `..`.
+    /// The path as given, but absolute and without `.` and `..`.
     pub(crate) given_path: PathBuf,
-    /// The path without symlinks. `None` if it is unknown.
+    /// The path without symlinks. `None` if unknown.
     pub(crate) real_path: Option<PathBuf>,
-    /// Whether the file is under the session's roots and is not run or trusted by other programs. Checked only for a
-    /// file that the agent is about to change.
+    /// Whether the file is under the session's roots and other programs neither run nor trust it. Checked only for
+    /// files that the agent is about to change.
     pub(crate) is_ordinary: bool,
 }
 
 impl Action {
-    /// Returns the action that a permission request is about: the files in the locations, diffs and input of the tool
-    /// call, and the commands in its input.
+    /// Returns the action that a permission request is about. It covers the files in the tool call's locations, diffs
+    /// and input, and the commands in its input.
     pub(crate) fn from_request(request: &PermissionRequest, roots: &Roots) -> Self {
         let call = &request.tool_call;
         let mut action = Self::with_kind(call.kind.clone());
@@ -169,8 +169,8 @@ impl Action {
         self.commands.dedup();
     }
 
-    /// Returns the action of reading (kind `read`) or changing (kind `edit`) a file. A relative path is resolved
-    /// against the first root.
+    /// Returns the action that reads (kind `read`) or changes (kind `edit`) a file. A relative path is resolved against
+    /// the first root.
     #[must_use]
     pub fn for_file(kind: ToolKind, path: &str, roots: &Roots) -> Self {
         let changes = kind == ToolKind::Edit;
@@ -184,7 +184,7 @@ impl Action {
         }
     }
 
-    /// Returns the action of running a shell line in the directory `cwd`.
+    /// Returns the action that runs a shell command line in the directory `cwd`.
     #[must_use]
     pub fn for_command(line: &str, cwd: &Path, roots: &Roots) -> Self {
         let mut command = CommandLine::from_line(line);
@@ -197,7 +197,7 @@ impl Action {
         action
     }
 
-    /// Returns an action of this kind, with no files or commands.
+    /// Returns an action of this kind without any files or commands.
     #[must_use]
     pub fn with_kind(kind: ToolKind) -> Self {
         Self {
@@ -238,8 +238,8 @@ impl Action {
         std::iter::once(&self.kind).chain(executes).chain(edits)
     }
 
-    /// Determines the directory in which the commands run. The default is the first root, and relative directories are
-    /// resolved against it.
+    /// Determines the directory in which the commands run. The default is the first root, against which relative
+    /// directories are resolved.
     fn find_directory(&mut self, roots: &Roots) {
         let first = roots.paths().next().unwrap_or(Path::new(""));
         let mut at_home = true;
@@ -266,7 +266,7 @@ impl Action {
 }
 
 impl CommandLine {
-    /// Sets the command's environment variables, but only those that could change which command runs.
+    /// Sets those of the command's environment variables that could change which command runs.
     fn add_variables(&mut self, variables: Vec<(String, String)>) {
         self.env = variables;
         self.env.retain(|(name, value)| {
@@ -277,8 +277,8 @@ impl CommandLine {
     }
 }
 
-/// Parses the command in a tool's input, including arguments that are separate from it. Returns `None` if the command
-/// is neither a line nor a list of words.
+/// Parses the command in a tool's input, along with any separate arguments. Returns `None` if the command is neither a
+/// line nor a list of words.
 fn parse_command(value: &Value, arguments: Option<&Value>) -> Option<CommandLine> {
     let words = |value: &Value| -> Option<Vec<String>> {
         let words = value.as_array()?.iter();
@@ -315,7 +315,8 @@ fn text_values<'a>(input: &'a Value, keys: &[&str]) -> Vec<&'a str> {
     texts
 }
 
-/// Parses environment variables from an object, or from a list as in the protocol. Returns `None` for any other form.
+/// Parses environment variables, given as an object or as a list in the protocol's format. Returns `None` for anything
+/// else.
 fn parse_variables(value: &Value) -> Option<Vec<(String, String)>> {
     match value {
         Value::Object(variables) => variables
@@ -339,7 +340,7 @@ fn make_absolute(path: &str, roots: &Roots) -> PathBuf {
     first.join(path)
 }
 
-/// Returns the given and real forms of a path. A relative path is resolved against the first root.
+/// Returns both the given and the real form of a path. A relative path is resolved against the first root.
 fn resolve_action_path(path: &str, roots: &Roots) -> ActionPath {
     let path = make_absolute(path, roots);
     ActionPath {

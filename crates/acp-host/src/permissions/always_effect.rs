@@ -1,11 +1,11 @@
-//! The effect of "always" answers.
+//! Determines the effect of "always" answers.
 
 use acp_wire::v1::ToolKind;
 
 use super::{Action, DecisionSource, Permissions, RememberedSubject, remembered};
 
-/// The effect that an "always" answer (the kinds `allow_always` and `reject_always`) has in this program. The agent
-/// gets the answer too, and may remember it itself.
+/// The effect of an "always" answer (the kinds `allow_always` and `reject_always`) in the client. The agent also
+/// receives the answer, and may remember it itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AlwaysEffect {
@@ -17,11 +17,12 @@ pub enum AlwaysEffect {
         /// The commands or files that the answer covers. The list is never empty.
         subjects: Vec<RememberedSubject>,
     },
-    /// Nothing is remembered in this program. The agent may remember the answer for as long as it likes.
+    /// The client does not remember the answer. The agent may remember it for as long as it likes.
     LeftToAgent,
-    /// Nothing is remembered in this program, because this rule requires asking each time.
+    /// The client does not remember the answer, because this rule requires asking each time.
     AskEachTime(DecisionSource),
-    /// This program provides the options, because the agent did not ask. The name of each option describes its effect.
+    /// The client provides its own options, because the agent did not ask. The name of each option describes its
+    /// effect.
     OwnOptions,
 }
 

@@ -6,16 +6,16 @@ use super::command_parts::{CommandPart, split_command};
 use super::shell;
 use crate::program;
 
-/// The maximum length of a line to examine, in bytes.
+/// The maximum length of a line to be examined, in bytes.
 const MAX_LINE_BYTES: usize = 1024 * 1024;
 
 /// The maximum nesting depth of shell commands.
 const MAX_NESTING_DEPTH: usize = 4;
 
-/// Shells that can run a line with `-c LINE`, in which case the line itself is examined.
+/// Shells that can run a line with `-c LINE`. The line itself is then examined.
 const SHELL_NAMES: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "fish", "ash"];
 
-/// The directories of the system's own shells. A shell in any other directory may be a different program.
+/// The directories that contain the system's own shells. A shell elsewhere may be a different program.
 #[cfg(unix)]
 const SHELL_DIRECTORIES: [&str; 5] = [
     "/bin",
@@ -28,7 +28,7 @@ const SHELL_DIRECTORIES: [&str; 5] = [
 /// A command that an agent wants to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandLine {
-    /// The line as it would be entered in a shell. If the command is a shell that runs a line, this is that line.
+    /// The line as the user would type it in a shell. If the command is a shell that runs a line, this is that line.
     line: String,
     /// How the line is split into words.
     origin: WordOrigin,
@@ -43,14 +43,14 @@ pub(crate) struct CommandLine {
 enum WordOrigin {
     /// A shell, which also expands the words.
     Shell,
-    /// The agent, which uses no shell. The words are quoted in the line.
+    /// The agent, without a shell. The words are quoted in the line.
     Words,
-    /// Depending on which files exist, either a shell or nothing at all: the whole line may be the path of a program.
+    /// Either a shell or nothing, depending on which files exist: the whole line may be the path of a program.
     Ambiguous,
 }
 
 impl CommandLine {
-    /// Creates a command from a line for a shell.
+    /// Creates a command from a shell command line.
     pub(crate) fn from_line(line: &str) -> Self {
         let mut line = trim_line(line);
         let mut inner;
@@ -105,19 +105,19 @@ impl CommandLine {
         }
     }
 
-    /// Returns `true` if the two commands look the same to the user: their lines, directories and variables are equal.
-    /// Words are quoted in the line, so it does not matter how the line is split.
+    /// Returns `true` if both commands look the same to the user: their lines, directories and variables are equal.
+    /// Since words are quoted in the line, it does not matter how the line is split.
     pub(crate) fn looks_same_as(&self, other: &Self) -> bool {
         self.line == other.line && self.cwd == other.cwd && self.env == other.env
     }
 
-    /// Returns the command as a line for a shell.
+    /// Returns the command as a shell command line.
     pub(crate) fn line(&self) -> &str {
         &self.line
     }
 
-    /// Returns the line with a mark before each character that a shell interprets. No wildcard in a pattern matches a
-    /// marked character. Returns `None` if the line cannot be parsed.
+    /// Returns the line with a mark before each character that a shell would interpret. Wildcards in a pattern do not
+    /// match marked characters. Returns `None` if the line cannot be parsed.
     pub(super) fn marked_line(&self) -> Option<String> {
         if self.line.len() > MAX_LINE_BYTES || self.line.contains(shell::LITERAL_MARK) {
             return None;
@@ -129,8 +129,8 @@ impl CommandLine {
         }
     }
 
-    /// Returns every part of the line that could be a command. Some of the returned parts may not be commands. Returns
-    /// `None` if the line is too long to examine.
+    /// Returns every part of the line that could be a command, although not every part may be one. Returns `None` if
+    /// the line is too long to examine.
     pub(super) fn parts(&self) -> Option<Vec<CommandPart>> {
         match self.line.len() > MAX_LINE_BYTES {
             true => None,
@@ -139,12 +139,12 @@ impl CommandLine {
     }
 }
 
-/// Removes leading and trailing blanks and line ends, which shells ignore.
+/// Removes leading and trailing blanks and line breaks, which shells ignore.
 fn trim_line(line: &str) -> &str {
     line.trim_matches([' ', '\t', '\n'])
 }
 
-/// Returns the line that a shell runs, if the words consist of a system shell, `-c` and that line.
+/// If the words are a system shell, `-c` and a line, returns that line.
 fn shell_script<S: AsRef<str>>(words: &[S]) -> Option<&str> {
     let [program, flags, line] = words else {
         return None;

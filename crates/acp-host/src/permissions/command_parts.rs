@@ -14,32 +14,33 @@ const MAX_PARTS: usize = 64 * 1024;
 /// The maximum total size of the parts of a line, in bytes.
 const MAX_TOTAL_BYTES: usize = 64 * 1024 * 1024;
 
-/// The placeholder for a blank within a word.
+/// A placeholder for a blank inside a word.
 const INNER_BLANK: &str = "\u{1}";
 
 /// A part of a command line that could be a command.
 #[derive(Debug, Clone)]
 pub(super) struct CommandPart {
     text: Arc<str>,
-    /// The part's text, with blanks inside words replaced, so that blanks only separate words.
+    /// The part's text, in which blanks inside words are replaced so that the remaining blanks separate words.
     words: Arc<str>,
     /// The byte offset at which the command starts, in both `text` and `words`.
     start: usize,
 }
 
 impl CommandPart {
-    /// Returns the command as text in which the words are separated by blanks.
+    /// Returns the command's text, with blanks between words.
     pub(super) fn text(&self) -> &str {
         self.text.get(self.start..).unwrap_or_default()
     }
 
-    /// Returns the command as text in which blanks inside words are replaced, so that blanks only separate words.
+    /// Returns the command's text, in which blanks inside words are replaced so that the remaining blanks separate
+    /// words.
     pub(super) fn words(&self) -> &str {
         self.words.get(self.start..).unwrap_or_default()
     }
 }
 
-/// Returns every part of the line that could be a command, or `None` if there are too many.
+/// Returns all parts of the line that could be a command, or `None` if there are too many.
 pub(super) fn split_command(line: &str) -> Option<Vec<CommandPart>> {
     let mut apart = CommandParts::default();
     apart.add_parts(line.into(), line.into(), [0])?;
@@ -80,7 +81,7 @@ impl CommandParts {
         Some(())
     }
 
-    /// Splits a line. `is_code` means that the line is code for an interpreter.
+    /// Splits a line. `is_code` is true if the line is code for an interpreter.
     fn split_line(&mut self, line: &str, is_code: bool) -> Option<()> {
         let line = line.replace("\\\r\n", "").replace("\\\n", "");
         let line = line.replace("${IFS}", " ").replace("$IFS", " ");
@@ -177,7 +178,7 @@ impl CommandParts {
     }
 }
 
-/// Returns the offsets at which an option's value may start, as in `--command=VALUE`, `-cVALUE` and `-qcVALUE`.
+/// Returns the offsets where an option's value may start, as in `--command=VALUE`, `-cVALUE` and `-qcVALUE`.
 fn option_value_starts(word: &str) -> impl Iterator<Item = usize> {
     let is_option = word.starts_with('-');
     let equals = word.find('=').map(|at| at + 1);
@@ -189,7 +190,7 @@ fn option_value_starts(word: &str) -> impl Iterator<Item = usize> {
         .into_iter()
 }
 
-/// Returns the value of a git alias that is set with `-c alias.NAME=VALUE`.
+/// Returns the value of a git alias set with `-c alias.NAME=VALUE`.
 fn git_alias_value(word: &str) -> Option<&str> {
     let alias = word.find("alias.").and_then(|at| word.get(at..))?;
     alias.split_once('=').map(|(_, value)| value)
@@ -224,7 +225,7 @@ fn bare_name(program: &str) -> &str {
     program_stem(program).unwrap_or(file_name(program))
 }
 
-/// Splits a piece of a line into words. The piece may start or end anywhere, even inside quotes.
+/// Splits a fragment of a line into words. The fragment may start or end anywhere, even inside quotes.
 fn split_roughly(piece: &str) -> Vec<String> {
     let piece = piece.trim().trim_end_matches('$').trim_end();
     shell_words::split(piece).unwrap_or_else(|_| {
@@ -233,7 +234,7 @@ fn split_roughly(piece: &str) -> Vec<String> {
     })
 }
 
-/// Splits a line into commands as a shell does. Drops redirections.
+/// Splits a line into commands as a shell would, but drops redirections.
 fn split_shell_line(line: &str) -> Vec<Vec<String>> {
     let mut splitter = CommandSplitter::default();
     let mut chars = line.chars().peekable();

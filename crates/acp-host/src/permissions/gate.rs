@@ -1,4 +1,4 @@
-//! The permission gate, which checks every action of an agent, whether or not the agent requests permission.
+//! The permission gate, which checks every action of the agent, even if it has not requested permission.
 
 use acp::client::PermissionRequest;
 use acp::{Error, Result, jsonrpc};
@@ -14,7 +14,7 @@ use super::{
 use crate::host::HostSession;
 use crate::roots::Roots;
 
-/// Decides whether actions are allowed by applying rules and earlier answers, or by asking the user.
+/// Decides whether actions are allowed, based on rules, earlier answers, or by asking the user.
 pub(crate) struct PermissionGate<P> {
     permissions: Permissions,
     prompter: P,
@@ -27,18 +27,18 @@ pub(crate) struct PermissionGate<P> {
 pub(crate) struct GateQuestion {
     action: Action,
     description: String,
-    /// The rule that requires asking each time, if there is one.
+    /// The rule that requires asking each time, if any.
     rule: Option<DecisionSource>,
 }
 
 impl GateQuestion {
-    /// Returns `true` if a rule requires asking the user each time.
+    /// Returns `true` if a rule requires asking each time.
     pub(crate) fn is_required_by_rule(&self) -> bool {
         self.rule.is_some()
     }
 
-    /// Uses up a grant of the session that covers the action. Returns `true` if there was such a grant. `change` is the
-    /// change to a file, if any.
+    /// Uses up one of the session's grants if it covers the action. Returns `true` if one did. `change` is the change
+    /// to a file, if any.
     pub(crate) fn take_grant(&self, session: &HostSession, change: Option<FileEdit<'_>>) -> bool {
         let mut grants = session.grants.lock();
         let for_session = self.rule.is_none() && grants.covers_for_session(&self.action);
@@ -117,7 +117,7 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
         Ok(outcome)
     }
 
-    /// Decides on an action that the agent takes without asking. Returns a question if the user must decide.
+    /// Decides on an action that the agent takes without asking. If the decision is up to the user, returns a question.
     pub(crate) fn decide(&self, action: Action, what: String) -> Result<Option<GateQuestion>> {
         let rule = match self.permissions.decide(&action) {
             PermissionDecision::Allow => return Ok(None),
@@ -210,7 +210,7 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
         }
     }
 
-    /// Asks the user for permission. Does nothing if there is no user to ask.
+    /// Asks the user for permission. If there is no user to ask, rejects the request.
     async fn ask(
         &self,
         request: &PermissionRequest,
@@ -234,7 +234,7 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
         }
     }
 
-    /// Remembers the user's choice if it is an "always" option.
+    /// If the user chose an "always" option, remembers the choice.
     fn remember_choice(&self, question: &GateQuestion, option: &PermissionOption) {
         match option.kind {
             PermissionOptionKind::AllowAlways => self.remember(question, true),
@@ -243,7 +243,7 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
         }
     }
 
-    /// Stores an "always" answer if possible, and informs the user.
+    /// Stores an "always" answer if possible, and notifies the user.
     fn remember(&self, question: &GateQuestion, allowed: bool) {
         let not = |why: String| (self.on_note)(PermissionNote::NotRemembered { why });
         if let Some(by) = &question.rule {
@@ -262,20 +262,20 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
     }
 }
 
-/// The id of this program's own option that allows the action for the session.
+/// The id of the client's own option to allow the action for the session.
 const ALLOW_SESSION_OPTION: &str = "session";
 
-/// The id of this program's own option that always allows the action in the project.
+/// The id of the client's own option to always allow the action in the project.
 const ALLOW_PROJECT_OPTION: &str = "project";
 
-/// The id of this program's own option that always rejects the action in the project.
+/// The id of the client's own option to always reject the action in the project.
 const REJECT_PROJECT_OPTION: &str = "never";
 
 fn rejected_error() -> Error {
     Error::Rpc(jsonrpc::Error::internal("rejected by the user"))
 }
 
-/// Checks that the request can be answered unambiguously.
+/// Checks that an answer to the request would be unambiguous.
 fn check_request(request: &PermissionRequest) -> Result<(), String> {
     let mut options = request.options.iter();
     while let Some(option) = options.next() {
@@ -298,7 +298,7 @@ fn describe_request(request: &PermissionRequest) -> String {
     title.map_or_else(|| call.id.to_string(), Clone::clone)
 }
 
-/// Returns the option of the request that the outcome selects, if any.
+/// Returns the option that the outcome selects, if any.
 fn chosen_option<'a>(
     request: &'a PermissionRequest,
     outcome: &RequestPermissionOutcome,

@@ -17,7 +17,7 @@ use acp_wire::v2::ToolCallStatus;
 use super::action::Action;
 use super::command::CommandLine;
 
-/// The maximum number of grants in a session. The oldest grant is dropped first, so the user may be asked about it
+/// The maximum number of grants in a session. Beyond that, the oldest are dropped, so the user may be asked about them
 /// again.
 const MAX_GRANTS: usize = 64;
 
@@ -27,7 +27,7 @@ const MAX_COMMANDS: usize = 1024;
 /// The maximum number of possible results to try when parts of a diff match a file in several places.
 const MAX_RESULTS: usize = 4;
 
-/// The keys in a tool's input under which agents put the new text of a file.
+/// Keys that agents use in a tool's input for the new text of a file.
 const TEXT_KEYS: [&str; 5] = ["content", "contents", "text", "file_text", "new_text"];
 
 /// A change that is about to be written to a file.
@@ -35,11 +35,11 @@ const TEXT_KEYS: [&str; 5] = ["content", "contents", "text", "file_text", "new_t
 pub(crate) struct FileEdit<'a> {
     /// The current text. `None` if the file does not exist or cannot be read.
     pub(crate) old: Option<&'a str>,
-    /// The text that would replace the current text.
+    /// The text that replaces the current text.
     pub(crate) new: &'a str,
 }
 
-/// The grants of a session, shared by its concurrent actions.
+/// A session's grants, shared by the actions running concurrently.
 #[derive(Debug, Default)]
 pub(crate) struct Grants(Mutex<SessionGrants>);
 
@@ -54,10 +54,10 @@ impl Grants {
     }
 }
 
-/// The grants of a session, as stored behind the lock of [`Grants`].
+/// A session's grants, protected by the lock in [`Grants`].
 #[derive(Debug, Default)]
 pub(super) struct SessionGrants {
-    /// The number of turns that have ended.
+    /// How many turns have ended.
     ended_turns: u64,
     grants: VecDeque<Grant>,
     /// Commands that are allowed for the whole session, with their working directories.
@@ -71,33 +71,33 @@ pub(super) struct SessionGrants {
 struct Grant {
     tool_call: ToolCallId,
     scope: GrantScope,
-    /// The commands that may run, each of them once.
+    /// The commands that may run. Each may run once.
     commands: Vec<CommandLine>,
     reads: Vec<PathBuf>,
     edits: Vec<GrantedEdit>,
 }
 
-/// The turn in which a question was asked. A grant applies only in that turn.
+/// The turn in which a question was asked. A grant applies only to that turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct GrantScope {
-    /// The number of turns of the session that had ended when the question was asked.
+    /// How many of the session's turns had ended when the question was asked.
     ended_turns: u64,
     is_in_turn: bool,
 }
 
-/// A change to a single file, covered by a grant.
+/// A change to a single file that a grant covers.
 #[derive(Debug)]
 struct GrantedEdit {
     file: PathBuf,
     shown_edit: ShownChange,
 }
 
-/// A change to a file as it was shown to the user.
+/// A file change as shown to the user.
 #[derive(Debug)]
 enum ShownChange {
-    /// The complete new text of the file was shown.
+    /// The entire new text of the file was shown.
     Text(String),
-    /// Diffs of the whole text or of parts of it. They may be applied together or one after the other.
+    /// Diffs of all or parts of the text. They may be applied together or one after another.
     Diffs(VecDeque<FileTexts>),
 }
 
@@ -128,7 +128,7 @@ impl SessionGrants {
         self.grants.push_back(grant);
     }
 
-    /// Allows the action's commands, or all edits, for the whole session.
+    /// Allows the action's commands or, if it is an edit without commands, all edits for the whole session.
     pub(super) fn add_for_session(&mut self, action: &Action) {
         if action.commands.is_empty() {
             self.allows_edits |= action.kind == ToolKind::Edit;
@@ -159,7 +159,7 @@ impl SessionGrants {
         })
     }
 
-    /// Uses up a grant that covers the action. Returns `true` if there was such a grant. A command may run once, and a
+    /// Uses up a grant that covers the action. Returns `true` if there was one. Each command may run once and each
     /// change may be made once. Files may be read any number of times.
     pub(super) fn use_up_grant(
         &mut self,
@@ -259,7 +259,7 @@ impl Grant {
     }
 }
 
-/// Returns `true` if the user could see that the action changes files.
+/// Returns `true` if the user could see that the action would change files.
 fn is_edit(action: &Action) -> bool {
     action.is_change
         || matches!(
@@ -268,8 +268,8 @@ fn is_edit(action: &Action) -> bool {
         )
 }
 
-/// Returns the change that the request shows for a file. Returns `None` if the request shows no change, or only changes
-/// to other files. A change that the user has not seen is not granted, so the user is asked when it is made.
+/// Returns the change to a file that the request shows. Returns `None` if it shows no changes, or only changes to other
+/// files. A change that the user has not seen is not granted. The user is asked about it when the agent makes it.
 fn edit_shown_by(request: &PermissionRequest, action: &Action, file: &Path) -> Option<ShownChange> {
     let is_this_file = |path: &str| {
         let path = Path::new(path);
@@ -302,8 +302,8 @@ fn edit_shown_by(request: &PermissionRequest, action: &Action, file: &Path) -> O
     text.map(|text| ShownChange::Text(text.to_owned()))
 }
 
-/// Returns how many of the diffs, starting with the first, are needed to turn the old text into the new one. Returns
-/// `None` if they do not produce the new text.
+/// Returns how many of the diffs, counting from the first, are needed to turn the old text into the new one. Returns
+/// `None` if they do not lead to the new text.
 ///
 /// Agents send diffs of either the whole text or a part of it. A part that occurs several times may be replaced once or
 /// everywhere.
@@ -341,7 +341,7 @@ fn count_matching_diffs(diffs: &VecDeque<FileTexts>, change: FileEdit<'_>) -> Op
     None
 }
 
-/// Converts a text to the form that agents use in diffs: without a byte order mark, and with LF line endings.
+/// Converts text to the form that agents use in diffs: without a byte order mark and with LF line endings.
 fn normalize_text(text: &str) -> String {
     text.trim_start_matches('\u{feff}').replace("\r\n", "\n")
 }

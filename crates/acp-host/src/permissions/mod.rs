@@ -34,11 +34,11 @@ pub use self::remembered::{
 };
 pub use self::rules::{PermissionRule, PermissionRules, RuleEffect, RulesError};
 
-/// The rules, remembered answers and policy that decide what the agent of a connection may do.
+/// The rules, remembered answers and policy that determine what a connection's agent may do.
 #[derive(Debug, Clone)]
 pub struct Permissions {
     policy: Policy,
-    /// Whether a default in the user's rules takes precedence over the policy.
+    /// Whether a default in the user's rules overrides the policy.
     is_policy_default: bool,
     user: Option<PermissionRules>,
     project: Vec<PermissionRules>,
@@ -59,7 +59,7 @@ impl From<Policy> for Permissions {
 }
 
 impl Permissions {
-    /// Creates permissions with a fallback policy, which applies only if the user's rules have no default.
+    /// Creates permissions with a fallback policy, which applies only if the user's rules set no default.
     #[must_use]
     pub fn default_policy(policy: Policy) -> Self {
         Self {
@@ -82,7 +82,7 @@ impl Permissions {
         self
     }
 
-    /// Adds the user's remembered answers. New answers are stored with them.
+    /// Adds the user's remembered answers. New answers are stored there, too.
     #[must_use]
     pub fn remembered_answers(mut self, remembered: RememberedAnswers) -> Self {
         self.remembered = Some(remembered);
@@ -95,18 +95,18 @@ impl Permissions {
         self.policy
     }
 
-    /// Returns `true` if a default in the user's rules takes precedence over the policy.
+    /// Returns `true` if a default in the user's rules overrides the policy.
     #[must_use]
     pub fn is_policy_default(&self) -> bool {
         self.is_policy_default
     }
 
-    /// Returns `true` if the agent may read anything at all.
+    /// Returns `true` if there is anything the agent may read.
     pub(crate) fn can_read(&self) -> bool {
         !self.forbids_all()
     }
 
-    /// Returns `true` if the agent may change or run anything at all, possibly after asking the user.
+    /// Returns `true` if there is anything the agent may change or run, even if only after asking the user.
     pub(crate) fn can_change(&self) -> bool {
         let allows = |rules: &PermissionRules| {
             let mut effects = rules
@@ -201,8 +201,8 @@ impl Permissions {
         }
     }
 
-    /// Stores an "always" answer. Returns `None` if the answer cannot be stored, because the action's commands or files
-    /// are not known exactly or because no directory for answers is configured.
+    /// Stores an "always" answer. Returns `None` if that is not possible, because the action's commands or files are
+    /// not exactly known, or because no directory for answers is configured.
     pub(crate) fn remember(
         &self,
         action: &Action,
@@ -218,16 +218,16 @@ impl Permissions {
     }
 }
 
-/// The decision on whether an action is allowed.
+/// A decision on whether an action is allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PermissionDecision {
-    /// The action is allowed without asking.
+    /// The action is allowed without asking the user.
     Allow,
     /// The user must decide, unless an earlier answer still applies.
     Ask,
-    /// The user must decide each time, because this rule requires it.
+    /// The user must decide each time, as required by this rule.
     AskEachTime(DecisionSource),
-    /// The action is denied.
+    /// The action is denied for this reason.
     Deny(DecisionSource),
 }
 
@@ -242,7 +242,7 @@ impl PermissionDecision {
         }
     }
 
-    /// Returns the default decision of a permissions file for actions that no rule matches.
+    /// Returns a permissions file's default decision, for actions that no rule matches.
     fn from_default(rules: &PermissionRules) -> Self {
         match rules.default_effect() {
             None | Some(RuleEffect::Allow) => Self::Allow,
@@ -339,7 +339,7 @@ impl PermissionRule {
             && (self.commands.is_empty() || action.commands.iter().any(command))
     }
 
-    /// Returns `true` if the rule has command patterns and the action has a command that could not be parsed.
+    /// Returns `true` if the rule has command patterns and one of the action's commands could not be parsed.
     fn could_match_unreadable_command(&self, action: &Action) -> bool {
         !self.commands.is_empty() && action.has_unreadable_command
     }
@@ -349,15 +349,15 @@ impl PermissionRule {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecisionSource {
-    /// The policy, since nothing else matched.
+    /// The policy, because no rule or answer matched.
     Policy(Policy),
     /// A rule in a permissions file.
     Rule {
         /// The permissions file that contains the rule.
         file: PathBuf,
-        /// The rule's number in the file, counted from 1.
+        /// The number of the rule in the file, counting from 1.
         number: usize,
-        /// The rule's text, to be shown to the user.
+        /// The text of the rule, to show to the user.
         rule: String,
     },
     /// The default in a permissions file.
@@ -365,12 +365,12 @@ pub enum DecisionSource {
         /// The permissions file that sets the default.
         file: PathBuf,
     },
-    /// A remembered answer that the user gave earlier.
+    /// An answer that the user gave earlier.
     Remembered {
         /// The answer's number in the project.
         number: u64,
     },
-    /// Remembered answers that cannot be read. Contains the reason.
+    /// Remembered answers that could not be read. Contains the reason.
     UnreadableAnswers(String),
 }
 
@@ -384,7 +384,7 @@ impl fmt::Display for DecisionSource {
                 write!(f, "your remembered answer {number}")
             }
             Self::UnreadableAnswers(why) => {
-                write!(f, "remembered answers that cannot be read ({why})")
+                write!(f, "unreadable remembered answers ({why})")
             }
         }
     }
@@ -405,7 +405,7 @@ pub enum PermissionNote {
     NoUserToAsk {
         /// A description of the action for the user. It may quote the agent.
         what: String,
-        /// The rule that requires asking. `None` if the policy requires it.
+        /// The rule that requires asking, or `None` if the policy does.
         by: Option<DecisionSource>,
     },
     /// An action would have been allowed, but the agent offers no option that allows it.
@@ -413,7 +413,7 @@ pub enum PermissionNote {
         /// A description of the action for the user. It may quote the agent.
         what: String,
     },
-    /// A request was rejected because it is malformed and any answer would be ambiguous.
+    /// A request was rejected because it was malformed, so any answer would have been ambiguous.
     Malformed {
         /// A description of the request for the user. It may quote the agent.
         what: String,
@@ -436,11 +436,11 @@ impl fmt::Display for PermissionNote {
             Self::NoUserToAsk { what, by: Some(by) } => {
                 write!(
                     f,
-                    "rejected: {by} requires asking, and there is no one to ask: {what}"
+                    "rejected: {by} requires asking, but there is no one to ask: {what}"
                 )
             }
             Self::NoUserToAsk { what, by: None } => {
-                write!(f, "rejected: there is no one to ask: {what}")
+                write!(f, "rejected, because there is no one to ask: {what}")
             }
             Self::NoAllowOption { what } => {
                 write!(f, "the agent offers no option that allows this: {what}")

@@ -9,18 +9,18 @@ use super::command::CommandLine;
 use super::command_parts::CommandPart;
 use super::shell::LITERAL_MARK;
 
-/// The name of the directory in a project that contains its permissions files. An "allow" rule matches this directory
-/// only if the rule's pattern contains the name.
+/// The directory in a project that contains its permissions files. An "allow" rule matches it only if the rule's
+/// pattern contains this name.
 pub(super) const PERMISSION_DIRECTORY: &str = ".acp";
 
 /// A pattern for file paths. `*` and `?` match anything except `/`, and `**` matches any number of directories.
 #[derive(Debug, Clone)]
 pub(crate) struct PathPattern {
     text: String,
-    /// The globs for "allow" rules.
+    /// Globs for "allow" rules.
     allow_globs: GlobSet,
-    /// The globs for "ask" and "deny" rules. They also match the paths that result from resolving symlinks in the
-    /// pattern itself.
+    /// Globs for "ask" and "deny" rules. Symlinks in the pattern itself are resolved, and the resulting paths also
+    /// match.
     deny_globs: GlobSet,
 }
 
@@ -78,14 +78,14 @@ impl PathPattern {
     }
 }
 
-/// Returns `true` if the path is a directory of permissions files, or is inside one.
+/// Returns `true` if the path is a directory that contains permissions files, or is inside one.
 pub(super) fn is_permission_directory(path: &Path) -> bool {
     path.components()
         .any(|c| c.as_os_str() == PERMISSION_DIRECTORY)
 }
 
-/// Returns the variants of a pattern: as written, and with the symlinks in its leading directories resolved. For
-/// "allow" rules, only symlinks that the project does not control are resolved.
+/// Returns the pattern both as written and with the symlinks in its leading directories resolved. For "allow" rules,
+/// resolves only symlinks that the project does not control.
 fn pattern_variants(start: &Path, rest: &str, base: &Path, to_deny: bool) -> Vec<String> {
     let is_literal = |c: &&str| !c.contains(['*', '?', '[', '{', '\\']);
     let literal: Vec<&str> = rest.split('/').take_while(is_literal).collect();
@@ -146,11 +146,11 @@ pub(crate) struct CommandPattern {
     allow_regex: Regex,
     /// A regular expression that matches a command, for "ask" and "deny" rules.
     deny_regex: Regex,
-    /// A regular expression like `deny_regex` that also matches options before and between subcommands.
+    /// Like `deny_regex`, but also matches options before and between subcommands.
     deny_regex_with_options: Regex,
 }
 
-/// A regular expression for options between two words of an "ask" or "deny" pattern: flags that may have a value,
+/// A regular expression for options between two words of an "ask" or "deny" pattern: flags with or without a value,
 /// toolchains such as `+nightly`, and variables.
 const OPTIONS_PATTERN: &str = r"\s+(?:(?:-\S*(?:\s+\S+)?|\+\S+|\w+=\S*)\s+)*";
 
@@ -188,7 +188,7 @@ impl CommandPattern {
     }
 
     /// Returns `true` if the pattern of an "allow" rule matches the whole command. Wildcards match only literal text.
-    /// Characters that a shell interprets must be in the pattern itself.
+    /// Characters that a shell interprets match only if the pattern itself contains them.
     pub(crate) fn matches_to_allow(&self, command: &CommandLine) -> bool {
         let marked = || command.marked_line();
         command.env.is_empty() && marked().is_some_and(|marked| self.allow_regex.is_match(&marked))

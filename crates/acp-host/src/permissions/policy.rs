@@ -19,8 +19,8 @@ pub enum Policy {
     /// Asks the user about every tool call.
     #[default]
     Ask,
-    /// Allows tool calls that only read: the kinds `read`, `search` and `think`. Rejects all others, including tool
-    /// calls without a kind and the kind `fetch`, which could send data out.
+    /// Allows tool calls that only read: the kinds `read`, `search` and `think`. Rejects all others, including calls
+    /// without a kind, and `fetch`, which could send data out.
     Reads,
     /// Allows all tool calls.
     All,
@@ -52,7 +52,7 @@ impl Policy {
         }
     }
 
-    /// Decides on a tool call of this kind. The kind comes from the request or from an earlier update of the tool call.
+    /// Decides on a tool call of this kind, as given in the request or in an earlier update of the tool call.
     ///
     /// An option is chosen only by its kind, never by its name. An option that applies once is preferred to one that
     /// applies always. If the policy allows the call but no option does, the user decides. If the policy rejects the
@@ -85,8 +85,8 @@ impl Policy {
     }
 }
 
-/// Returns the answer that selects an option to allow or reject, preferably an option that applies only once. Returns
-/// `None` if there is no such option.
+/// Returns an answer that selects an option to allow or reject, preferably one that applies only once. Returns `None`
+/// if there is no such option.
 pub(crate) fn select_answer(
     allow: bool,
     options: &[PermissionOption],
@@ -130,15 +130,14 @@ pub struct ParsePolicyError(String);
 
 /// Asks the user for permission. Implemented by front ends.
 pub trait Prompter {
-    /// Shows the request and waits for the user to choose one of its options. Returns `None` if the user makes no
-    /// choice. Dropping the future withdraws the question.
+    /// Shows the request and waits for the user to choose an option. Returns `None` if the user does not choose one.
+    /// Dropping the future withdraws the question.
     fn ask(
         &self,
         request: &PermissionRequest,
     ) -> impl Future<Output = Option<PermissionOptionId>> + Send;
 
-    /// Does the same as [`ask`](Self::ask), but is also given the effect of an "always" answer. The host calls only
-    /// this method.
+    /// Like [`ask`](Self::ask), but also receives the effect of an "always" answer. The host calls only this method.
     fn ask_with(
         &self,
         request: &PermissionRequest,
@@ -147,7 +146,7 @@ pub trait Prompter {
         self.ask(request)
     }
 
-    /// Returns `true` if there is a user to ask. If there is none, everything that needs the user's permission is
+    /// Returns `true` if there is a user who can answer. If not, everything that needs the user's permission is
     /// rejected.
     fn can_ask(&self) -> bool {
         true

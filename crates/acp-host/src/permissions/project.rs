@@ -14,7 +14,7 @@ use crate::sys;
 /// The name of a project's permissions file.
 const PERMISSIONS_FILE: &str = "permissions.toml";
 
-/// The name of the entry that marks the root of a repository. It is a directory, or a file in a work tree.
+/// The entry that marks the root of a repository. It is a directory or, in a work tree, a file.
 const REPOSITORY_ENTRY: &str = ".git";
 
 /// The directories of a project, from the session's directory up to the root of the repository.
@@ -25,7 +25,7 @@ pub struct Project {
 }
 
 impl Project {
-    /// Returns the project that contains `cwd`: its repository or, if there is none, the directory itself.
+    /// Returns the project that contains `cwd`: its repository or, if there is none, `cwd` itself.
     ///
     /// # Errors
     /// `cwd` does not exist.
@@ -65,7 +65,8 @@ impl Project {
         self.directories.iter().rev().filter_map(read).collect()
     }
 
-    /// Opens the file `name` in the nearest `.acp` directory that contains it, starting at the session's directory.
+    /// Opens the file called `name` in the nearest `.acp` directory that contains it, starting from the session's
+    /// directory.
     ///
     /// # Errors
     /// The file exists but cannot be opened, is not a regular file, or leaves the project through a symlink.
@@ -87,11 +88,11 @@ impl Project {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ProjectFile {
-    /// The directory that contains the `.acp` directory, without symlinks in its path.
+    /// The directory that contains `.acp`, without symlinks in its path.
     pub directory: PathBuf,
     /// The path of the file, for error messages.
     pub path: PathBuf,
-    /// The open file. It remains the same file even if the path is renamed or replaced.
+    /// The open file. It stays the same file even if the path is renamed or replaced.
     pub file: std::fs::File,
 }
 
@@ -102,7 +103,7 @@ fn read_rules_in(directory: &Path) -> Result<Option<PermissionRules>, RulesError
     }
 }
 
-/// Opens the file `name` in the `.acp` directory of `directory`, if the file exists.
+/// Opens the file called `name` in the `.acp` directory of `directory`, if it exists.
 fn open_in(directory: &Path, name: &str) -> Result<Option<(PathBuf, File)>, RulesError> {
     let below = Path::new(PERMISSION_DIRECTORY).join(name);
     let file = directory.join(&below);

@@ -1,4 +1,4 @@
-//! Remembered answers: the user's "always" answers, stored for each project until they are revoked.
+//! Remembered answers: the user's "always" answers, stored per project until revoked.
 //!
 //! The name of a project's file is a hash of the project's path. The file also contains the path.
 
@@ -44,7 +44,7 @@ pub struct RememberedAnswer {
     #[serde(flatten)]
     pub subject: RememberedSubject,
     /// The command's working directory, without symlinks, if it is not the project's root. Only "allow" answers have
-    /// one, since a rejection applies in every directory.
+    /// one, since a rejection applies everywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
     /// The time of the answer, in seconds since 1970.
@@ -65,13 +65,13 @@ pub enum RememberedSubject {
 #[derive(Serialize, Deserialize)]
 struct RememberedContents {
     project: PathBuf,
-    /// The number of the next answer.
+    /// The number that the next answer will get.
     next: u64,
     answers: Vec<RememberedAnswer>,
 }
 
 impl RememberedAnswers {
-    /// Opens the answers for the project at `project` (a path without symlinks). They are stored in `directory`, where
+    /// Opens the answers for the project at `project`, a path without symlinks. They are stored in `directory`, where
     /// nothing is created until there is an answer to store.
     #[must_use]
     pub fn new(directory: impl Into<PathBuf>, project: &Path) -> Self {
@@ -91,7 +91,7 @@ impl RememberedAnswers {
         self.file.file()
     }
 
-    /// Returns all answers that are remembered for the project, oldest first.
+    /// Returns all answers remembered for the project, oldest first.
     ///
     /// # Errors
     /// The file exists but cannot be read, or its content is invalid.
@@ -103,7 +103,7 @@ impl RememberedAnswers {
         self.check_project(self.file.read()?)
     }
 
-    /// Returns the contents of the file, or an error if they belong to another project.
+    /// Returns the file's contents, or an error if they belong to another project.
     fn check_project(
         &self,
         kept: Option<RememberedContents>,
@@ -123,7 +123,7 @@ impl RememberedAnswers {
         Ok(contents)
     }
 
-    /// Reads, changes and writes the file while holding a lock.
+    /// Reads, modifies and writes the file while holding a lock.
     fn update<T>(
         &self,
         change: impl FnOnce(&mut RememberedContents) -> Result<T, RememberedAnswersError>,
@@ -181,7 +181,7 @@ impl RememberedAnswers {
         })
     }
 
-    /// Revokes the answer with this number, and returns it if it exists.
+    /// Revokes the answer with this number. Returns it if it existed.
     ///
     /// # Errors
     /// Same as for [`answers`](Self::answers), or the file cannot be written.
@@ -198,7 +198,7 @@ impl RememberedAnswers {
         })
     }
 
-    /// Revokes all answers and returns the number of answers revoked.
+    /// Revokes all answers and returns how many there were.
     ///
     /// # Errors
     /// Same as for [`revoke`](Self::revoke).
@@ -221,8 +221,8 @@ impl RememberedAnswers {
         }
     }
 
-    /// Finds the answer that decides the action, and returns it with its effect. An answer that rejects any part of the
-    /// action takes precedence. To be allowed, the whole action must be covered by answers.
+    /// Finds the answer that decides the action, and returns it along with its effect. An answer that rejects any part
+    /// of the action takes precedence. For the action to be allowed, answers must cover all of it.
     ///
     /// Permission covers exactly what was shown. A rejection covers the command or the file even if the agent changes
     /// the kind, the directory or the variables, or adds more commands.
@@ -273,7 +273,7 @@ fn is_rejected_by(answer: &RememberedAnswer, action: &Action) -> bool {
     }
 }
 
-/// Returns the action's commands or files, if they are known exactly.
+/// Returns the action's commands or files, if they are exactly known.
 pub(super) fn remembered_subjects(action: &Action) -> Option<Vec<RememberedSubject>> {
     let fits = |subject: &RememberedSubject| match subject {
         RememberedSubject::Command(line) => line.len() <= MAX_SUBJECT_BYTES,
@@ -306,7 +306,7 @@ pub(super) fn remembered_subjects(action: &Action) -> Option<Vec<RememberedSubje
     (!subjects.is_empty() && subjects.iter().all(fits)).then_some(subjects)
 }
 
-/// Returns `true` if an answer about the action could be remembered.
+/// Returns `true` if an answer about this action could be remembered.
 pub(super) fn can_be_remembered(action: &Action) -> bool {
     remembered_subjects(action).is_some()
 }
@@ -340,7 +340,7 @@ impl std::fmt::Display for RememberedAnswer {
     }
 }
 
-/// An error that occurs when remembered answers are read or written.
+/// An error that occurred while reading or writing remembered answers.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RememberedAnswersError {

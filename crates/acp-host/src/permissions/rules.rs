@@ -1,5 +1,5 @@
-//! Parses permission rules in TOML. Unknown keys are errors, because a rule that is ignored by mistake would not
-//! protect anything.
+//! Parses permission rules in TOML. Unknown keys are errors, because a rule that is accidentally ignored would protect
+//! nothing.
 
 use std::fmt;
 use std::io;
@@ -15,11 +15,11 @@ use super::patterns::{CommandPattern, PathPattern};
 /// The maximum size of a permissions file, in bytes.
 pub(super) const MAX_FILE_SIZE: u64 = 64 * 1024;
 
-/// The effect of a permission rule. Stricter effects compare as greater.
+/// The effect of a permission rule. A stricter effect compares as greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RuleEffect {
-    /// The action is allowed without asking.
+    /// The action is allowed without asking the user.
     Allow,
     /// The user is asked each time.
     Ask,
@@ -53,7 +53,7 @@ pub struct PermissionRules {
     rules: Vec<PermissionRule>,
 }
 
-/// A permission rule: an effect and its conditions. It matches if all of its conditions match.
+/// A permission rule: an effect and its conditions, all of which must match for the rule to match.
 #[derive(Debug, Clone)]
 pub struct PermissionRule {
     number: usize,
@@ -64,8 +64,8 @@ pub struct PermissionRule {
 }
 
 impl PermissionRules {
-    /// Reads the rules in a file, or returns `None` if the file does not exist. Relative paths in the rules are
-    /// resolved against `base`, an existing directory.
+    /// Reads the rules in a file. Returns `None` if the file does not exist. Relative paths in the rules are resolved
+    /// against `base`, an existing directory.
     ///
     /// # Errors
     /// The file cannot be read, or contains anything that is not a valid rule. Nothing is ignored.
@@ -88,7 +88,7 @@ impl PermissionRules {
         Self::read_from(opened, file, base).map(Some)
     }
 
-    /// Reads rules from an open file. `file` is the path to use in error messages.
+    /// Reads rules from an open file. `file` is the path to show in error messages.
     pub(super) fn read_from(
         opened: impl io::Read,
         file: &Path,
@@ -107,7 +107,7 @@ impl PermissionRules {
         Self::parse(&text, file, base)
     }
 
-    /// Parses rules. `file` is the path to use in error messages.
+    /// Parses rules. `file` is the path to show in error messages.
     ///
     /// # Errors
     /// Same as for [`read`](Self::read).
@@ -143,7 +143,7 @@ impl PermissionRules {
         &self.file
     }
 
-    /// Returns the effect on actions that no rule matches, if the file sets a default.
+    /// Returns the file's default effect, for actions that no rule matches, if it sets one.
     #[must_use]
     pub fn default_effect(&self) -> Option<RuleEffect> {
         self.default
@@ -155,14 +155,14 @@ impl PermissionRules {
     }
 }
 
-/// Returns the line number of a byte offset, starting at 1.
+/// Returns the line number for a byte offset, starting at 1.
 fn line_number(text: &str, at: usize) -> usize {
     let before = text.as_bytes().get(..at).unwrap_or(text.as_bytes());
     1 + memchr::memchr_iter(b'\n', before).count()
 }
 
 impl PermissionRule {
-    /// Converts a rule from its TOML form. Errors contain the offset in the file and a description.
+    /// Converts a rule from TOML. An error consists of the offset in the file and a description.
     fn from_toml(
         number: usize,
         rule: Spanned<TomlRule>,
@@ -209,18 +209,18 @@ impl PermissionRule {
         self.effect
     }
 
-    /// Returns the kinds of tool calls that the rule matches. Empty if it matches any kind.
+    /// Returns the kinds of tool calls that the rule matches. Empty if it matches all kinds.
     #[must_use]
     pub fn kinds(&self) -> &[ToolKind] {
         &self.kinds
     }
 
-    /// Returns the command patterns. Empty if the rule matches any command.
+    /// Returns the command patterns. Empty if the rule matches all commands.
     pub fn commands(&self) -> impl Iterator<Item = &str> {
         self.commands.iter().map(CommandPattern::text)
     }
 
-    /// Returns the path patterns, as written. Empty if the rule matches any path.
+    /// Returns the path patterns, as written. Empty if the rule matches all paths.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.paths.iter().map(PathPattern::text)
     }
@@ -248,7 +248,7 @@ impl fmt::Display for PermissionRule {
     }
 }
 
-/// Parses each string in the value of a key.
+/// Parses each string in a key's value.
 fn parse_each<T>(
     key: &str,
     texts: Option<Spanned<StringOrList>>,
@@ -315,7 +315,7 @@ impl<'de> Deserialize<'de> for StringOrList {
     }
 }
 
-/// An error that occurs when permission rules are read.
+/// An error that occurred while reading permission rules.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RulesError {
@@ -349,7 +349,7 @@ pub enum RulesError {
         /// The file that is too large.
         file: PathBuf,
     },
-    /// The file is outside the project because a symlink in its path leads there.
+    /// The file is outside the project, because of a symlink in its path.
     #[error("{}: symlink leads outside the project", file.display())]
     Outside {
         /// The path as given, which is inside the project.

@@ -1,4 +1,4 @@
-//! Parses command lines the way shells do, to distinguish literal text from characters that a shell interprets.
+//! Parses command lines as shells do, in order to distinguish literal text from characters that a shell interprets.
 //!
 //! A rule that allows a command must know everything that will run. So any character is marked if a common shell
 //! (POSIX, bash, zsh, ksh, fish; on Windows `cmd` and PowerShell) could read it as anything other than a part of a
@@ -11,17 +11,18 @@ use std::str::Chars;
 /// parsed.
 pub(super) const LITERAL_MARK: char = '\0';
 
-/// A command line, parsed the way a shell would parse it.
+/// A command line, parsed as a shell would parse it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ShellLine {
-    /// The line, with a [`LITERAL_MARK`] before each character other than quotes, blanks and the literal text of words.
+    /// The line, with a [`LITERAL_MARK`] before every character that is not a quote, a blank or the literal text of a
+    /// word.
     pub(super) marked: String,
-    /// The words, if the line is one simple command with only literal words.
+    /// The words, if the line is a single simple command consisting only of literal words.
     pub(super) words: Option<Vec<String>>,
 }
 
-/// Parses a line for the shells of this system. Returns `None` if the line is incomplete, for example because a quote
-/// is not closed.
+/// Parses a line according to the shells on this system. Returns `None` if the line is incomplete, for example because
+/// a quote is not closed.
 pub(super) fn parse_line(line: &str) -> Option<ShellLine> {
     match cfg!(windows) {
         true => parse_windows_line(line),
@@ -29,12 +30,12 @@ pub(super) fn parse_line(line: &str) -> Option<ShellLine> {
     }
 }
 
-/// Marks every character, so that no wildcard matches any of them.
+/// Marks every character, so that wildcards match none of them.
 pub(super) fn escape_wildcards(line: &str) -> String {
     line.chars().flat_map(|c| [LITERAL_MARK, c]).collect()
 }
 
-/// Parses a line for POSIX shells, and for fish where fish differs from them.
+/// Parses a line for POSIX shells and, where it differs, for fish.
 fn parse_unix_line(line: &str) -> Option<ShellLine> {
     if line.contains(LITERAL_MARK) {
         return None;
@@ -57,7 +58,7 @@ struct ShellReader<'a> {
     is_literal: bool,
     /// Whether all remaining characters are marked, because it is unclear where words and quotes end.
     is_unclear: bool,
-    /// Whether the next word may be a command's name or a variable assignment before the name.
+    /// Whether the next word may be the name of a command or a variable assignment before it.
     is_at_command: bool,
     /// Whether the current word is a variable assignment.
     is_assignment: bool,
@@ -96,7 +97,7 @@ impl<'a> ShellReader<'a> {
         self.marked.extend([LITERAL_MARK, c]);
     }
 
-    /// Adds a character, and marks it and all characters after it.
+    /// Adds a character, and marks both it and everything that follows.
     fn push_unclear(&mut self, c: char) {
         self.push_special(c);
         self.is_unclear = true;
@@ -129,7 +130,7 @@ impl<'a> ShellReader<'a> {
         }
     }
 
-    /// Reads a character that is outside quotes. Returns `None` if the line ends too early.
+    /// Reads a character outside quotes. Returns `None` if the line ends too early.
     fn read_character(&mut self, c: char) -> Option<()> {
         let starts_word = self.word.is_none();
         match c {
@@ -259,13 +260,13 @@ impl<'a> ShellReader<'a> {
     }
 }
 
-/// Returns `true` for control characters, which may end a line or which shells use internally.
+/// Returns `true` for control characters, since they may end a line or be used internally by shells.
 fn is_control(c: char) -> bool {
     c.is_control() && c != '\t'
 }
 
-/// Characters that `cmd` or PowerShell interprets. They are also special inside quotes, because the two shells treat
-/// quotes differently.
+/// Characters that `cmd` or PowerShell interprets. They are treated as special even inside quotes, because the two
+/// shells handle quotes differently.
 const WINDOWS_SPECIAL_CHARS: &str =
     "&|<>()^%!'`$;{}[]*?~#@\u{2018}\u{2019}\u{201a}\u{201b}\u{201c}\u{201d}\u{201e}";
 

@@ -1,6 +1,6 @@
 //! Lists of programs that run other programs.
 
-/// Shells, which run code that they read or that is given as an argument.
+/// Shells, which run code that they read or that is passed as an argument.
 pub(super) const SHELL_PROGRAMS: [&str; 16] = [
     "ash",
     "bash",
@@ -20,7 +20,7 @@ pub(super) const SHELL_PROGRAMS: [&str; 16] = [
     "zsh",
 ];
 
-/// Programs and shell keywords that run the command given in their arguments, either as words or as a string.
+/// Programs and shell keywords that run the command in their arguments, given as separate words or as one string.
 const WRAPPER_PROGRAMS: &[&str] = &[
     // Shell keywords.
     "!",
@@ -301,7 +301,7 @@ const WRAPPER_SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("yarn", &["dlx", "exec"]),
 ];
 
-/// Returns the index of the first word that may start a command, if the program runs a command.
+/// If the program runs another command, returns the index of the first word that may start it.
 pub(super) fn wrapped_command_start(program: &str, words: &[String]) -> Option<usize> {
     if WRAPPER_PROGRAMS.contains(&program) || SHELL_PROGRAMS.contains(&program) {
         return Some(0);

@@ -1,4 +1,4 @@
-//! Contains everything that differs between operating systems. Each system's module has the same items.
+//! Contains all code that differs between operating systems. Each system's module has the same items.
 
 #[cfg(unix)]
 mod unix;

@@ -1,4 +1,4 @@
-//! Replacement for sandboxes on systems that do not support them.
+//! A replacement for sandboxes, on systems that do not support them.
 
 use std::io;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ impl ConfinementThread {
         })
     }
 
-    /// Cannot be called, because there is no value of this type.
+    /// Never called, because there are no values of this type.
     pub(crate) fn run<T>(&self, _work: impl FnOnce() -> T) -> io::Result<T> {
         match *self {}
     }

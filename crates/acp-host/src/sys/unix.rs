@@ -25,7 +25,7 @@ pub(crate) use confined::ConfinementThread;
 pub(crate) use group::{ChildPipes, ProcessGroup, to_process_exit};
 pub(crate) use own_process::{close_inherited_in_children, hide_this_process, take_variables};
 
-/// The read end of a pipe to which a child process writes its output.
+/// The read end of a pipe that a child process writes its output to.
 #[derive(Debug)]
 pub(crate) struct OutputPipe(pipe::Receiver);
 
@@ -39,7 +39,7 @@ impl OutputPipe {
         self.0.read(buffer).await
     }
 
-    /// Reads output that is already in the pipe, without waiting.
+    /// Reads output that is already in the pipe. Does not wait.
     pub(crate) async fn read_available(&mut self, buffer: &mut [u8]) -> Option<usize> {
         // Asks the system directly, because the runtime may not have noticed what has just arrived.
         loop {
@@ -71,7 +71,7 @@ pub(crate) fn program_extensions() -> Vec<String> {
     Vec::new()
 }
 
-/// The directories to search for programs if the environment has no `PATH`.
+/// The directories in which to look for programs if the environment has no `PATH`.
 pub(crate) const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 pub(crate) fn is_executable(file: &Path) -> bool {

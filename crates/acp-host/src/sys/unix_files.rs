@@ -11,13 +11,13 @@ pub(crate) fn set_nonblocking(options: &mut OpenOptions) {
     options.custom_flags(flags.bits().cast_signed());
 }
 
-/// Sets options so that only the owner can access a new file, from the moment of its creation.
+/// Sets options so that only the owner can access a new file, right from its creation.
 pub(crate) fn set_private(options: &mut OpenOptions) {
     options.mode(0o600);
 }
 
-/// Creates a file without a name in a directory, if the system supports unnamed files. If this process is killed,
-/// nothing is left behind. For `private`, see [`set_private`].
+/// Creates a file without a name in a directory, if the system supports that. If this process is killed, the file
+/// disappears. For `private`, see [`set_private`].
 #[cfg(target_os = "linux")]
 pub(crate) fn create_unnamed(dir: &Dir, private: bool) -> Option<File> {
     use rustix::fs::{Mode, OFlags};
@@ -27,7 +27,7 @@ pub(crate) fn create_unnamed(dir: &Dir, private: bool) -> Option<File> {
     Some(File::from_std(std::fs::File::from(file)))
 }
 
-/// Gives a file from [`create_unnamed`] a name in the directory.
+/// Links a file from [`create_unnamed`] into the directory under a name.
 #[cfg(target_os = "linux")]
 pub(crate) fn link_unnamed(dir: &Dir, file: &File, name: &OsStr) -> io::Result<()> {
     use std::os::fd::AsRawFd;
@@ -53,9 +53,9 @@ pub(crate) fn link_unnamed(_dir: &Dir, _file: &File, _name: &OsStr) -> io::Resul
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Copies the attributes of `old` to `file`: the mode and, as far as this process is allowed to, the owner, the group,
-/// the access control list and other extended attributes. Set-id bits and capabilities are dropped, as they are
-/// whenever a file is written. If the group cannot be kept, the new group gets no more rights than everyone else.
+/// Copies the attributes of `old` to `file`: its mode and, as far as permitted, its owner, group, access control list
+/// and other extended attributes. Set-id bits and capabilities are dropped, as always when a file is written. If the
+/// group cannot be kept, the new group gets no more rights than everyone else.
 pub(crate) fn copy_attributes(file: &File, old: &File, metadata: &Metadata) -> io::Result<()> {
     let (owner, group) = (metadata.uid(), metadata.gid());
     let new = file.metadata()?;
@@ -74,7 +74,7 @@ pub(crate) fn copy_attributes(file: &File, old: &File, metadata: &Metadata) -> i
     file.set_permissions(permissions)
 }
 
-/// Returns the mode of a file that replaces a file with the mode `old`.
+/// Returns the mode for a file that replaces one with the mode `old`.
 fn replacement_mode(old: u32, group_stays: bool) -> u32 {
     let mode = old & 0o777;
     if group_stays {
@@ -132,7 +132,7 @@ fn copy_extended_attributes(_file: &File, _old: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Syncs a directory, so that changes to its entries survive a system crash, where possible.
+/// Syncs a directory if possible, so that changes to its entries survive a system crash.
 pub(crate) fn sync_dir(dir: &Dir) {
     if let Ok(dir) = dir.open(".") {
         let _ = dir.sync_all();

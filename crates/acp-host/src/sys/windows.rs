@@ -20,7 +20,7 @@ use crate::sandbox::Sandbox;
 /// How long to wait for killed processes to exit.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A process and everything it starts, in a job object.
+/// A process and everything it starts, held together by a job object.
 ///
 /// The job kills its processes when its last handle is closed, which also happens when this process is killed.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(crate) struct ProcessGroup {
 pub(crate) type ChildPipes = (Option<ChildStdin>, Option<ChildStdout>);
 
 impl ProcessGroup {
-    /// Starts `command` in a new job. There are no sandboxes on this system.
+    /// Starts `command` in a new job. This system has no sandboxes.
     pub(crate) fn spawn(
         command: Command,
         _sandbox: Option<&Sandbox>,
@@ -88,7 +88,7 @@ impl ProcessGroup {
             .unwrap_or_else(ProcessExit::unknown)
     }
 
-    /// Kills the job, because programs without a window cannot be asked to exit.
+    /// Kills the job, because there is no way to ask programs without a window to exit.
     pub(crate) async fn terminate(&self) {
         self.kill();
     }
@@ -99,8 +99,8 @@ impl ProcessGroup {
         let _ = self.kill.try_send(());
     }
 
-    /// Waits until the leader has exited or `patience` has elapsed. Returns `true` if it has exited. The other
-    /// processes of a killed job end together with the leader.
+    /// Waits until the leader has exited or `patience` has elapsed. Returns `true` if it has exited. When a job is
+    /// killed, its other processes end together with the leader.
     pub(crate) async fn wait_all(&self, patience: Duration) -> bool {
         tokio::time::timeout(patience, self.wait()).await.is_ok()
     }
@@ -127,7 +127,7 @@ pub(crate) fn to_process_exit(status: ExitStatus) -> ProcessExit {
     }
 }
 
-/// The read end of a pipe to which a child process writes its output.
+/// The read end of a pipe that a child process writes its output to.
 #[derive(Debug)]
 pub(crate) struct OutputPipe(tokio::fs::File);
 
@@ -142,7 +142,7 @@ impl OutputPipe {
         self.0.read(buffer).await
     }
 
-    /// Reads output that is already in the pipe. Waits for a short time, since such pipes cannot be queried.
+    /// Reads output that is already in the pipe. Waits briefly, since such pipes cannot be queried.
     pub(crate) async fn read_available(&mut self, buffer: &mut [u8]) -> Option<usize> {
         let read = tokio::time::timeout(Duration::from_millis(50), self.0.read(buffer)).await;
         read.ok()?.ok()
@@ -172,7 +172,7 @@ pub(crate) fn program_extensions() -> Vec<String> {
         .collect()
 }
 
-/// The directories to search for programs if the environment has no `PATH`.
+/// The directories in which to look for programs if the environment has no `PATH`.
 pub(crate) const DEFAULT_PATH: &str = r"C:\Windows\System32;C:\Windows";
 
 /// Returns `true`, because every file counts as executable.
@@ -183,10 +183,10 @@ pub(crate) fn is_executable(_file: &Path) -> bool {
 /// Does nothing, because opening files does not block on Windows.
 pub(crate) fn set_nonblocking(_options: &mut OpenOptions) {}
 
-/// Does nothing, because new files inherit the permissions of their directory.
+/// Does nothing, because new files inherit their directory's permissions.
 pub(crate) fn set_private(_options: &mut OpenOptions) {}
 
-/// Returns `None`, because Windows has no files without a name.
+/// Returns `None`, because files cannot be unnamed on Windows.
 pub(crate) fn create_unnamed(_dir: &Dir, _private: bool) -> Option<File> {
     None
 }
@@ -200,16 +200,16 @@ pub(crate) fn copy_attributes(_file: &File, _old: &File, _metadata: &Metadata) -
     Ok(())
 }
 
-/// Does nothing, because directories cannot be synced to disk on this system.
+/// Does nothing, because this system cannot sync directories to disk.
 pub(crate) fn sync_dir(_dir: &Dir) {}
 
-/// Does nothing. Only programs of the same user can open a process, and that cannot be changed on this system.
+/// Does nothing. Only the same user's programs can open a process, and that cannot be changed on this system.
 pub(crate) fn hide_this_process() {}
 
-/// Does nothing, because handles are inherited only on request.
+/// Does nothing, because handles are inherited only if requested.
 pub(crate) fn close_inherited_in_children() {}
 
-/// Returns nothing, because no file shows the environment of a process.
+/// Returns an empty map, because on this system a process's environment cannot be read from a file.
 pub(crate) fn take_variables(
     _wanted: impl Fn(&OsStr) -> bool,
 ) -> std::collections::BTreeMap<std::ffi::OsString, std::ffi::OsString> {

@@ -97,7 +97,7 @@ pub(super) fn build_command(
     Ok(command)
 }
 
-/// Returns the request's command line as a user would type it.
+/// Returns the request's command line as the user would type it.
 pub(crate) fn display_command(request: &CreateTerminalRequest) -> String {
     let mut line = request.command.clone();
     for arg in &request.args {

@@ -20,10 +20,10 @@ pub(crate) use command::display_command;
 use session::OpenTerminals;
 pub use session::SessionTerminals;
 
-/// The default limit on the stored output of a terminal, in bytes.
+/// The default limit on a terminal's stored output, in bytes.
 const DEFAULT_OUTPUT_LIMIT_BYTES: usize = 1024 * 1024;
 
-/// The maximum limit that a request can set on the stored output of a terminal, in bytes.
+/// The highest limit on a terminal's stored output that a request can set, in bytes.
 const MAX_OUTPUT_LIMIT_BYTES: usize = 8 * 1024 * 1024;
 
 /// The maximum number of terminals in a session.
@@ -32,33 +32,33 @@ const MAX_TERMINALS_PER_SESSION: usize = 64;
 /// The maximum number of terminals in all sessions of a connection.
 const MAX_TERMINALS: usize = 256;
 
-/// The maximum sum of the output limits of all terminals in a connection, in bytes.
+/// The maximum sum of the output limits of a connection's terminals, in bytes.
 const MAX_TOTAL_OUTPUT_BYTES: usize = 64 * 1024 * 1024;
 
-/// An event in a client terminal, to show to the user.
+/// An event in a client terminal to be shown to the user.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct TerminalEvent {
     /// The id of the terminal.
     pub terminal_id: TerminalId,
-    /// The kind of event, with its data.
+    /// The kind of event, along with its data.
     pub kind: TerminalEventKind,
 }
 
-/// The kind of a terminal event. `Started` comes first and `Released` last. Output from processes that the command left
-/// running may come after `Exited`.
+/// The kind of a terminal event. `Started` comes first and `Released` last. If the command leaves processes running,
+/// their output may come after `Exited`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum TerminalEventKind {
     /// The command has started.
     Started {
-        /// The command with its arguments, as a user would type it.
+        /// The command and its arguments, as the user would type them.
         command: String,
         /// The working directory of the command.
         cwd: PathBuf,
     },
-    /// The command's output, in whole characters, with U+FFFD in place of invalid UTF-8. All output is reported, even
-    /// if [`SessionTerminals::output`] stores only part of it.
+    /// The command's output. Never ends in the middle of a character, and has U+FFFD in place of invalid UTF-8. All
+    /// output is reported, even if [`SessionTerminals::output`] stores only part of it.
     Output(String),
     /// The command has exited, and all of its own output has been reported.
     Exited(TerminalExitStatus),
@@ -66,7 +66,7 @@ pub enum TerminalEventKind {
     Released,
 }
 
-/// The terminals of a connection: a [`SessionTerminals`] for each of its sessions.
+/// The terminals of a connection, with a [`SessionTerminals`] for each session.
 ///
 /// Each command leads its own process group and has no controlling terminal. Its standard input is empty. Its standard
 /// output and error are one pipe, so that both arrive in the order in which they were printed. Killing a command kills
@@ -75,11 +75,11 @@ pub enum TerminalEventKind {
 pub struct HostTerminals {
     setup: TerminalOptions,
     shared: Arc<TerminalCounters>,
-    /// The terminals of open sessions, and of closed ones that have not been removed from the list yet.
+    /// The terminals of open sessions, and of closed sessions that have not been removed from this list yet.
     sessions: Mutex<Vec<Weak<OpenTerminals>>>,
 }
 
-/// The options and limits for running commands.
+/// Options and limits for running commands.
 #[derive(Clone)]
 struct TerminalOptions {
     default_output: usize,
@@ -113,7 +113,7 @@ struct TerminalCounters {
     created_count: AtomicU64,
 }
 
-/// The resources that all terminals of a connection use in total.
+/// The total resources used by a connection's terminals.
 #[derive(Debug, Default)]
 struct TerminalUsage {
     terminal_count: watch::Sender<usize>,
@@ -121,8 +121,7 @@ struct TerminalUsage {
     output_bytes: AtomicUsize,
 }
 
-/// A reservation for a terminal. It exists from before the command starts until all of the command's processes have
-/// ended.
+/// A reservation for a terminal. Lasts from before the command starts until all of its processes have ended.
 #[derive(Debug)]
 struct TerminalReservation {
     usage: Arc<TerminalUsage>,
@@ -149,57 +148,57 @@ impl fmt::Debug for HostTerminals {
 }
 
 impl HostTerminals {
-    /// Creates the set of terminals of a connection, which is initially empty.
+    /// Creates an empty set of terminals for a connection.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the limit on stored output for requests that do not set one, in bytes. The default is 1 MiB.
+    /// Sets the limit on stored output, in bytes, for requests that set none. The default is 1 MiB.
     #[must_use]
     pub fn default_output_limit(mut self, bytes: usize) -> Self {
         self.setup.default_output = bytes;
         self
     }
 
-    /// Sets the maximum limit on stored output that a request can set, in bytes. The default is 8 MiB.
+    /// Sets the highest limit on stored output, in bytes, that a request can set. The default is 8 MiB.
     #[must_use]
     pub fn max_output_limit(mut self, bytes: usize) -> Self {
         self.setup.max_output = bytes;
         self
     }
 
-    /// Sets the number of terminals that a session may have before it must release some. The default is 64.
+    /// Sets the maximum number of terminals that a session may have open. The default is 64.
     #[must_use]
     pub fn max_per_session(mut self, terminals: usize) -> Self {
         self.setup.max_per_session = terminals;
         self
     }
 
-    /// Sets the total number of terminals that all sessions may have. The default is 256. A released terminal counts
-    /// until its processes have ended.
+    /// Sets the maximum total number of terminals in all sessions. The default is 256. A released terminal counts until
+    /// its processes have ended.
     #[must_use]
     pub fn max_terminals(mut self, terminals: usize) -> Self {
         self.setup.max_terminals = terminals;
         self
     }
 
-    /// Sets the total amount of output that all terminals may store, in bytes. The default is 64 MiB. Each terminal
-    /// counts with its limit rather than its actual output.
+    /// Sets the maximum total amount of output that all terminals may store, in bytes. The default is 64 MiB. What
+    /// counts is each terminal's limit, not its actual output.
     #[must_use]
     pub fn max_total_output(mut self, bytes: usize) -> Self {
         self.setup.max_total_output = bytes;
         self
     }
 
-    /// Runs the commands of all terminals in a sandbox.
+    /// Runs all terminals' commands in a sandbox.
     #[must_use]
     pub fn sandbox(mut self, sandbox: Sandbox) -> Self {
         self.setup.sandbox = Some(sandbox);
         self
     }
 
-    /// Sets the base environment of commands, to which a request can add variables. By default, it contains the
+    /// Sets the base environment for commands, to which requests can add variables. By default, it contains the
     /// variables that the platform needs.
     #[must_use]
     pub fn environment(mut self, environment: Environment) -> Self {
@@ -207,7 +206,8 @@ impl HostTerminals {
         self
     }
 
-    /// Accepts a change to this file, so that it is not undone when a command ends. See [`Sandbox::accept_change`].
+    /// Accepts a change to this file, so that it will not be undone when a command ends. See
+    /// [`Sandbox::accept_change`].
     pub async fn accept_change(&self, file: PathBuf) {
         if let Some(sandbox) = self.setup.sandbox.clone() {
             let accepted = tokio::task::spawn_blocking(move || sandbox.accept_change(&file));
@@ -215,8 +215,8 @@ impl HostTerminals {
         }
     }
 
-    /// Creates the terminals of a session. `cwd`, an absolute path, is the default working directory. `events` is
-    /// called with each event from a task, and must not block.
+    /// Creates a session's terminals. `cwd`, an absolute path, is the default working directory. `events` is called
+    /// from a task with each event, and must not block.
     pub fn session(
         &self,
         cwd: impl Into<PathBuf>,
@@ -234,8 +234,8 @@ impl HostTerminals {
         session
     }
 
-    /// Closes the terminals of all sessions, in the same way as [`SessionTerminals::close`] closes those of one
-    /// session. When this returns, the processes of all terminals have ended.
+    /// Closes the terminals of all sessions, as [`SessionTerminals::close`] does for a single session. When this
+    /// returns, all of their processes have ended.
     pub async fn close_all(&self) {
         let sessions = {
             let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
@@ -256,7 +256,7 @@ impl HostTerminals {
 }
 
 impl TerminalCounters {
-    /// Reserves a terminal that may store `output` bytes of output.
+    /// Reserves a terminal that may store this many bytes of output.
     fn reserve(
         &self,
         setup: &TerminalOptions,

@@ -45,14 +45,14 @@ pub(super) struct OpenTerminals(Mutex<SessionTerminalsState>);
 struct SessionTerminalsState {
     terminals: HashMap<TerminalId, Arc<HostTerminal>>,
     is_closed: bool,
-    /// The number of terminals that the connection had created by the end of the session's last turn.
+    /// How many terminals the connection had created by the end of the session's last turn.
     ended_turn_mark: u64,
-    /// The number of terminals that the connection had created by the end of the session's last cancelled turn.
+    /// How many terminals the connection had created by the end of the session's last cancelled turn.
     cancelled_turn_mark: u64,
 }
 
 struct HostTerminal {
-    /// The terminal's number, counted across all terminals that the connection has created.
+    /// The terminal's number among all terminals created by the connection.
     number: u64,
     running: RunningProcess,
     output: Arc<Mutex<BoundedText>>,
@@ -227,7 +227,7 @@ impl SessionTerminals {
         Ok(CreateTerminalResponse::new(terminal_id))
     }
 
-    /// Returns the locked state, provided that the session may create another terminal.
+    /// Returns the locked state, if the session may create another terminal.
     fn lock_for_new_terminal(
         &self,
         session_id: &SessionId,
@@ -269,8 +269,8 @@ impl SessionTerminals {
         Ok(response)
     }
 
-    /// Handles `terminal/wait_for_exit`: waits until the command has exited by itself or because it was killed or
-    /// released. Does not wait for processes that the command left running.
+    /// Handles `terminal/wait_for_exit`: waits until the command has exited, whether on its own or because it was
+    /// killed or released. Does not wait for processes that the command left running.
     ///
     /// # Errors
     /// Same as for [`output`](Self::output). `INTERNAL_ERROR` if the exit status is no longer available.

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use crate::trusted_files::is_executed_by_programs;
 
-/// The role of a directory in a scan, which determines how its entries are treated.
+/// The role of a directory in a scan. Determines how its entries are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DirectoryRole {
-    /// A directory in which some entries may be trusted.
+    /// A directory that may contain trusted entries.
     Ordinary,
     /// A directory in which all entries are trusted.
     Trusted,
@@ -24,17 +24,17 @@ pub(super) enum DirectoryRole {
 
 /// The action that a scan takes on a directory entry.
 pub(super) enum EntryAction {
-    /// Record the entry, because it is protected.
+    /// Record the entry because it is protected.
     Record,
-    /// Scan the entry, which is not protected but may contain protected entries.
+    /// Scan the entry. It is not protected, but may contain protected entries.
     Descend(DirectoryRole),
     /// Skip the entry.
     Skip,
 }
 
 impl DirectoryRole {
-    /// Returns the action that a scan takes on the entry `name` in a directory with this role. `parent` is the name of
-    /// the directory itself, and `bare` indicates whether git treats it as a repository.
+    /// Returns what a scan does with the entry `name` in a directory with this role. `parent` is the name of the
+    /// directory itself, and `bare` is true if git treats it as a repository.
     pub(super) fn entry_action(
         self,
         parent: Option<&OsStr>,
@@ -72,8 +72,7 @@ impl DirectoryRole {
     }
 }
 
-/// Returns `true` for entries of a git directory that git trusts because they specify programs to run or other files to
-/// trust.
+/// Returns `true` for entries of a git directory that specify programs to run or other files to trust.
 fn is_git_trusted(name: &OsStr) -> bool {
     ["hooks", "config", "config.worktree", "commondir", "gitdir"]
         .iter()

@@ -1,24 +1,24 @@
-//! The report of an undo, as shown to the user.
+//! Formats the report of an undo for the user.
 
 use std::path::{Path, PathBuf};
 
 use crate::terminal_text;
 
-/// The maximum number of paths listed in each part of a report.
+/// The maximum number of paths to list in each part of a report.
 const MAX_LISTED_PATHS: usize = 10;
 
-/// The result of an undo: the changes that were undone, and the changes that were not.
+/// The result of an undo: which changes were undone and which were not.
 #[derive(Debug, Default)]
 pub(super) struct UndoReport {
-    /// Paths whose changes were undone.
+    /// Paths with changes that were undone.
     pub(super) undone_paths: Vec<PathBuf>,
     /// Changed paths that could not be restored, with the reasons.
     pub(super) failures: Vec<(PathBuf, String)>,
-    /// The directory in which the changed versions of the files are stored.
+    /// The directory that contains the changed versions of the files.
     pub(super) undone_directory: Option<PathBuf>,
     /// Paths that changed while no watch was running.
     pub(super) changed_between: Vec<PathBuf>,
-    /// Whether some entries have not been examined.
+    /// Whether some entries were not examined.
     pub(super) is_incomplete: bool,
 }
 

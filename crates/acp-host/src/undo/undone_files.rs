@@ -1,4 +1,4 @@
-//! Stores the changed versions of files that an undo replaces. Nothing is deleted.
+//! Stores the changed versions of files when an undo replaces them. Nothing is deleted.
 
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
@@ -9,10 +9,10 @@ use cap_std::fs::{Dir, OpenOptions};
 
 use super::GuardedRoot;
 
-/// The maximum number of bytes to copy for an entry that has to be moved to another file system.
+/// The maximum number of bytes to copy for an entry that must be moved to another file system.
 const MAX_COPY_BYTES: u64 = 256 * 1024 * 1024;
 
-/// A store for the changed versions of files that an undo replaces.
+/// A place to store the changed versions of files that an undo replaces.
 pub(super) struct UndoneFiles<'a> {
     root: &'a GuardedRoot,
     /// A new directory used only for this undo, if one could be created.
@@ -21,9 +21,8 @@ pub(super) struct UndoneFiles<'a> {
 }
 
 impl<'a> UndoneFiles<'a> {
-    /// Creates the storage directory if possible. Otherwise, undone files stay in the root under another name. The
-    /// directory is created in advance rather than when it is first needed, because it would then be harder to find the
-    /// cause of a failure.
+    /// Creates the storage directory, if possible. If not, undone files stay in the root under another name. The
+    /// directory is created in advance, because the cause of a failure would be harder to find later.
     pub(super) fn new(root: &'a GuardedRoot, kept_in: Option<&Path>) -> Self {
         static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -53,7 +52,7 @@ impl<'a> UndoneFiles<'a> {
         }
     }
 
-    /// Moves a file out of the root. If that fails, renames it so that no program runs or trusts it.
+    /// Moves a file out of the root. If that fails, renames it so that programs no longer run or trust it.
     pub(super) fn store(&self, path: &Path) -> io::Result<()> {
         let from = &self.root.dir;
         if let Some((_, to)) = &self.directory {
@@ -82,7 +81,7 @@ impl<'a> UndoneFiles<'a> {
         from.rename(path, from, beside)
     }
 
-    /// Returns the storage directory if anything has been stored in it. Otherwise, removes the directory.
+    /// Returns the storage directory if anything has been stored in it. Otherwise, removes it.
     pub(super) fn directory_if_used(&self) -> Option<PathBuf> {
         let place = self.directory.as_ref().map(|(place, _)| place.clone())?;
         if self.is_used.get() {
@@ -93,7 +92,7 @@ impl<'a> UndoneFiles<'a> {
     }
 }
 
-/// Joins the components of a path into a single name, so that no program runs or trusts the stored file either.
+/// Joins the components of a path into a single name, so that programs do not run or trust the stored file either.
 fn flat_name(path: &Path) -> PathBuf {
     let names = path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name),
@@ -140,7 +139,7 @@ fn remove(dir: &Dir, path: &Path) -> io::Result<()> {
     }
 }
 
-/// Creates a symlink at `path`. Its target may be anything, because this code never follows it.
+/// Creates a symlink at `path`. It may point anywhere, because this code never follows it.
 #[cfg(unix)]
 pub(super) fn create_symlink(dir: &Dir, to: &Path, path: &Path) -> io::Result<()> {
     dir.symlink_contents(to, path)

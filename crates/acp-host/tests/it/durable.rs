@@ -1,5 +1,5 @@
-//! Checks that a file has either all of its old contents or all of its new contents if a write fails or its process is
-//! killed.
+//! Tests that, if a write fails or its process is killed, a file has either all of its old contents or all of its new
+//! contents.
 //!
 //! A system that loses data it reported as stored cannot be tested here, because that requires a disk that fails on
 //! demand.
@@ -22,16 +22,16 @@ fn tests_pass_as_an_ordinary_user() {
     ordinary_user::rerun_as_ordinary_user(module_path!(), &[]);
 }
 
-/// The environment variable that contains the directory of a test that runs in a separate process.
+/// The environment variable that contains the directory for a test running in a separate process.
 const DIRECTORY_VARIABLE: &str = "ACP_TEST_DIRECTORY";
 
-/// Returns the directory to work in if this process was started for a test that runs in a separate process.
+/// If this process was started to run a single test, returns the directory to work in.
 fn test_directory() -> Option<PathBuf> {
     std::env::var_os(DIRECTORY_VARIABLE).map(PathBuf::from)
 }
 
-/// Returns a command that runs one test of this program. This program and its arguments are appended to the command
-/// `before`.
+/// Returns a command that runs a single test of this program. The command line starts with `before`, followed by this
+/// program and its arguments.
 fn rerun_command(before: &[&str], test: &str, directory: &Path) -> Command {
     let this = std::env::current_exe().unwrap();
     let mut words = before
@@ -52,7 +52,7 @@ fn rerun_command(before: &[&str], test: &str, directory: &Path) -> Command {
     command
 }
 
-/// Writes a file the way a client does for its agent.
+/// Writes a file as a client does for its agent.
 fn write_file(path: &Path, text: impl Into<String>) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -73,7 +73,7 @@ fn assert_write_failed(written: Result<(), Error>, errno: &str) {
 /// The size, in bytes, of the files being written when the writer is killed.
 const CONTENT_BYTES: usize = 2 * 1024 * 1024;
 
-/// The number of times that the writer is killed.
+/// How many times to kill the writer.
 const KILL_COUNT: u32 = 50;
 
 #[test]
@@ -92,7 +92,7 @@ fn write_until_killed() {
     }
 }
 
-/// A child process that is killed when this value is dropped.
+/// A child process. Killed on drop.
 struct WriterProcess(Child);
 
 impl Drop for WriterProcess {
@@ -153,7 +153,7 @@ fn kill_during_a_write_leaves_old_or_new_content() {
 
 const OLD_CONTENT: &str = "old content\n";
 
-/// Checks that a process that exceeds its limit on file sizes gets the same error as for a full disk.
+/// Not a real test: runs in a process with a limit on file sizes, and checks that exceeding it fails with `EFBIG`.
 #[test]
 #[ignore = "a process of a test below"]
 fn write_beyond_the_size_limit() {
@@ -210,7 +210,7 @@ fn assert_write_attempted(ended: &Output) {
     );
 }
 
-/// The size of the disk that is filled up, in bytes.
+/// The size of the disk to fill, in bytes.
 const DISK_BYTES: usize = 256 * 1024;
 
 #[test]
@@ -241,7 +241,7 @@ fn write_to_full_disk() {
     println!("tried");
 }
 
-/// Mounts a small file system that only this process can see, and fills it.
+/// Tests writing to a full disk. Mounts a small file system that only this process can see, and fills it.
 #[test]
 fn full_disk_keeps_the_old_content() {
     let temporary = tempfile::tempdir().unwrap();
@@ -403,8 +403,8 @@ mod attributes {
         assert_eq!(fs::metadata(&file).unwrap().mode(), mode);
     }
 
-    /// A directory can give new files a default access control list. The list must not be applied to a file that had
-    /// none before.
+    /// Tests that a directory's default access control list for new files is not applied to a file that had no such
+    /// list before.
     #[test]
     fn file_without_an_acl_gets_none() {
         let temporary = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Tests of the environment variables that agents and commands get.
+//! Tests of the environment variables passed to agents and commands.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -7,11 +7,11 @@ use acp_host::{AgentCommand, AgentProcess, Environment, HostTerminals};
 use acp_wire::v1::{CreateTerminalRequest, TerminalOutputRequest, WaitForTerminalExitRequest};
 use tokio::io::AsyncReadExt;
 
-/// The environment variable that indicates that a test has started this process with an environment of its own.
+/// The environment variable that marks this process as started by a test with its own environment.
 const ROLE_VARIABLE: &str = "ACP_TEST_ROLE";
 
-/// Starts this test program again with only these environment variables, and makes `test` run in its special role. A
-/// process cannot change its own environment while other threads read it.
+/// Starts this test program again with only these environment variables and makes `test` run in its special role. This
+/// is necessary because a process cannot change its own environment while other threads read it.
 fn rerun_test(test: &str, variables: &[(&str, &str)]) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     let test = format!("environment::{test}");
@@ -47,7 +47,7 @@ fn parse_environment(env: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Returns the environment of an agent started by this command.
+/// Returns the environment of an agent that this command starts.
 async fn agent_environment(command: AgentCommand) -> BTreeMap<String, String> {
     let agent = AgentProcess::spawn(&command).unwrap();
     let (_, mut stdout) = agent.take_stdio().unwrap();
@@ -56,7 +56,7 @@ async fn agent_environment(command: AgentCommand) -> BTreeMap<String, String> {
     parse_environment(&text)
 }
 
-/// Returns the environment of a command that an agent runs.
+/// Returns the environment of a command run by an agent.
 async fn command_environment(terminals: HostTerminals) -> BTreeMap<String, String> {
     let terminals = terminals.session("/", |_| ());
     let created = terminals

@@ -1,5 +1,5 @@
-//! Tests of attempts to access files outside a session's roots through `fs/*`. Each attempt is rejected, and nothing
-//! outside changes.
+//! Tests of attempts to access files outside a session's roots with `fs/*` requests. Every attempt must be rejected,
+//! and nothing outside may change.
 
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -104,8 +104,8 @@ async fn devices_are_not_opened() {
     }
 }
 
-/// Uses `/` as the root, so that every path is inside it. Links in `/proc` to open files must not lead to a file that
-/// has been deleted. Such a link is resolved by its text, without the kernel's special handling.
+/// Uses `/` as the root, so that every path is inside it. Links to open files in `/proc` must not lead to a deleted
+/// file. They are resolved as text, without the kernel's special handling.
 #[tokio::test]
 async fn kernel_magic_links_are_resolved_by_their_text() {
     let scene = EscapeScene::new();
@@ -194,7 +194,7 @@ async fn unusual_names_inside_the_roots_work() {
     scene.assert_untouched(&"hard names");
 }
 
-/// Repeats an attempt until it has both succeeded and been rejected, while another thread swaps files.
+/// Repeats an attempt until it has both succeeded and been rejected at least once, while another thread swaps files.
 async fn repeat_until_both_outcomes<F: Future<Output = bool>>(
     what: &str,
     attempt: impl Fn(usize) -> F,
@@ -216,7 +216,7 @@ async fn repeat_until_both_outcomes<F: Future<Output = bool>>(
     println!("{what}: {turn} times; {done} done inside, {refused} refused");
 }
 
-/// Replaces first a parent directory and then the file itself with a symlink that leads outside.
+/// Replaces first a parent directory, then the file itself, with a symlink that leads outside.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn swapping_a_path_during_a_call_gains_nothing() {
     let scene = EscapeScene::new();
@@ -270,7 +270,7 @@ async fn swapping_a_path_during_a_call_gains_nothing() {
     scene.assert_untouched(&"a file was swapped");
 }
 
-/// Replaces a regular file with a FIFO. No access waits for the other end of the FIFO.
+/// Replaces a regular file with a FIFO. Accessing it must not wait for the other end of the FIFO.
 #[test]
 fn file_replaced_by_a_fifo_does_not_block() {
     block_on(check_fifo_swap());
@@ -306,7 +306,7 @@ impl Prompter for EscapePrompter {
     }
 }
 
-/// Renames the roots after the host has been created. The host keeps using the same directories.
+/// Renames the roots after the host has been created. The host must keep using the same directories.
 #[tokio::test]
 async fn roots_are_pinned_when_the_session_starts() {
     let scene = EscapeScene::new();

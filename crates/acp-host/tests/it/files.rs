@@ -11,7 +11,7 @@ use acp_host::Files;
 use acp_wire::jsonrpc::Error;
 use acp_wire::v1::{ReadTextFileRequest, WriteTextFileRequest};
 
-/// A root, a file outside it, and access to the files in the root.
+/// A root, a file outside it, and access to the files inside the root.
 struct FilesFixture {
     _directory: tempfile::TempDir,
     root: PathBuf,
@@ -64,7 +64,7 @@ impl FilesFixture {
         names
     }
 
-    /// Asserts that reading and writing a path fail with a clear error, and that nothing outside the root changes.
+    /// Asserts that reading and writing a path fail with a clear error and change nothing outside the root.
     async fn assert_outside(&self, path: impl AsRef<Path>) {
         let path = path.as_ref();
         let before = fs::read_dir(&self.outside).unwrap().count();
@@ -490,7 +490,7 @@ async fn symlinks_between_roots_are_followed() {
     Files::new([place.root.join("file")]).unwrap_err();
 }
 
-/// Swaps a symlink in and out while files are being read and written. Nothing outside is accessed.
+/// Swaps a symlink in and out while files are being read and written. Nothing outside the root must be accessed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn swapped_symlinks_do_not_lead_out_of_the_roots() {
     let place = files_fixture();

@@ -1,4 +1,4 @@
-//! Tests of the permissions that a host grants, and of actions that an agent takes without asking first.
+//! Tests of the permissions that a host grants, and of actions that an agent takes without asking.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -296,10 +296,10 @@ async fn terminal_output_appears_in_the_thread() {
     });
 }
 
-/// The session that the user opened, the session that asks, and the name of the subagent.
+/// The session that the user opened, the session that asks the question, and the name of the subagent.
 type QuestionOrigin = (SessionId, SessionId, Option<String>);
 
-/// A prompter that rejects everything and records the session and the subagent of each question.
+/// A prompter that rejects everything and records which session and subagent asked each question.
 #[derive(Clone, Default)]
 struct OriginPrompter(Arc<Mutex<Vec<QuestionOrigin>>>);
 
@@ -314,7 +314,7 @@ impl Prompter for OriginPrompter {
     }
 }
 
-/// A client that offers everything that its host provides.
+/// A client that supports everything its host provides.
 struct HostClient(Host<OriginPrompter>);
 
 impl ClientState<HostClient> for HostSession {

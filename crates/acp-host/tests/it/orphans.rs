@@ -1,4 +1,4 @@
-//! Checks that a client leaves no processes behind, no matter how it exits.
+//! Tests that a client leaves no processes behind, no matter how it exits.
 //!
 //! The client is another process of this test program.
 
@@ -16,7 +16,7 @@ use acp_wire::v1::{
 };
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The environment variable that contains the role of the client.
+/// The environment variable that contains the client's role.
 const CLIENT_ROLE_VARIABLE: &str = "ACP_TEST_PART";
 
 /// A shell line that starts a child, a grandchild, a daemon in a separate session, a daemon started by that daemon, and
@@ -71,7 +71,7 @@ async fn wait_for_daemons(terminals: &SessionTerminals, id: &TerminalId) -> Vec<
     daemons
 }
 
-/// Runs as the client if this program was started as the client. Otherwise, tests nothing.
+/// Not a real test: runs the client, if this program was started as one.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "skipped: runs as part of the other tests"]
 async fn run_client_role() {
@@ -116,7 +116,7 @@ async fn run_client_role() {
     }
 }
 
-/// A client that the test has started. All of its processes are recognized by a variable in their environment.
+/// A client started by the test. A variable in their environment identifies all of its processes.
 struct OrphanedClient {
     child: Child,
     stdout: BufReader<ChildStdout>,
@@ -175,7 +175,7 @@ impl OrphanedClient {
     }
 }
 
-/// Returns all processes that have `token` in their environment. A zombie has no environment.
+/// Returns all processes that have `token` in their environment. Zombies have no environment.
 fn processes_with_token(token: &str) -> Vec<u32> {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let ids = processes.filter_map(|process| process.file_name().to_str()?.parse().ok());
@@ -191,7 +191,7 @@ fn describe_process(id: u32) -> String {
     format!("{id} {}", String::from_utf8_lossy(&line).replace('\0', " "))
 }
 
-/// Waits until no process has the token.
+/// Waits until no process has the token in its environment.
 fn assert_no_processes_left(token: &str, when: &str) {
     let start = Instant::now();
     loop {
@@ -346,8 +346,8 @@ async fn release_kill_close_and_drop_end_daemons() {
     .await;
 }
 
-/// A daemon that moves from process to process is hard to find. When one of its processes is inspected, it has already
-/// exited, and its successor did not yet exist when the processes were listed.
+/// Tests a daemon that moves from process to process, which makes it hard to find. By the time one of its processes is
+/// inspected, it has exited, and its successor did not exist yet when the processes were listed.
 #[tokio::test]
 async fn release_ends_a_process_that_is_daemonizing() {
     const DAEMONIZING_SCRIPT: &str =
@@ -411,7 +411,7 @@ async fn agent_daemons_are_terminated_then_killed() {
     assert!(tail.lines().any(|line| line == "asked"), "{tail}");
 }
 
-/// Returns the file descriptors that child processes inherit because this process inherited them too.
+/// Returns the file descriptors that this process has inherited and that its child processes would inherit, too.
 fn inheritable_descriptors() -> BTreeSet<u32> {
     const CLOSE_ON_EXEC: u32 = 0o2_000_000;
     let entries = std::fs::read_dir("/proc/self/fdinfo").unwrap().flatten();

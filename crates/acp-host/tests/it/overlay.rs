@@ -1,4 +1,4 @@
-//! Tests of unsaved buffers in an editor, which an agent sees in place of the files.
+//! Tests of unsaved buffers in an editor, which an agent sees instead of the files.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -21,7 +21,7 @@ struct OverlayFixture {
     scene: EscapeScene,
     overlay: MemoryBuffers,
     files: Files,
-    /// A file that has the text `inside` on disk and is open in the editor.
+    /// A file that contains `inside` on disk and is open in the editor.
     file: PathBuf,
 }
 
@@ -237,7 +237,7 @@ async fn two_paths_to_one_file_share_a_buffer() {
     assert_eq!(editor.read("s").await, "by the link");
 }
 
-/// A set of buffers that records every path it is asked about.
+/// Buffers that record every path they are asked about.
 #[derive(Clone, Default)]
 struct RecordingBuffers(Arc<Mutex<Vec<PathBuf>>>);
 

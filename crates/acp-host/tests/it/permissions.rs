@@ -1,4 +1,4 @@
-//! Tests of policies and the answers that they give.
+//! Tests of policies and their answers.
 
 use acp_host::{Policy, PolicyDecision};
 use acp_wire::v1::{PermissionOption, PermissionOptionKind, RequestPermissionOutcome, ToolKind};

@@ -52,7 +52,7 @@ impl RememberedAnswersFixture {
         RememberedAnswers::new(self.dir.path().join("state/permissions"), &self.root())
     }
 
-    /// Creates a new host with the stored answers, as in a new run.
+    /// Creates a new host that uses the stored answers, as a new run would.
     fn host_with_answer(&self, policy: Policy, says: &'static str) -> OneSession<CountingPrompter> {
         let permissions = Permissions::from(policy).remembered_answers(self.remembered());
         self.host_with_permissions(permissions, says)
@@ -237,7 +237,7 @@ async fn rules_are_stricter_than_remembered_answers() {
     );
 }
 
-/// A prompter that rejects everything and records the effects that an "always" answer would have had.
+/// A prompter that rejects everything and records the effect that each "always" answer would have had.
 struct RejectingPrompter(Arc<Mutex<Vec<AlwaysEffect>>>);
 
 impl Prompter for RejectingPrompter {
@@ -358,7 +358,7 @@ async fn corrupt_file_allows_nothing_and_is_kept() {
     }
 }
 
-/// The environment variable that indicates that this process is one of several that remember answers.
+/// The environment variable that marks this process as one of several that remember answers.
 const ROLE_VARIABLE: &str = "ACP_TEST_REMEMBERS";
 
 #[test]

@@ -1,4 +1,4 @@
-//! Tests of rules: how they are parsed, what they match, and which of them is decisive.
+//! Tests of rules: how they are parsed, what they match, and which one is decisive.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

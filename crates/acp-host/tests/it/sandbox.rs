@@ -1,4 +1,4 @@
-//! Tests of what a command in a sandbox can and cannot do.
+//! Tests of what a sandboxed command can and cannot do.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -12,7 +12,7 @@ use acp_wire::v1::{
     WaitForTerminalExitRequest,
 };
 
-/// Creates a sandbox. Prints the reason and returns `None` if the system does not support sandboxes.
+/// Creates a sandbox. If the system does not support sandboxes, prints the reason and returns `None`.
 fn sandbox_for(writable: &[&Path]) -> Option<Sandbox> {
     match Sandbox::new(writable.iter().map(|path| path.to_path_buf())) {
         Ok(sandbox) => Some(sandbox),
@@ -24,7 +24,7 @@ fn sandbox_for(writable: &[&Path]) -> Option<Sandbox> {
     }
 }
 
-/// Two directories, a root and one outside it, and terminals that are confined to the root.
+/// Two directories, one of which is a root, and terminals that are confined to the root.
 struct SandboxFixture {
     terminals: SessionTerminals,
     root: PathBuf,
@@ -78,7 +78,7 @@ impl SandboxFixture {
         output
     }
 
-    /// Checks that the line fails and that nothing outside the root changes.
+    /// Asserts that the command line fails and changes nothing outside the root.
     async fn assert_rejected(&self, line: &str) {
         let (code, output) = self.run_shell(line).await;
         assert_ne!(code, Some(0), "{line}: {output}");

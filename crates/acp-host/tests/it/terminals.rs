@@ -645,8 +645,8 @@ async fn total_output_is_limited() {
     host.create(&keeping("s", 3000)).await;
 }
 
-/// Waits until none of these processes is running. Uses polling, because a process is notified only when its own
-/// children exit.
+/// Waits until none of these processes is running. Polls, because a process is notified only of its own children's
+/// exit.
 async fn wait_until_gone(pids: &[u32]) {
     with_timeout(async {
         while pids.iter().any(|pid| is_running(*pid)) {

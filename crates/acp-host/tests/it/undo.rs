@@ -1,4 +1,4 @@
-//! Checks that a sandboxed command's changes to files that other programs run or trust are undone.
+//! Tests that changes by sandboxed commands to files that other programs run or trust are undone.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ fn tests_pass_as_an_ordinary_user() {
     ordinary_user::rerun_as_ordinary_user(module_path!(), &[]);
 }
 
-/// A repository with some files that other programs run or trust, and terminals in a sandbox that has the repository as
-/// its root.
+/// A repository with some files that other programs run or trust, and terminals in a sandbox with the repository as its
+/// root.
 struct UndoFixture {
     terminals: SessionTerminals,
     sandbox: Sandbox,
@@ -78,7 +78,7 @@ impl UndoFixture {
         })
     }
 
-    /// Runs a shell line until it exits. Returns its exit code, its output and its terminal, which has not been
+    /// Runs a shell command line until it exits. Returns its exit code, its output and its terminal, which is not yet
     /// released.
     async fn start_command(&self, line: &str) -> (Option<u32>, String, acp_wire::v1::TerminalId) {
         let line = format!(
@@ -105,7 +105,7 @@ impl UndoFixture {
         (code, output)
     }
 
-    /// Returns everything in the root: file contents, modes and link targets.
+    /// Returns the contents of the root: file contents, modes and link targets.
     fn snapshot(&self) -> BTreeMap<PathBuf, String> {
         use std::os::unix::fs::MetadataExt;
         let mut seen = BTreeMap::new();

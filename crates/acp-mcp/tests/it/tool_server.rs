@@ -1,4 +1,4 @@
-//! Tests of a tool server as its proxies see it, over real sockets. The agent's end is in memory.
+//! Tests of a tool server from the point of view of its proxies, over real sockets. The agent's end is in memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,8 +20,7 @@ use super::common::{
     with_timeout,
 };
 
-/// A handler with two tools: `number` returns the number of the handler, and `wait` waits until it is released or
-/// cancelled.
+/// A handler with two tools: `number` returns the handler's number, and `wait` waits until it is released or cancelled.
 struct ToolServerHandler {
     number: usize,
     state: ToolServerState,

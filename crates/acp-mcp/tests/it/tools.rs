@@ -1,4 +1,5 @@
-//! Tests of tools defined as closures, as an agent sees them, over real sockets. The agent's end is in memory.
+//! Tests of tools defined as closures from the point of view of an agent, over real sockets. The agent's end is in
+//! memory.
 
 use std::sync::Arc;
 
@@ -69,7 +70,7 @@ async fn call_tool(agent: &McpClient, tool: &'static str, arguments: Value) -> C
     with_timeout("the tool answers", called).await.unwrap()
 }
 
-/// Calls a tool. Returns whether the result is an error, and the text of the result.
+/// Calls a tool. Returns whether the result is an error, and its text.
 async fn call_and_read_text(
     agent: &McpClient,
     tool: &'static str,
@@ -239,7 +240,7 @@ async fn invalid_definitions_are_rejected_at_start() {
     assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
     assert_eq!(
         error.to_string(),
-        "a tool has an empty name: `` (description: `Do something`)"
+        "empty tool name: `` (description: `Do something`)"
     );
     let list = ToolServer::tools("editor").tool("list", "Takes a list", async |_: Vec<u8>| Ok(()));
     let error = list.start(unused_proxy_command()).unwrap_err().to_string();

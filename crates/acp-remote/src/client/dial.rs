@@ -16,7 +16,7 @@ use super::error::ConnectError;
 use super::target::Target;
 use super::tls::client_config;
 
-/// The names of HTTP/2 and HTTP/1.1 in ALPN.
+/// The ALPN names of HTTP/2 and HTTP/1.1.
 pub(super) const ALPN_H2: &[u8] = b"h2";
 pub(super) const ALPN_HTTP_1: &[u8] = b"http/1.1";
 
@@ -36,7 +36,7 @@ impl Socket {
     }
 }
 
-/// Opens a socket. `alpn` lists the protocols that it can be used for.
+/// Opens a socket. `alpn` lists the protocols that may be used on it.
 pub(super) async fn dial(target: &Target, alpn: &[&[u8]]) -> Result<Socket, ConnectError> {
     let dialing = async {
         let to = || target.address();
@@ -111,7 +111,7 @@ impl AsyncWrite for Socket {
     }
 }
 
-/// A socket in the form required by hyper-util's connection pool.
+/// A socket in the form that hyper-util's connection pool requires.
 pub(super) struct PooledSocket(pub(super) TokioIo<Socket>);
 
 impl Connection for PooledSocket {

@@ -1,4 +1,4 @@
-//! Errors that occur when a connection cannot be established or is lost.
+//! Errors in establishing or keeping a connection.
 
 use http::StatusCode;
 
@@ -20,7 +20,7 @@ pub enum ConnectError {
     /// The server could not be reached.
     #[error("cannot connect to {to}: {reason}")]
     Unreachable {
-        /// The host and port, or the path of the socket.
+        /// The host and port, or the socket's path.
         to: String,
         /// The reason why the server could not be reached.
         reason: String,
@@ -28,12 +28,12 @@ pub enum ConnectError {
     /// TLS failed: the certificate is not trusted, or the server does not speak TLS.
     #[error("TLS with {to} failed: {reason}")]
     Tls {
-        /// The host and port of the server.
+        /// The server's host and port.
         to: String,
         /// The reason why TLS failed.
         reason: String,
     },
-    /// The server requires a token, or rejected the client's token (401).
+    /// The server requires a token, or rejected the client's token (status 401).
     #[error("the server rejected the token (401 Unauthorized): {reason}")]
     Unauthorized {
         /// The server's explanation: the start of the response body.
@@ -48,12 +48,12 @@ pub enum ConnectError {
         reason: String,
     },
     /// The server violated the draft specification or the WebSocket protocol.
-    #[error("the server violates the protocol: {0}")]
+    #[error("the server violated the protocol: {0}")]
     Protocol(String),
     /// A message of this side cannot be sent over this transport.
     #[error("cannot send a message: {0}")]
     UnsendableMessage(String),
-    /// The connection was cut and cannot be resumed. Messages may be lost.
+    /// The connection was cut and cannot be resumed. Some messages may be lost.
     #[error("connection lost: {reason}; messages may be missing, because {why}")]
     Lost {
         /// The reason why the connection was cut.
@@ -61,7 +61,7 @@ pub enum ConnectError {
         /// The reason why the connection could not be resumed.
         why: String,
     },
-    /// The server closed the connection because of a failure.
+    /// The server closed the connection because something failed.
     #[error("the server closed the connection: {0}")]
     Closed(CloseStatus),
 }
@@ -103,7 +103,7 @@ pub(super) fn rejected_error(status: StatusCode, body: &[u8]) -> ConnectError {
     }
 }
 
-/// Formats an error with its causes.
+/// Formats an error and its causes.
 pub(super) fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

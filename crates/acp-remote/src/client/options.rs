@@ -17,16 +17,16 @@ pub struct ConnectOptions {
     pub token: Option<Token>,
     /// How to send the token: in a header or in the URL.
     pub token_style: TokenStyle,
-    /// Further headers to send with each request.
+    /// Additional headers to send with each request.
     pub headers: HeaderMap,
     /// The server certificates to trust.
     pub trust: Trust,
     /// The version of HTTP to use.
     pub http_version: HttpVersion,
-    /// The maximum time to connect (20 s). A POST waits for its response for as long as the server answers pings.
+    /// The maximum time for connecting (20 s). A POST waits for its response as long as the server answers pings.
     pub connect_timeout: Duration,
-    /// How long the client tries to restore a connection that has been cut. By default, this is as long as the server
-    /// waits for the client. Zero turns the extension off.
+    /// How long to keep trying to restore a connection that was cut. The default is as long as the server waits for the
+    /// client. Zero turns the extension off.
     pub reconnect_for: Option<Duration>,
     /// The size of the buffer for each direction, in bytes (1 MiB).
     pub window: usize,
@@ -75,7 +75,7 @@ setters! { ConnectOptions:
 }
 
 impl ConnectOptions {
-    /// Sets a callback that is called when the connection is cut, restored or closed. It must not block.
+    /// Sets a callback for when the connection is cut, restored or closed. It must not block.
     #[must_use]
     pub fn on_status(
         mut self,
@@ -104,7 +104,7 @@ impl fmt::Debug for ConnectOptions {
     }
 }
 
-/// A change in the status of a connection.
+/// A change in a connection's status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectionStatus {
@@ -112,8 +112,7 @@ pub enum ConnectionStatus {
     Connected {
         /// The connection's id, if the server sent one.
         connection_id: Option<String>,
-        /// How long the server waits for a client whose connection has been cut. `None` if the connection cannot be
-        /// resumed.
+        /// How long the server waits for the client if the connection is cut, or `None` if it cannot be resumed.
         resumes_within: Option<Duration>,
     },
     /// The connection was cut and is being restored.
@@ -121,9 +120,9 @@ pub enum ConnectionStatus {
         /// The reason why the connection was cut.
         reason: String,
     },
-    /// The connection was restored without loss.
+    /// The connection was restored, and nothing was lost.
     Restored,
-    /// The server has closed the connection. Contains the status.
+    /// The server closed the connection with this status.
     Closed(CloseStatus),
 }
 
@@ -150,12 +149,12 @@ pub enum Trust {
     /// Only the certificate with this SHA-256 fingerprint, computed over its DER form. Its names, dates and issuer are
     /// not checked.
     Pinned([u8; 32]),
-    /// Certificates that this configuration trusts. The client sets ALPN.
+    /// The certificates that this configuration trusts. The client sets ALPN.
     Config(Arc<rustls::ClientConfig>),
 }
 
 impl Trust {
-    /// Parses a fingerprint: 64 hexadecimal digits, optionally with `sha256:` before them and colons between them.
+    /// Parses a fingerprint: 64 hexadecimal digits, optionally prefixed with `sha256:` and separated by colons.
     #[must_use]
     pub fn from_pin(text: &str) -> Option<Self> {
         let text = text.strip_prefix("sha256:").unwrap_or(text);
@@ -186,7 +185,7 @@ impl fmt::Debug for Trust {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum HttpVersion {
-    /// HTTP/1.1 for WebSocket. For streamable HTTP, the version that TLS negotiates or, without TLS, HTTP/2 if the
+    /// HTTP/1.1 for WebSocket. Streamable HTTP uses the version that TLS negotiates or, without TLS, HTTP/2 if the
     /// server supports it and HTTP/1.1 otherwise.
     #[default]
     Auto,

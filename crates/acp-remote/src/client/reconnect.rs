@@ -1,14 +1,14 @@
-//! Determines when to try to reach a server again.
+//! Determines when to retry reaching a server.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-/// The first pause between attempts. Later pauses grow up to `MAX_DELAY`.
+/// The first pause between attempts. Later pauses are longer, up to `MAX_DELAY`.
 const INITIAL_DELAY: Duration = Duration::from_millis(50);
 const MAX_DELAY: Duration = Duration::from_secs(5);
 
-/// The pauses between attempts to reconnect, until a deadline. There is no pause before the first attempt.
+/// The pauses between attempts to reconnect, up to a deadline. The first attempt is made without a pause.
 #[derive(Debug)]
 pub(super) struct ReconnectBackoff {
     deadline: Instant,

@@ -1,4 +1,4 @@
-//! The server that a client connects to: its address, and the parts that all requests to it have in common.
+//! The server that a client connects to: its address, and what all requests to it have in common.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,19 +10,19 @@ use url::Url;
 use super::options::{ConnectOptions, TokenStyle};
 use crate::header;
 
-/// The server that a client connects to, with the connection's options.
+/// The server that a client connects to, and the connection options.
 pub(super) struct Target {
     pub(super) options: ConnectOptions,
     pub(super) host: String,
     pub(super) port: u16,
     pub(super) is_tls: bool,
-    /// The URL with the scheme `http` or `https`, including the token if the token is sent in the URL.
+    /// The URL with the scheme `http` or `https`. Includes the token if it is sent in the URL.
     url: Url,
     cookies: Mutex<CookieStore>,
 }
 
 impl Target {
-    /// Creates the target from a URL, or returns the reason why the URL is not supported.
+    /// Creates the target from a URL. Fails with the reason if the URL is not supported.
     pub(super) fn new(url: &Url, options: ConnectOptions) -> Result<Self, String> {
         let is_tls = match url.scheme() {
             "http" | "ws" => false,
@@ -56,7 +56,7 @@ impl Target {
         format!("{}:{}", self.host, self.port)
     }
 
-    /// Returns the whole URI, for HTTP/2 and for the connection pool.
+    /// Returns the full URI, for HTTP/2 and for the connection pool.
     pub(super) fn uri(&self) -> Result<Uri, String> {
         self.url
             .as_str()
@@ -64,20 +64,20 @@ impl Target {
             .map_err(|error: http::uri::InvalidUri| error.to_string())
     }
 
-    /// Returns the path and query of the URL, for HTTP/1.1.
+    /// Returns the URL's path and query, for HTTP/1.1.
     pub(super) fn path_uri(&self) -> Result<Uri, String> {
         let path = &self.url[url::Position::BeforePath..];
         path.parse()
             .map_err(|error: http::uri::InvalidUri| error.to_string())
     }
 
-    /// Returns the value of the header `Host`.
+    /// Returns the value for the `Host` header.
     pub(super) fn host_header(&self) -> Result<HeaderValue, String> {
         let host = &self.url[url::Position::BeforeHost..url::Position::AfterPort];
         HeaderValue::from_str(host).map_err(|error| error.to_string())
     }
 
-    /// Adds the headers that all requests have in common, except for `Host`.
+    /// Adds the headers that all requests have in common, apart from `Host`.
     pub(super) fn add_headers(&self, headers: &mut HeaderMap) {
         let agent = concat!("acp-remote/", env!("CARGO_PKG_VERSION"));
         headers.insert(USER_AGENT, HeaderValue::from_static(agent));
@@ -112,7 +112,8 @@ impl Target {
         }
     }
 
-    /// Stores the cookies of a response. The draft requires clients to return them for the duration of the connection.
+    /// Stores the cookies from a response. The draft requires clients to send them back for as long as the connection
+    /// lasts.
     pub(super) fn store_cookies(&self, headers: &HeaderMap) {
         let set = headers.get_all(SET_COOKIE).into_iter();
         let parsed = set.filter_map(|value| RawCookie::parse(value.to_str().ok()?.to_owned()).ok());

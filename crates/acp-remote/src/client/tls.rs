@@ -1,4 +1,4 @@
-//! The TLS configuration of a client.
+//! A client's TLS configuration.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use subtle::ConstantTimeEq;
 
 use super::options::Trust;
 
-/// Creates the TLS configuration for a connection that can use the protocols in `alpn`.
+/// Creates the TLS configuration for a connection that may use the protocols in `alpn`.
 pub(super) fn client_config(trust: &Trust, alpn: &[&[u8]]) -> Result<Arc<ClientConfig>, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = || {
@@ -48,7 +48,7 @@ impl Trust {
     }
 }
 
-/// A verifier that trusts a single certificate. It still checks that the server has the certificate's key.
+/// A verifier that trusts a single certificate. Still checks that the server has the key for it.
 #[derive(Debug)]
 struct PinnedVerifier {
     fingerprint: [u8; 32],

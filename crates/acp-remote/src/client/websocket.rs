@@ -1,4 +1,4 @@
-//! A client's WebSocket connections, each of which can use several sockets, one after another.
+//! A client's WebSocket connections. Each of them may use several sockets in succession.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,13 +24,13 @@ use crate::websocket::{
     Link, LinkEnd, LinkOptions, LinkRole, SocketPipes, accept_key, generate_key,
 };
 
-/// A newly opened WebSocket, with the headers of the server's handshake response.
+/// A newly opened WebSocket, and the headers of the server's handshake response.
 struct OpenedSocket {
     socket: Upgraded,
     headers: HeaderMap,
 }
 
-/// Opens a WebSocket, and returns the transport of the connection.
+/// Opens a WebSocket and returns the connection's transport.
 pub(super) async fn connect(target: Arc<Target>) -> Result<Transport, ConnectError> {
     let opened = open(&target, None).await?;
     let wants_resume = target.options.reconnect_for != Some(Duration::ZERO);
@@ -61,7 +61,7 @@ pub(super) async fn connect(target: Arc<Target>) -> Result<Transport, ConnectErr
     Ok(transport)
 }
 
-/// The task that runs a connection, from its first socket to its last.
+/// The task that runs a connection from its first socket to its last.
 struct ClientConnectionTask {
     target: Arc<Target>,
     wire: Arc<SocketPipes>,
@@ -76,7 +76,7 @@ impl ClientConnectionTask {
         self.wire.outgoing.close();
     }
 
-    /// Transfers messages over one socket after another until the connection ends.
+    /// Transfers messages, using one socket after another, until the connection ends.
     async fn move_messages_over_sockets(&self, first: Upgraded) -> Result<(), ConnectError> {
         let options = &self.target.options;
         let link_options = LinkOptions {
@@ -116,7 +116,7 @@ impl ClientConnectionTask {
         }
     }
 
-    /// Opens a new socket for the connection after the previous one has been cut.
+    /// Opens a new socket for the connection after the previous one was cut.
     async fn resume(&self, reason: String) -> Result<Upgraded, ConnectError> {
         let lost = |why: String| ConnectError::Lost {
             reason: reason.clone(),
@@ -142,7 +142,7 @@ impl ClientConnectionTask {
                         ));
                     };
                     self.wire.outgoing.rewind(theirs).map_err(|_| {
-                        lost("the server requests messages that are no longer stored".to_owned())
+                        lost("the server requested messages that are no longer stored".to_owned())
                     })?;
                     return Ok(opened.socket);
                 }
@@ -164,8 +164,8 @@ impl ClientConnectionTask {
     }
 }
 
-/// Opens a WebSocket, either for a new connection or to resume one. `position` is the number of bytes of the resumed
-/// connection that have arrived.
+/// Opens a WebSocket for a new connection, or to resume one. In the latter case, `position` is the number of bytes that
+/// have already arrived.
 async fn open(
     target: &Target,
     resume: Option<(&HeaderValue, u64)>,
@@ -235,7 +235,8 @@ async fn open_h1(target: &Target, mut headers: HeaderMap) -> Result<OpenedSocket
         .map(HeaderValue::as_bytes);
     if accepted != Some(accept_key(key.as_bytes()).as_bytes()) {
         return Err(ConnectError::Protocol(
-            "the server sent an invalid Sec-WebSocket-Accept in the WebSocket handshake".to_owned(),
+            "the server sent an invalid Sec-WebSocket-Accept header in the WebSocket handshake"
+                .to_owned(),
         ));
     }
     let socket = hyper::upgrade::on(response).await.map_err(failed)?;
@@ -277,7 +278,7 @@ fn handshake_error(target: &Target, error: &hyper::Error) -> ConnectError {
     }
 }
 
-/// Creates the error for an unexpected response to the handshake.
+/// Creates the error for an unexpected handshake response.
 async fn read_rejection(response: Response<IncomingBody>) -> ConnectError {
     let status = response.status();
     let body = http_body_util::Limited::new(response.into_body(), 4096);

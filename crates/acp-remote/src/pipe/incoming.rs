@@ -1,4 +1,4 @@
-//! A buffer for bytes that have arrived and that the library has not read yet.
+//! A buffer for bytes that have arrived but have not been read by the library yet.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,13 +13,13 @@ use super::transport::DroppedHalves;
 /// The maximum capacity that an empty buffer keeps, in bytes.
 const MAX_IDLE_CAPACITY: usize = 64 * 1024;
 
-/// A buffer for bytes that have arrived and that the library has not read yet.
+/// A buffer for bytes that have arrived but have not been read by the library yet.
 #[derive(Debug)]
 pub(crate) struct IncomingPipe {
     state: Mutex<IncomingState>,
-    /// Wakes the receiving task when the buffer has space.
+    /// Wakes the receiving task when there is space in the buffer.
     room: Notify,
-    /// Wakes the link when there is something to acknowledge or the reader has been dropped.
+    /// Wakes the link when there is something to acknowledge, or when the reader has been dropped.
     work: Arc<Notify>,
     limit: usize,
     gone: Arc<DroppedHalves>,
@@ -48,7 +48,7 @@ enum IncomingEnd {
 }
 
 impl IncomingPipe {
-    /// Creates an empty buffer for up to `limit` bytes. The last piece added may exceed the limit.
+    /// Creates an empty buffer for `limit` bytes. The last piece that is added may exceed the limit.
     pub(crate) fn new(limit: usize, work: Arc<Notify>, gone: Arc<DroppedHalves>) -> Self {
         Self {
             state: Mutex::default(),
@@ -81,7 +81,7 @@ impl IncomingPipe {
         }
     }
 
-    /// Returns `true` if the buffer has space for more bytes.
+    /// Returns `true` if the buffer has space for more.
     pub(crate) fn has_room(&self) -> bool {
         let state = self.lock();
         state.bytes.len() < self.limit
@@ -94,7 +94,7 @@ impl IncomingPipe {
         }
     }
 
-    /// Ends the stream. Bytes that have arrived can still be read. Later calls have no effect.
+    /// Ends the stream. Bytes that have already arrived can still be read. Further calls have no effect.
     pub(crate) fn finish(&self, failure: Option<io::Error>) {
         let mut state = self.lock();
         if state.end.is_none() {
@@ -168,12 +168,12 @@ impl IncomingPipe {
         Poll::Ready(Ok(()))
     }
 
-    /// Returns the number of bytes to read before acknowledging them.
+    /// Returns how many bytes to read before acknowledging them.
     pub(crate) fn acknowledgement_step(&self) -> u64 {
         self.limit as u64 / 4
     }
 
-    /// Drops all bytes, including those that are yet to arrive, because nothing will read them.
+    /// Drops all bytes, including those yet to arrive, because nothing will read them.
     pub(super) fn close_reader(&self) {
         let mut state = self.lock();
         state.is_reader_gone = true;

@@ -1,6 +1,6 @@
 //! Filters out lines that are not messages, so that they are not sent.
 
-/// A filter for the lines that are written. It removes blank lines and, optionally, lines that are not JSON objects.
+/// A filter for written lines. Removes blank lines and, optionally, lines that are not JSON objects.
 #[derive(Debug)]
 pub(crate) struct LineFilter {
     state: LineState,
@@ -22,7 +22,7 @@ impl LineFilter {
         }
     }
 
-    /// Passes the lines of `input` that are not filtered out to `keep`. Consecutive messages are passed together.
+    /// Passes those lines of `input` that remain to `keep`. Consecutive messages are passed together.
     pub(crate) fn filter(&mut self, mut input: &[u8], mut keep: impl FnMut(&[u8])) {
         while !input.is_empty() {
             match self.state {

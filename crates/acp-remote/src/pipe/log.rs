@@ -1,16 +1,16 @@
-//! A log of one stream's bytes that have not been sent, or that have been sent but not acknowledged.
+//! A log of a stream's bytes that have not been sent, or have been sent but not acknowledged.
 
 use std::collections::VecDeque;
 
 /// The maximum capacity that an empty buffer keeps, in bytes.
 const MAX_IDLE_CAPACITY: usize = 64 * 1024;
 
-/// How long to keep bytes that have been sent.
+/// How long to keep bytes after they have been sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Retention {
-    /// Do not keep the bytes, because the peer cannot reconnect.
+    /// Do not keep any bytes, because the peer cannot reconnect.
     None,
-    /// Keep the most recent bytes, up to this number, because the peer can reconnect but does not acknowledge bytes.
+    /// Keep the last bytes, up to this number. The peer can reconnect, but does not acknowledge bytes.
     Last(usize),
     /// Keep the bytes until the peer acknowledges them.
     UntilAcknowledged,
@@ -28,12 +28,12 @@ pub(crate) struct SentLog {
     retention: Retention,
 }
 
-/// The error for a position whose bytes are no longer kept or have not been written yet.
+/// The error for a position outside the log: its bytes are no longer kept, or have not been written yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OutOfWindow {
     /// The bytes are no longer kept.
     Dropped,
-    /// The position is beyond everything that has been written.
+    /// The position is past the end of what has been written.
     Future,
 }
 
@@ -84,8 +84,7 @@ impl SentLog {
         }
     }
 
-    /// Returns the bytes that have not been sent, in two pieces. The first piece is empty only if there are no such
-    /// bytes.
+    /// Returns the bytes that have not been sent, in two pieces. If the first piece is empty, so is the second.
     pub(crate) fn unsent(&self) -> (&[u8], &[u8]) {
         let (first, second) = self.bytes.as_slices();
         let sent = self.sent_len();
@@ -116,7 +115,7 @@ impl SentLog {
         true
     }
 
-    /// Resumes sending at `position`, for a peer that has reconnected.
+    /// Resumes sending from `position`, for a peer that has reconnected.
     pub(crate) fn rewind(&mut self, position: u64) -> Result<(), OutOfWindow> {
         if position > self.end_position() {
             return Err(OutOfWindow::Future);
@@ -128,7 +127,7 @@ impl SentLog {
         Ok(())
     }
 
-    /// Resumes sending at the first byte that has not been acknowledged.
+    /// Resumes sending from the first byte that has not been acknowledged.
     pub(crate) fn rewind_to_start(&mut self) {
         self.sent = self.start;
     }

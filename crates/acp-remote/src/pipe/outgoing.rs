@@ -1,4 +1,4 @@
-//! Buffers the bytes that the library writes, until they have been sent and acknowledged.
+//! Buffers outgoing bytes until they have been sent and acknowledged.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use super::transport::{DroppedHalves, MessageSink};
 use super::{LineFilter, OutOfWindow, Retention, SentLog};
 
-/// A buffer of the bytes that the library has written and that still have to be sent or acknowledged.
+/// A buffer of outgoing bytes that have yet to be sent or acknowledged.
 #[derive(Debug)]
 pub(crate) struct OutgoingPipe {
     state: Mutex<OutgoingState>,
@@ -17,7 +17,7 @@ pub(crate) struct OutgoingPipe {
     work: Arc<Notify>,
     limit: usize,
     gone: Arc<DroppedHalves>,
-    /// Whether shutting down waits until the link ends. Otherwise, it waits only until everything has been sent.
+    /// Whether shutdown waits for the link to end. Otherwise, it waits only until everything has been sent.
     waits_for_link: bool,
 }
 
@@ -34,7 +34,7 @@ struct OutgoingState {
     writer: Option<Waker>,
 }
 
-/// The progress of a stream, as reported to a link that has just sent something.
+/// The state of a stream after a link has sent something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OutgoingProgress {
     /// Whether everything written so far has been sent.
@@ -72,7 +72,7 @@ impl OutgoingPipe {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the log, and wakes the writer if the change allows it to continue.
+    /// Applies a change to the log, then wakes the writer if it can continue.
     fn with_log<T>(&self, change: impl FnOnce(&mut SentLog) -> T) -> T {
         let mut state = self.lock();
         let changed = change(&mut state.log);
@@ -109,8 +109,8 @@ impl OutgoingPipe {
         }
     }
 
-    /// Returns `true` if the buffer is full or nothing more will be written. A message that is only partly buffered
-    /// must then be sent in pieces.
+    /// Returns `true` if the buffer is full or nothing more will be written. In both cases, a partly buffered message
+    /// must be sent in pieces.
     pub(crate) fn is_full(&self) -> bool {
         let state = self.lock();
         state.is_finished || state.log.pending_len() >= self.limit
@@ -131,7 +131,7 @@ impl OutgoingPipe {
         self.with_log(|log| log.acknowledge(position))
     }
 
-    /// Resumes sending at `position`, for a peer that has reconnected.
+    /// Rewinds to `position`, so that a peer that has reconnected gets everything after it.
     pub(crate) fn rewind(&self, position: u64) -> Result<(), OutOfWindow> {
         let rewound = self.with_log(|log| log.rewind(position));
         self.work.notify_one();

@@ -23,7 +23,7 @@ impl Refusal {
     }
 }
 
-/// Checks that a request names an allowed host and origin, and has the token.
+/// Checks that a request has an allowed host, an allowed origin and the right token.
 pub(super) fn check_access(
     config: &ServerConfig,
     uri: &Uri,
@@ -49,7 +49,7 @@ pub(super) fn check_access(
     Ok(())
 }
 
-/// Returns every value in a request that could be a token.
+/// Returns all possible tokens in a request's headers and query.
 fn presented_tokens<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> impl Iterator<Item = &'a [u8]> {
     let bearer = headers
         .get_all(AUTHORIZATION)

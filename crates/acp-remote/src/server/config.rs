@@ -13,7 +13,7 @@ use crate::header::{MIN_WINDOW_BYTES, ResumeTerms};
 pub struct ServerConfig {
     /// The path of the endpoint (`/acp`). Only `router` uses it, because the service itself serves any path.
     pub path: String,
-    /// The token that clients must send. If there is none, anyone who can reach the endpoint may use it.
+    /// The token that clients must send. Without one, anyone who can reach the endpoint may use it.
     pub token: Option<Token>,
     /// The hosts that requests may name. By default, only this machine.
     pub hosts: AllowedHosts,
@@ -45,8 +45,8 @@ impl Default for ServerConfig {
 }
 
 impl ServerConfig {
-    /// Returns the terms to send to a client that requests the extension, and the smaller of the two sides' windows.
-    /// Returns `None` for other clients.
+    /// Returns the resume terms to send to the client, and the smaller of the two sides' windows. Returns `None` if the
+    /// client does not request the extension.
     pub(super) fn resume_terms(&self, headers: &HeaderMap) -> Option<(ResumeTerms, usize)> {
         let theirs = ResumeTerms::from_headers(headers).filter(|_| !self.grace.is_zero())?;
         let window = self.limits.window.max(MIN_WINDOW_BYTES);
@@ -58,21 +58,21 @@ impl ServerConfig {
     }
 }
 
-/// The hosts that a request may name in `Host` (`:authority` in HTTP/2). The check prevents DNS rebinding, in which a
-/// page reaches this machine but still sends its own host name.
+/// The hosts that a request may name in `Host` (`:authority` in HTTP/2). This check prevents DNS rebinding, where a web
+/// page reaches this machine through a domain name of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AllowedHosts {
     /// Only `localhost`, its subdomains, and loopback addresses, with any port.
     Loopback,
-    /// This machine and the given host names, which are written without a port and are not case-sensitive.
+    /// This machine and the given host names. Names have no port and are not case-sensitive.
     Named(Vec<String>),
     /// Any host.
     Any,
 }
 
-/// The origins that a request may name. Browsers send an origin with each request that a page makes. Other clients do
-/// not.
+/// The origins that requests may come from. Browsers send an origin with every request that a page makes. Other clients
+/// do not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AllowedOrigins {
@@ -100,7 +100,7 @@ pub struct ServerLimits {
     pub window: usize,
     /// The maximum total size of bodies that are being received (256 MiB). Further bodies wait.
     pub bodies: usize,
-    /// The time within which a body must arrive (60 s). Slower bodies get status 408.
+    /// The time limit for receiving a body (60 s). Slower bodies get status 408.
     pub body_time: Duration,
     /// The maximum average number of HTTP requests per second on one connection (10,000). Bursts may contain 10 times
     /// as many. Further requests get status 429.

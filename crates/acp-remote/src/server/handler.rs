@@ -33,7 +33,7 @@ where
     }
 }
 
-/// Information about a connection, as known when it starts.
+/// Information about a new connection.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ConnectionInfo {

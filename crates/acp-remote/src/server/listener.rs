@@ -36,7 +36,7 @@ pub struct ServeOptions {
     pub tls: Option<Arc<rustls::ServerConfig>>,
     /// The maximum number of open sockets (1024). Further clients wait.
     pub sockets: usize,
-    /// The time within which the headers of a request must arrive, and a TLS handshake must finish (10 s).
+    /// The time limit for receiving a request's headers, and for a TLS handshake (10 s).
     pub header_time: Duration,
     /// The maximum total size of a request's headers, in bytes (16 KiB). Larger headers get status 431.
     pub header_bytes: usize,
@@ -127,8 +127,8 @@ where
     Ok(())
 }
 
-/// Returns `true` if a later `accept` may succeed. The error may concern only one client, or a lack of file
-/// descriptors.
+/// Returns `true` if a later `accept` may succeed. The error may affect only one client, or file descriptors may have
+/// run out.
 fn is_temporary(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, InvalidInput};
     !matches!(error.kind(), InvalidInput)
@@ -161,8 +161,8 @@ where
     serve_stream(shaken, Some(peer), service, options).await
 }
 
-/// Runs a service on one stream, such as a connection to a Unix-domain socket, or one whose TLS was terminated
-/// elsewhere. Ignores [`ServeOptions::tls`].
+/// Runs a service on one stream, such as a Unix-domain socket or a connection whose TLS was terminated elsewhere.
+/// Ignores [`ServeOptions::tls`].
 ///
 /// # Errors
 /// The stream fails, or the client violates HTTP.

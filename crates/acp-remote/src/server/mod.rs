@@ -1,4 +1,4 @@
-//! Implements the server, which is an endpoint that serves agents.
+//! Implements the server side, which serves agents at an endpoint.
 //!
 //! [`AgentEndpoint`] is the service, and [`serve`] accepts sockets for it. With the cargo feature `axum`, `router`
 //! mounts it in a router. To serve several agents, create an endpoint for each and mount them on different paths.

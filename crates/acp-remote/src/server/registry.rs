@@ -12,7 +12,7 @@ use super::http::HttpConnection;
 use super::stats::ServerStats;
 use super::websocket::WebSocketConnection;
 
-/// A connection to which later requests can refer by its id.
+/// A connection that later requests can refer to by its id.
 #[derive(Clone)]
 pub(super) enum ServedConnection {
     WebSocket(Arc<WebSocketConnection>),
@@ -20,7 +20,7 @@ pub(super) enum ServedConnection {
 }
 
 impl ServedConnection {
-    /// Returns the number of message bytes received and the number sent.
+    /// Returns the number of message bytes received, and the number sent.
     fn transferred(&self) -> (u64, u64) {
         match self {
             Self::WebSocket(connection) => connection.transferred(),
@@ -36,9 +36,9 @@ pub(super) struct Registry {
     connections: Mutex<HashMap<String, (ConnectionInfo, ServedConnection)>>,
     /// The tasks that run all connections.
     pub(super) tasks: TaskTracker,
-    /// The token that is cancelled when the endpoint shuts down.
+    /// Cancelled when the endpoint shuts down.
     pub(super) draining: CancellationToken,
-    /// The token that is cancelled when the handlers must end.
+    /// Cancelled to stop handlers that are still running.
     pub(super) killed: CancellationToken,
     pub(super) counters: ServerCounters,
 }

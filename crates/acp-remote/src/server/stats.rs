@@ -8,7 +8,7 @@ pub struct ServerStats {
     pub open_connections: u64,
     /// The number of connections that were accepted.
     pub connections: u64,
-    /// The number of requests that were rejected because of the token, the host or the origin.
+    /// The number of requests that were rejected because of their token, host or origin.
     pub refused: u64,
     /// The number of requests that were rejected because of a limit.
     pub limited: u64,

@@ -20,13 +20,13 @@ impl fmt::Debug for TlsIdentity {
     }
 }
 
-/// The error for a certificate or key that cannot be used.
+/// The error for an unusable certificate or key.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct TlsError(String);
 
 impl TlsIdentity {
-    /// Reads a certificate with its chain, and a private key, in PEM format.
+    /// Reads a certificate chain and a private key in PEM format.
     ///
     /// # Errors
     /// There is no certificate or no key, or one of them is malformed.
@@ -43,8 +43,8 @@ impl TlsIdentity {
     }
 
     /// Creates a self-signed certificate for the given host names. Clients can trust it by its
-    /// [`fingerprint`](Self::fingerprint). Returns the identity, and the certificate and key in PEM format, so that
-    /// they can be stored.
+    /// [`fingerprint`](Self::fingerprint). Returns the identity, along with the certificate and key in PEM format for
+    /// storage.
     ///
     /// # Errors
     /// A name is invalid.
@@ -76,8 +76,8 @@ impl TlsIdentity {
         format!("sha256:{digits}")
     }
 
-    /// Converts the identity to a configuration for [`ServeOptions::tls`](super::ServeOptions::tls): TLS 1.2 and 1.3,
-    /// with HTTP/2 and HTTP/1.1 by ALPN.
+    /// Converts the identity to a configuration for [`ServeOptions::tls`](super::ServeOptions::tls). It supports TLS
+    /// 1.2 and 1.3, and negotiates HTTP/2 or HTTP/1.1 by ALPN.
     ///
     /// # Errors
     /// The key does not belong to the certificate.

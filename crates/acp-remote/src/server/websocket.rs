@@ -52,8 +52,8 @@ impl WebSocketConnection {
 struct Takeover {
     /// The position up to which the client has received messages.
     received: u64,
-    /// The channel for the position up to which the server has received messages. The position is sent once the
-    /// previous socket has been abandoned.
+    /// The channel for telling the client how far the server has received messages. Used once the previous socket has
+    /// been abandoned.
     answer: oneshot::Sender<Result<u64, OutOfWindow>>,
     /// The channel on which the new socket arrives after the upgrade.
     socket: oneshot::Receiver<Upgraded>,
@@ -108,7 +108,7 @@ fn handshake_response<B>(request: &Request<B>) -> Result<Response<ResponseBody>,
     Ok(response)
 }
 
-/// Responds to a request for a WebSocket. Creates a connection, or resumes one.
+/// Responds to a WebSocket upgrade request by creating or resuming a connection.
 pub(super) async fn upgrade<H: ConnectionHandler, B>(
     config: &ServerConfig,
     registry: &Arc<Registry>,
@@ -174,7 +174,7 @@ pub(super) async fn upgrade<H: ConnectionHandler, B>(
     response
 }
 
-/// Resumes a connection with a new socket.
+/// Resumes a connection on a new socket.
 async fn resume(
     registry: &Arc<Registry>,
     id: &HeaderValue,
@@ -226,9 +226,10 @@ async fn resume(
             StatusCode::GONE,
             "the messages after this position are no longer stored",
         ),
-        Ok(Err(OutOfWindow::Future)) => {
-            text_response(StatusCode::BAD_REQUEST, "this position was never sent")
-        }
+        Ok(Err(OutOfWindow::Future)) => text_response(
+            StatusCode::BAD_REQUEST,
+            "this position is beyond the data sent so far",
+        ),
         Err(_) => unknown(),
     }
 }

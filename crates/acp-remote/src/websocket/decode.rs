@@ -26,13 +26,13 @@ pub(super) enum FrameEvent {
     Close(CloseStatus),
 }
 
-/// The close status for a peer that violates the protocol.
+/// The close status to send to a peer that violates the protocol.
 pub(super) type FrameViolation = CloseStatus;
 
 /// A decoder that reads frames from a buffer.
 #[derive(Debug)]
 pub(super) struct FrameDecoder {
-    /// Whether frames must be masked, as is the case for frames from clients.
+    /// Whether frames must be masked. Frames from clients must be.
     expects_mask: bool,
     /// The maximum length of a message, in bytes.
     max_message: u64,
@@ -211,7 +211,11 @@ impl FrameDecoder {
             Some(FrameKind::Control(Control::Close)) => {
                 let status = match payload.split_first_chunk::<2>() {
                     None if payload.is_empty() => CloseStatus::new(1005, ""),
-                    None => return Err(frame_violation("a close frame has an incomplete code")),
+                    None => {
+                        return Err(frame_violation(
+                            "a close frame has an incomplete status code",
+                        ));
+                    }
                     Some((code, reason)) => {
                         CloseStatus::new(u16::from_be_bytes(*code), String::from_utf8_lossy(reason))
                     }
@@ -228,7 +232,7 @@ mod tests {
     use super::super::encode::FrameEncoder;
     use super::*;
 
-    /// Decodes all events of an input that arrives in pieces of `size` bytes. Collects payloads into lines.
+    /// Decodes all events of an input, split into pieces of `size` bytes, and collects the payloads into lines.
     fn decode_frames(
         bytes: &[u8],
         size: usize,

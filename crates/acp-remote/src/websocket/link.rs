@@ -24,10 +24,10 @@ const LARGE_READ_BYTES: usize = 64 * 1024;
 /// The maximum size of the write buffer that an idle socket keeps, in bytes.
 const MAX_IDLE_CAPACITY: usize = 8 * 1024;
 
-/// How long the peer has to read earlier frames and answer a close frame.
+/// The time limit for the peer to read earlier frames and answer a close frame.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The start of the payload in pongs that belong to the extension. Peers ignore unsolicited pongs, which can be sent
+/// The prefix of the payload in pongs that belong to the extension. Peers ignore unsolicited pongs, which can be sent
 /// between the fragments of a message.
 const ACKNOWLEDGE_PREFIX: &str = "ack ";
 const END_PAYLOAD: &str = "end";
@@ -39,7 +39,7 @@ pub(crate) enum LinkRole {
     Server,
 }
 
-/// The two directions of a connection, which can outlive its socket.
+/// The two directions of a connection. They can outlive its socket.
 #[derive(Debug)]
 pub(crate) struct SocketPipes {
     pub(crate) incoming: Arc<IncomingPipe>,
@@ -114,7 +114,7 @@ pub(crate) enum LinkEnd {
     Cut(String),
 }
 
-/// A link, which moves messages over one socket of a connection.
+/// A link that moves a connection's messages over one socket.
 pub(crate) struct Link<'a> {
     wire: &'a SocketPipes,
     options: &'a LinkOptions,
@@ -123,7 +123,7 @@ pub(crate) struct Link<'a> {
     changed: Notify,
 }
 
-/// The instructions from the reader and the timer that the writer has yet to carry out.
+/// The reader's and the timer's instructions for the writer.
 #[derive(Debug)]
 struct ControlState {
     last_received: Instant,
@@ -297,7 +297,7 @@ impl<'a> Link<'a> {
                 .parse()
                 .is_ok_and(|position| self.wire.outgoing.acknowledge(position));
             if !is_valid {
-                let reason = "an acknowledgement is invalid";
+                let reason = "received an invalid acknowledgement";
                 return Err(CloseStatus::new(CloseStatus::PROTOCOL_ERROR, reason));
             }
         }
@@ -399,7 +399,7 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// Sends pings until the peer is considered dead. Returns the reason.
+    /// Sends pings until the peer is considered dead, and returns the reason.
     async fn watch_peer(&self) -> String {
         let options = self.options;
         loop {
@@ -410,7 +410,7 @@ impl<'a> Link<'a> {
             // space free.
             let may_be_slow = !options.resumes && control.is_writing;
             if silent >= options.dead_after && !may_be_slow {
-                return format!("no answer to pings for {} s", silent.as_secs());
+                return format!("no response to pings for {} s", silent.as_secs());
             }
             control.ping_due = silent >= options.heartbeat / 2;
             control.acknowledge_all = true;

@@ -1,4 +1,4 @@
-//! Tests that connections cut at random moments neither lose nor repeat messages.
+//! Tests that no messages are lost or repeated when connections are cut at random moments.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Tests that both sides get the reason why a connection ended, and that lost connections are reported.
+//! Tests that both sides learn why a connection ended, and that lost connections are reported.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -95,7 +95,7 @@ async fn restarted_server_is_reported_as_a_loss() {
     }
 }
 
-/// A proxy whose server can be replaced with another one.
+/// A proxy whose server can be replaced while it runs.
 struct SwitchingProxy {
     address: std::net::SocketAddr,
     cut: tokio::sync::watch::Sender<u32>,

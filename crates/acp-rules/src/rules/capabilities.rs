@@ -12,7 +12,7 @@ use super::table::{id_field, list_items, text_field};
 rules! {
     FS = "fs-not-offered" Must "file-system" "An agent calls `fs/read_text_file` and `fs/write_text_file` only if the client supports them.";
     TERMINAL = "terminal-not-offered" Must "terminals" "An agent calls `terminal/*` only if the client supports terminals.";
-    ELICITATION = "elicitation-not-offered" Must "elicitation" "An agent requests input only in a mode that the client supports.";
+    ELICITATION = "elicitation-not-offered" Must "elicitation" "An agent uses only elicitation modes that the client supports.";
     BOOLEAN = "boolean-option-not-offered" Must "session-config-options" "An agent sends boolean config options only to clients that support them.";
     LOGIN = "terminal-login-not-offered" Must "authentication" "An agent offers `terminal` auth methods only to clients that support them.";
     SESSION = "session-method-not-offered" Must "session-setup" "A client calls optional session methods only if the agent supports them.";
@@ -37,7 +37,7 @@ fn is_supported(value: &Value) -> bool {
     !matches!(value, Value::Null | Value::Bool(false))
 }
 
-/// Returns the capability that a method requires and the receiver lacks, if any.
+/// Returns the capability that a method requires but the receiver lacks, if any.
 fn missing_capability(
     version: SchemaVersion,
     method: &str,
@@ -81,7 +81,7 @@ impl Capabilities {
         }
     }
 
-    /// Forgets the auth methods if an error response may list different ones.
+    /// Forgets the auth methods if an error response may have listed different ones.
     pub(super) fn apply_error(&mut self, error: &Value) {
         if error["code"] == -32000 && !error["data"].is_null() {
             self.auth_methods = None;
@@ -235,7 +235,7 @@ impl Capabilities {
 mod tests {
     use crate::rules::testing::ExpectedConversation;
 
-    /// Asserts that `message` breaks `rule` without the capability, but not with it.
+    /// Asserts that `message` breaks `rule` only if the receiver lacks the capability.
     #[track_caller]
     fn check_gated_method(rule: &str, from_client: bool, client: &str, agent: &str, message: &str) {
         let mut talk = ExpectedConversation::with("{}", "{}");

@@ -16,7 +16,7 @@ use super::terminals::RuleTerminals;
 use super::{capabilities, elicitation, initialization, requests, sessions, terminals};
 use super::{config, messages, permissions, states, tool_calls, turns};
 
-/// Checks one conversation against the protocol rules, and stores the state that the rules need.
+/// Checks one conversation against the protocol rules, and keeps the state that they need.
 #[derive(Debug)]
 pub struct RuleChecker {
     findings: Findings,
@@ -134,7 +134,7 @@ impl RuleChecker {
         std::mem::take(&mut self.findings.findings)
     }
 
-    /// Records that the conversation was interrupted from outside. Unfinished requests are then not reported.
+    /// Records that the conversation was interrupted from outside, so that unfinished requests are not reported.
     pub fn interrupt(&mut self) {
         self.is_closed = true;
     }

@@ -81,7 +81,7 @@ impl SessionConfig {
                 id_field(value, "currentValue").filter(|value| !option.has_value(value))
             {
                 let text = format!(
-                    "reports {current:?} as the value of option {:?}, which is not one of its possible values",
+                    "reports value {current:?} for option {:?}, but that is not one of its possible values",
                     option.id
                 );
                 found.report(&CURRENT_VALUE, Side::Agent, text);

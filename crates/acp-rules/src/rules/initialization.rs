@@ -15,7 +15,7 @@ rules! {
     EXISTS = "version-unknown" Should "initialization" "An agent responds to `initialize` with a protocol version that the specification defines.";
 }
 
-/// The state that the rules about initialization need.
+/// The state needed by the rules about initialization.
 #[derive(Debug, Default)]
 pub(super) struct Initialization {
     /// The version in the latest `initialize` request.
@@ -24,7 +24,7 @@ pub(super) struct Initialization {
     unsupported_version: Option<u64>,
     /// Whether `initialize` has succeeded.
     pub(super) is_done: bool,
-    /// Whether a missing `initialize` was reported. In that case, the capabilities are unknown.
+    /// Whether a missing `initialize` was reported. If so, the capabilities are unknown.
     is_reported: bool,
 }
 
@@ -72,7 +72,8 @@ impl Initialization {
             1 => found.version = SchemaVersion::V1,
             2 => found.version = SchemaVersion::V2,
             _ => {
-                let text = format!("responds to `initialize` with unknown version {version}");
+                let text =
+                    format!("responds to `initialize` with unknown protocol version {version}");
                 found.report(&EXISTS, Side::Agent, text);
             }
         }

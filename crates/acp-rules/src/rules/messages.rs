@@ -14,7 +14,7 @@ rules! {
 /// The maximum number of messages to remember for each session.
 const MAX_MESSAGES: usize = 1024;
 
-/// A session's messages, by id. Each entry records whether the message is from the user, and where it was first seen.
+/// A session's messages, by id. Each entry records whether the user sent the message, and where it first appeared.
 #[derive(Debug)]
 pub(super) struct SessionMessages(BoundedTable<(bool, MessagePosition)>);
 

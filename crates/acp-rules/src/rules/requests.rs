@@ -20,11 +20,11 @@ rules! {
 /// The maximum number of pending requests to remember.
 const MAX_PENDING_REQUESTS: usize = 16 * 1024;
 
-/// The maximum number of answered requests whose ids are remembered.
+/// The maximum number of answered requests to remember.
 const MAX_ANSWERED_REQUESTS: usize = 1024;
 
-/// How long a request may go unanswered after it was sent or cancelled, in microseconds. If it has been pending for
-/// longer when the conversation ends, it is reported.
+/// How long a request may go unanswered after it was sent or cancelled, in microseconds. Requests that have been
+/// pending for longer when the conversation ends are reported.
 const MAX_WAIT_US: u64 = 30_000_000;
 
 /// A pending request, with the information that the rules need about it.
@@ -127,7 +127,7 @@ impl RuleRequests {
         Some(&open.method)
     }
 
-    /// Returns `true` if a request with one of `methods` is pending, in `session` if it is given.
+    /// Returns `true` if a request with one of `methods` is pending. Considers only requests of `session`, if given.
     pub(super) fn is_waiting(&self, methods: &[&str], session: Option<&str>) -> bool {
         self.open.values().any(|open| {
             methods.contains(&open.method.as_str())
@@ -174,7 +174,7 @@ impl RuleRequests {
         }
     }
 
-    /// Reports the requests that have been pending for too long when a conversation ends.
+    /// Reports the requests that have been pending for too long when the conversation ends.
     pub(super) fn end(&mut self, found: &mut Findings) {
         let now = found.position.time_us;
         let long = |_, open: &RuleRequest| {
@@ -209,7 +209,7 @@ impl RuleRequests {
     }
 }
 
-/// Returns `true` if the method may take a long time because it waits for the user, a model or a command.
+/// Returns `true` for methods that may take a long time because they wait for the user, a model or a command.
 fn may_take_long(method: &str) -> bool {
     matches!(
         method,

@@ -58,7 +58,7 @@ pub struct Finding {
     pub message: MessagePosition,
     /// An earlier message that the offending message contradicts, if any.
     pub earlier: Option<MessagePosition>,
-    /// A description of the violation, worded as the rest of a sentence that starts with the side.
+    /// The description of the violation: the rest of a sentence that starts with the side's name.
     pub text: String,
 }
 
@@ -95,7 +95,7 @@ impl Findings {
         self.push(rule, side, self.position, Some(earlier), text.into());
     }
 
-    /// Reports an earlier message that has turned out to be wrong.
+    /// Reports an earlier message that now turns out to be wrong.
     pub(super) fn report_earlier(
         &mut self,
         rule: &'static Rule,
@@ -123,7 +123,7 @@ impl Findings {
         });
     }
 
-    /// Returns `true` if an earlier message must have arrived by now. Messages in opposite directions can cross.
+    /// Returns `true` if an earlier message must have arrived by now. A more recent one may still be in transit.
     pub(super) fn must_have_arrived(&self, earlier: MessagePosition) -> bool {
         self.position.time_us.saturating_sub(earlier.time_us) >= MAX_TRANSIT_US
     }

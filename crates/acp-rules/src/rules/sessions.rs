@@ -103,7 +103,7 @@ impl RuleSessions {
         }
     }
 
-    /// Checks a message from the client that refers to a session.
+    /// Checks a client message that refers to a session.
     pub(super) fn check_client_request(
         &mut self,
         found: &mut Findings,
@@ -150,7 +150,7 @@ impl RuleSessions {
         }
     }
 
-    /// Checks a message from the agent that refers to a session.
+    /// Checks an agent message that refers to a session.
     pub(super) fn check_agent_request(
         &mut self,
         found: &mut Findings,

@@ -122,7 +122,7 @@ impl RuleTerminals {
     }
 
     /// Reports terminals that were not released although their command has exited. Skips sessions with a running turn,
-    /// which may still need their terminals.
+    /// because it may still need its terminals.
     pub(super) fn end(&self, found: &mut Findings, runs: impl Fn(&str) -> bool) {
         for (id, terminal) in self.0.iter() {
             let needed = terminal.session.as_deref().is_some_and(&runs);
@@ -130,7 +130,8 @@ impl RuleTerminals {
                 .exited_at
                 .is_some_and(|exited| found.must_have_arrived(exited));
             if terminal.released_at.is_none() && over && !needed {
-                let text = format!("never released terminal {id:?}, whose command had exited");
+                let text =
+                    format!("never released terminal {id:?}, although its command had exited");
                 found.report_earlier(&KEPT, Side::Agent, terminal.created_at, text);
             }
         }

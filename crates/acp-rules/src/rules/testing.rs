@@ -1,4 +1,4 @@
-//! Helpers for testing rules, with conversations written as short lists of messages.
+//! Helpers that test rules on conversations written as short lists of messages.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ impl ExpectedConversation {
         }
     }
 
-    /// Starts a conversation in version 1 with the given capabilities of client and agent.
+    /// Starts a version 1 conversation with the given client and agent capabilities.
     pub(super) fn with(client: &str, agent: &str) -> Self {
         let mut talk = Self::new();
         let params = format!(r#"{{"protocolVersion":1,"clientCapabilities":{client}}}"#);
@@ -31,7 +31,7 @@ impl ExpectedConversation {
         talk
     }
 
-    /// Starts a conversation in version 1 in which both sides support most capabilities.
+    /// Starts a version 1 conversation in which both sides support most capabilities.
     pub(super) fn v1() -> Self {
         Self::with(
             r#"{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true}"#,
@@ -39,7 +39,7 @@ impl ExpectedConversation {
         )
     }
 
-    /// Starts a conversation in version 1 with an open session `s`.
+    /// Starts a version 1 conversation with an open session `s`.
     pub(super) fn session() -> Self {
         Self::v1().opened()
     }
@@ -53,7 +53,7 @@ impl ExpectedConversation {
         talk
     }
 
-    /// Starts a conversation in version 2 with an open session `s`.
+    /// Starts a version 2 conversation with an open session `s`.
     pub(super) fn session_v2() -> Self {
         Self::v2().opened()
     }

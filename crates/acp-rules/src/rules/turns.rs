@@ -24,7 +24,7 @@ pub(super) struct RuleTurns {
     /// The message that contained the first pending prompt.
     began_at: MessagePosition,
     is_cancelled: bool,
-    /// Whether the user has answered a request, which can end the turn.
+    /// Whether the user has answered a request since the turn began.
     has_user_answered: bool,
     /// The message that ended the last turn. `None` while a turn is running, and once a late update has been reported.
     ended_at: Option<MessagePosition>,

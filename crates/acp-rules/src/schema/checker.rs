@@ -8,7 +8,7 @@ use super::fault::{SchemaFault, SchemaFaultKind};
 use super::notation::{ShapeDefinition, ShapeField, ShapeObject, ShapeType, ShapeUnion};
 use super::shapes::Schema;
 
-/// The maximum nesting depth to check. Values below it are not checked, because no shape is nested more deeply.
+/// The maximum nesting depth to check. No shape is nested more deeply, so deeper values are not checked.
 const MAX_NESTING_DEPTH: usize = 64;
 
 /// The maximum number of faults to report for one message.
@@ -52,7 +52,7 @@ impl<'a> SchemaChecker<'a> {
         }
     }
 
-    /// Calls `work` with the path extended by one segment.
+    /// Calls `work` after adding a segment to the path.
     fn descend(&mut self, step: PathSegment<'_>, work: impl FnOnce(&mut Self)) {
         let length = self.path.len();
         // Writing to a string cannot fail.
@@ -339,7 +339,7 @@ impl<'a> SchemaChecker<'a> {
         }
     }
 
-    /// Returns `true` if the value has the right type, and the fault concerns only a nested value or a string's format.
+    /// Returns `true` if the value has the right type and only a nested value or a string's format is wrong.
     fn matches_kind(&self, fault: &SchemaFault) -> bool {
         let form = matches!(
             fault.kind,

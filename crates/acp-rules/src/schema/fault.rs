@@ -7,11 +7,11 @@ use std::fmt;
 pub struct SchemaFault {
     /// The path of the value in the message, such as `params.update.content.text`.
     pub path: String,
-    /// The way in which the value differs from the schema.
+    /// How the value differs from the schema.
     pub kind: SchemaFaultKind,
 }
 
-/// The way in which a value differs from the schema.
+/// How a value differs from the schema.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum SchemaFaultKind {

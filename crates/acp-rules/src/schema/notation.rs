@@ -87,8 +87,8 @@ pub(super) enum ShapeType {
     Named(&'static str),
 }
 
-/// Parses shapes. Skips lines with errors, and describes them in the second list. A test ensures that this list is
-/// empty.
+/// Parses shapes. Skips lines with errors, and returns descriptions of the errors in the second list. A test ensures
+/// that this list is empty.
 pub(super) fn parse_shapes(
     text: &'static str,
 ) -> (HashMap<&'static str, ShapeDefinition>, Vec<String>) {
@@ -119,7 +119,7 @@ pub(super) fn parse_shapes(
     (shapes, mistakes)
 }
 
-/// Splits `text` into words, punctuation and line ends, each with its line number.
+/// Splits `text` into words, punctuation and line ends, along with their line numbers.
 fn tokenize(text: &'static str) -> Vec<(&'static str, usize)> {
     let mut tokens = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn every_notation_is_parsed() {
         let (shapes, mistakes) = parse_shapes(
-            "# of everything\n\
+            "# one of each kind\n\
              A = \"x\" | -3 | [string] | {B} | null\n\
              B { one: int32, two?: A | null, ~three?: any, one of C | D }\n\
              C {\n  id: string\n  by type {\n    b: B\n    ~u: any\n    absent: C\n    else: {}\n  }\n}\n",

@@ -64,7 +64,7 @@ impl Schema {
         self.shapes.keys().copied()
     }
 
-    /// Returns the names of a shape's fields, except for those of the unstable schema.
+    /// Returns the names of a shape's fields, leaving out fields of the unstable schema.
     #[must_use]
     pub fn fields(&self, name: &str) -> Vec<&'static str> {
         match self.shapes.get(name) {
@@ -76,7 +76,7 @@ impl Schema {
         }
     }
 
-    /// Returns the tags of a shape's variants, except for those of the unstable schema.
+    /// Returns the tags of a shape's variants, leaving out variants of the unstable schema.
     #[must_use]
     pub fn variants(&self, name: &str) -> Vec<&'static str> {
         match self.shapes.get(name) {
@@ -119,7 +119,7 @@ mod tests {
                 for name in [Some(method.params), method.result].into_iter().flatten() {
                     assert!(
                         schema.shapes.contains_key(name),
-                        "{version}: {} refers to the shape {name}, which is not defined",
+                        "{version}: {} refers to the undefined shape {name}",
                         method.name
                     );
                 }

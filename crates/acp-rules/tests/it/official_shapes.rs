@@ -11,7 +11,7 @@ use schemars::schema_for;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// A comparison between the official schema of a type and our shape for it.
+/// A comparison of our shape for a type with the official schema.
 struct ShapeComparison {
     version: SchemaVersion,
     name: &'static str,
@@ -19,8 +19,8 @@ struct ShapeComparison {
 }
 
 impl ShapeComparison {
-    /// Returns the faults that our shape reports. Skips unknown fields and string formats, which the official schema
-    /// does not check.
+    /// Returns the faults that our shape finds. Omits unknown fields and string formats, which the official schema does
+    /// not check.
     fn fault_texts(&self, value: &Value) -> Vec<String> {
         let faults = Schema::for_version(self.version).check_value(self.name, value, "");
         let faults = faults.iter().filter(|fault| {
@@ -80,8 +80,8 @@ impl ShapeComparison {
     }
 }
 
-/// Path fragments of values that the stable schemas lack, or that the official crate defines differently because it is
-/// newer than our copy of the draft.
+/// Path fragments of values on which the two schemas may disagree. The stable schemas lack these values, or the
+/// official crate defines them differently because it is newer than our copy of the draft.
 const UNSTABLE_SHAPES: &[&str] = &[
     "/usage",
     "/name",
@@ -106,7 +106,7 @@ const UNSTABLE_SHAPES: &[&str] = &[
     "/requestedSchema/type",
 ];
 
-/// Removes or replaces one value inside `value`, selected by `choice`. Returns the path of the value.
+/// Uses `choice` to pick a value inside `value`, and removes or replaces it. Returns the path of the picked value.
 fn change_value(value: &mut Value, choice: u64, with: &Value) -> String {
     let mut places = Vec::new();
     collect_paths(value, String::new(), &mut places);

@@ -19,7 +19,7 @@ const MAX_PENDING_REQUESTS: usize = 64 * 1024;
 /// The maximum length of an entry's summary, in bytes.
 const MAX_SUMMARY_BYTES: usize = 16 * 1024;
 
-/// The kind of message or other line that a trace entry shows.
+/// The kind of message or other line in a trace entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TraceEntryKind {
@@ -35,7 +35,7 @@ pub enum TraceEntryKind {
     Noise,
     /// A line that the agent printed to stderr.
     Stderr,
-    /// An event that concerns the agent's process or a stream.
+    /// An event, such as the agent's exit or a closed stream.
     Event,
 }
 
@@ -49,7 +49,7 @@ pub struct TraceEntry {
     pub line: u64,
     /// The side that sent the message or line. `None` for events.
     pub from: Option<Side>,
-    /// The kind of message or line that the entry shows.
+    /// The kind of message or line in the entry.
     pub kind: TraceEntryKind,
     /// The method of the message. For a response, the method of its request. Empty if unknown.
     pub method: String,
@@ -61,16 +61,16 @@ pub struct TraceEntry {
     pub session: Option<String>,
     /// The time between the request and this response, in microseconds.
     pub duration_us: Option<u64>,
-    /// A summary of the content. It may have several lines, and may contain terminal control sequences because it is
-    /// not sanitized.
+    /// A summary of the content. It may have several lines and, because it is not sanitized, may contain terminal
+    /// control sequences.
     pub summary: String,
     /// Whether the entry is or contains an error.
     pub is_error: bool,
-    /// The number of records that the entry was made from.
+    /// The number of records merged into the entry.
     pub records: u64,
     /// The message as recorded. For merged chunks, the first message.
     pub message: Option<Box<RawValue>>,
-    /// A key for the text that a chunk belongs to. Consecutive entries with the same key are merged.
+    /// Identifies the text that a chunk belongs to. Consecutive entries with the same key are merged.
     merge_key: Option<String>,
 }
 

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 /// script parses only the blocks that are viewed.
 const MAX_BLOCK_BYTES: usize = 4 * 1024 * 1024;
 
-/// A writer that splits the messages of the page into blocks.
+/// A writer that splits the page's messages into blocks.
 pub(super) struct BlockWriter<'a, W> {
     out: &'a mut W,
     /// The size of the open block in bytes, or 0 if no block is open.

@@ -12,7 +12,7 @@ use super::text;
 use crate::entry::{TraceEntry, TraceEntryKind};
 use acp_rules::Side;
 
-/// The maximum number of pending requests to remember so that responses can be linked to them.
+/// The maximum number of pending requests to remember for linking them to their responses.
 const MAX_PENDING_REQUESTS: usize = 64 * 1024;
 
 /// The maximum length of a summary in the index, in characters.
@@ -79,7 +79,7 @@ impl<T: Clone + Eq + std::hash::Hash> InternTable<T> {
     }
 }
 
-/// The page's index, together with the number of the first line of each block.
+/// The page's index, with the number of the first line of each block.
 #[derive(Serialize)]
 pub(super) struct IndexWithBlocks<'a> {
     #[serde(flatten)]

@@ -43,8 +43,8 @@ const SCRIPT: &str = concat!(
     "})();\n",
 );
 
-/// A finding to show in the page. It is about the message on a line of the trace, or about a missing message that
-/// should have followed it.
+/// A finding to show in the page. It concerns the message on one line of the trace, or a missing message that should
+/// have followed it.
 #[derive(Debug, Clone, Serialize)]
 pub struct PageFinding {
     /// The number of the trace line that the finding is about.
@@ -71,7 +71,7 @@ pub enum PageError {
     Write(#[from] io::Error),
 }
 
-/// A summary of the trace that was written as a page.
+/// A summary of a trace that was written as a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PageSummary {
@@ -159,7 +159,7 @@ impl PageBuilder {
         Ok(())
     }
 
-    /// Writes the part of the page that comes after the messages.
+    /// Writes the rest of the page, after the messages.
     fn write_rest(
         &self,
         starts: &[usize],
@@ -192,7 +192,7 @@ impl PageBuilder {
     }
 }
 
-/// Returns the full text of a record that is not a message. The record's summary may be shorter.
+/// Returns the full text of a record that is not a message. The record's summary may be only part of it.
 fn plain_text(what: &RecordBody) -> Option<String> {
     match what {
         RecordBody::Noise { bytes, .. } => Some(String::from_utf8_lossy(bytes).into_owned()),
@@ -201,7 +201,7 @@ fn plain_text(what: &RecordBody) -> Option<String> {
     }
 }
 
-/// Writes `data` as JSON into an element with this id, from which the script reads it.
+/// Writes `data` as JSON into an element with this id, where the script looks for it.
 fn write_data(out: &mut impl Write, id: &str, data: &impl Serialize) -> io::Result<()> {
     let json = serde_json::to_string(data)?;
     write!(out, "<script type=\"application/json\" id=\"{id}\">")?;

@@ -21,7 +21,7 @@ const MAX_TEXT_BYTES: usize = 64 * 1024;
 /// The maximum number of items in the session view. Only the last ones are shown.
 const MAX_ITEMS: usize = 5000;
 
-/// The time limit for computing an exact diff. After that, the diff is made coarser.
+/// The time limit for computing an exact diff. After that, a coarser diff is used.
 const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
 
 pub(super) fn session_markup(session: &TracedSession) -> Markup {
@@ -273,7 +273,7 @@ fn render_terminal(id: &TerminalId, thread: &Thread) -> Markup {
     }
 }
 
-/// Renders file changes: as the agent sent them, as a unified diff of the texts, or by name only.
+/// Renders file changes as a unified diff, as the agent sent them, or by name only.
 fn render_diff(diff: &ThreadDiff) -> Markup {
     html! {
         div.diff {

@@ -1,4 +1,4 @@
-//! Collects the sessions of a trace as a client sees them, using the library's connection observer.
+//! Collects a trace's sessions as a client sees them, using the library's connection observer.
 
 use std::collections::HashMap;
 
@@ -44,7 +44,7 @@ pub(super) struct TracedQuestion {
     pub(super) position: TracePosition,
 }
 
-/// The positions in the trace at which the parts of a session start or end.
+/// The positions in the trace at which a session's items start and its turns end.
 #[derive(Debug, Default)]
 pub(super) struct SessionPositions {
     /// The position at which each item started, including items that the thread has dropped.
@@ -58,7 +58,7 @@ pub(super) struct TracedSession {
     pub(super) id: SessionId,
     pub(super) thread: ThreadHandle,
     pub(super) positions: SessionPositions,
-    /// The positions recorded before the replay that is in progress.
+    /// The positions recorded before the current replay started.
     before_replay: Option<SessionPositions>,
     /// The permission requests, by tool call.
     pub(super) questions: HashMap<ToolCallId, Vec<TracedQuestion>>,
@@ -95,7 +95,7 @@ impl TracedSessions {
         })
     }
 
-    /// Processes the record with the number `row`, counted from 0.
+    /// Processes the record number `row`, counted from 0.
     pub(super) fn record_message(&mut self, record: &TraceRecord, row: usize) {
         let RecordBody::Message { from, message, .. } = &record.body else {
             return;
@@ -138,7 +138,7 @@ impl TracedSessions {
 }
 
 impl TracedSession {
-    /// Records the positions of new items, and information that is not in the thread, such as where turns end.
+    /// Records the positions of new items, and facts that are not in the thread, such as where turns end.
     fn record_event(
         &mut self,
         thread: ThreadHandle,

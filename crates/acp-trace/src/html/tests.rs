@@ -139,7 +139,7 @@ fn peer_content_is_never_markup() {
     );
 }
 
-/// Returns the markup of a page, without its data.
+/// Returns the markup of a page, without the JSON data.
 fn page_markup(page: &str) -> String {
     let mut parts = page.split("<script type=\"application/json\"");
     let first = parts.next().unwrap().to_owned();
@@ -222,13 +222,13 @@ fn session_is_rendered_as_the_user_saw_it() {
         "<li class=\"completed\">",
     ] {
         let at = rest.find(part);
-        let at = at.unwrap_or_else(|| panic!("{part:?} is missing or too early: {told}"));
+        let at = at.unwrap_or_else(|| panic!("{part:?} is missing or out of order: {told}"));
         rest = &rest[at + part.len()..];
     }
     assert_eq!(told.matches("printed").count(), 1);
     assert!(
         told.contains("data-row=\"2\""),
-        "the message begins at row 2: {told}"
+        "the message must start at row 2: {told}"
     );
 }
 

@@ -1,4 +1,4 @@
-//! Makes text from agents and clients safe to show in a browser by removing terminal control sequences and making
+//! Makes text from agents and clients safe to show in a browser. Removes terminal control sequences, and makes
 //! bidirectional controls visible.
 
 use std::iter::Peekable;

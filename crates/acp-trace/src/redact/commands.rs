@@ -24,7 +24,7 @@ const MAX_NESTING_DEPTH: usize = 4;
 struct SecretArguments {
     program: Option<&'static SecretProgram>,
     has_subcommand: bool,
-    /// The part of the next argument that is secret, if the previous argument was a flag.
+    /// The secret part of the next argument, if the previous argument was a flag that takes a secret.
     next_part: Option<SecretPart>,
     /// Whether the arguments are known to form a command. If so, variable assignments count regardless of the case of
     /// their names.

@@ -1,5 +1,5 @@
-//! Redacts secrets in messages. A scanner finds strings and numbers, and the names of their fields. Everything else
-//! must stay identical, byte for byte, so messages are not parsed into trees.
+//! Redacts secrets in messages. A scanner finds strings and numbers, and the names of their fields. Messages are not
+//! parsed into trees, because everything else must stay identical, byte for byte.
 //!
 //! The scanner must not fail on input that is not JSON, because truncated messages are redacted too.
 
@@ -49,11 +49,10 @@ pub(super) fn redact_message(texts: &TextRedactor, json: &str) -> Option<(String
 /// The names of fields that contain the arguments of a program.
 const ARGUMENT_FIELDS: &[&str] = &["args", "arguments", "argv"];
 
-/// The names of fields that contain a command line, or text with a command line in it.
+/// The names of fields that contain a command line, or text that includes one.
 const COMMAND_FIELDS: &[&str] = &["command", "cmd", "commandLine", "script", "title"];
 
-/// The maximum number of strings in a list that are kept so that they can be checked together. No command has more
-/// arguments.
+/// The maximum number of strings in a list to keep for checking them together. No command has more arguments.
 const MAX_ARGUMENTS: usize = 4096;
 
 /// The rule that determines which strings and numbers to replace.
@@ -92,9 +91,9 @@ struct JsonFrame {
     awaits_name: bool,
     /// The name of the current field.
     name: String,
-    /// Whether the value of the object's field `name` hints at a secret.
+    /// Whether the value of the object's `name` field hints at a secret.
     has_secret_name: bool,
-    /// The position of the object's field `value`, if that is a string.
+    /// The position of the object's `value` field, if it is a string.
     value: Option<Range<usize>>,
     /// Whether the previous argument was a flag whose value is a secret.
     is_after_flag: bool,

@@ -7,11 +7,11 @@ pub(super) enum NameKind {
     Plain,
     /// The value is a secret.
     Secret,
-    /// The value is a secret if it is a string. A number is a count of tokens.
+    /// The value is a secret if it is a string. If it is a number, it is a count of tokens.
     Token,
     /// The value contains environment variables or HTTP headers.
     Variables,
-    /// The value contains the schemas of a form's fields or of a tool's arguments, by name.
+    /// The value contains the schemas of a form's fields, or of a tool's arguments, by name.
     Properties,
 }
 
@@ -26,7 +26,7 @@ const SECRET_WORDS: &[&str] = &[
     "authorization",
 ];
 
-/// Hints that consist of several words. In a name, the words may be separated in various ways.
+/// Hints that consist of several words. Names may separate the words in various ways.
 const COMPOUND_WORDS: &[&str] = &[
     "apikey",
     "accesskey",

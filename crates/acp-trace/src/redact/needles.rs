@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, packed};
 
-/// Text that occurs in secrets or hints at them, in uppercase or lowercase. A match only leads to a closer search,
-/// because the text may also occur elsewhere. Longer hints that contain one of these do not need entries of their own.
+/// Text that occurs in secrets or hints at them, in uppercase or lowercase. The same text may also occur elsewhere, so
+/// a match only leads to a closer search. Longer hints that contain one of these do not need entries of their own.
 const NEEDLES: &[&str] = &[
     // Names: see `names.rs`.
     "\"env\"",
@@ -74,7 +74,7 @@ const NEEDLES: &[&str] = &[
 /// The length of the longest needle.
 const MAX_NEEDLE_BYTES: usize = 11;
 
-/// The maximum size of the buffer that is kept for the next search, in bytes.
+/// The maximum buffer size to keep for the next search, in bytes.
 const MAX_IDLE_CAPACITY: usize = 1024 * 1024;
 
 /// The bit that distinguishes uppercase from lowercase ASCII letters.
@@ -115,7 +115,7 @@ fn fold(needle: &str) -> Vec<u8> {
     needle.bytes().map(|byte| byte | CASE_BIT).collect()
 }
 
-/// A search through one byte string, which returns its matches one by one.
+/// A search of one byte string that returns matches one by one.
 #[derive(Debug)]
 pub(super) struct NeedleScan<'a> {
     needles: &'a NeedleSearch,
@@ -136,8 +136,8 @@ impl NeedleScan<'_> {
     }
 }
 
-/// A group of lines that are searched together. Most lines have no match, and starting a search for each line would
-/// take longer than the search itself.
+/// A group of lines to search together. Most lines have no match, and starting a search for each line would take longer
+/// than the search itself.
 ///
 /// The part that a line shares with the previous line was searched there, so only the rest is searched.
 #[derive(Debug, Default)]
@@ -159,7 +159,7 @@ struct GatheredPart {
 }
 
 impl GatheredLines {
-    /// Adds a line whose first `shared` bytes are the same as those of the previous line.
+    /// Adds a line that shares its first `shared` bytes with the previous line.
     pub(crate) fn push(&mut self, line: &[u8], shared: usize) {
         // A needle may start in the shared bytes and end after them.
         let in_line = shared.saturating_sub(MAX_NEEDLE_BYTES - 1);
@@ -240,8 +240,8 @@ mod tests {
     }
 
     proptest! {
-        /// Generates lines that start the same way and contain words. Some of the words are needles, and some are
-        /// truncated.
+        /// Generates lines that start the same way. They contain words, some of which are needles, and some of which
+        /// are truncated.
         #[test]
         fn common_prefix_of_lines_is_searched_once(
             changes in prop::collection::vec((any::<Index>(), any::<Index>(), any::<Index>()), 1..24),

@@ -1,4 +1,4 @@
-//! Defines patterns of text that looks like a secret wherever it occurs.
+//! Defines patterns for text that looks like a secret wherever it occurs.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -25,7 +25,7 @@ const KEY_PATTERNS: &[&str] = &[
     r#"(?i)(--?[\w-]*(?:api-?key|token|passw(?:or)?d|secret|passphrase)[= ]\s*)(?:"[^"]*"|'[^']*'|[^\s"']+)"#,
 ];
 
-/// Patterns for assignments in messages, where most text has nothing to do with secrets.
+/// Patterns for assignments in messages. Most text in messages has nothing to do with secrets.
 const MESSAGE_PATTERNS: &[&str] = &[
     r#"(?-u:\b)((?:[A-Z][A-Z0-9_]*KEY|[A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)|(?:[A-Z0-9_]*_)?PASS)\s?=\s?)(?:"[^"]*"|'[^']*'|[^\s"'`=;&|]+)"#,
     r#"(?i)("[\w .-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|cookie|credential|private[_-]?key|access[_-]?key)[\w .-]*"\s*:\s*")(?:[^"\\]|\\.)+"#,
@@ -33,7 +33,7 @@ const MESSAGE_PATTERNS: &[&str] = &[
     r#"(?i)(\\+"[\w .-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|cookie|credential|private[_-]?key|access[_-]?key)[\w .-]*\\+"\s*:\s*\\+")[^"\\]+"#,
 ];
 
-/// Patterns for assignments in the output of programs, outside messages.
+/// Patterns for assignments in program output, outside messages.
 const OUTPUT_PATTERNS: &[&str] = &[
     r#"(?i)([\w.-]*(?:api[_ -]?key|token|secret|passw(?:or)?d|passwd|passphrase|credentials?|private[_-]?key|access[_-]?key)\\*["']?\s*[:=]\s*\\*["']?)[^\s"',;&\\]+"#,
 ];
@@ -65,7 +65,7 @@ impl SecretPatterns {
         replace(strict, text)
     }
 
-    /// Redacts secrets in a line of a program's output. Returns `None` if there are no secrets.
+    /// Redacts secrets in a line of program output. Returns `None` if there are no secrets.
     pub(super) fn redact_plain(&self, text: &str) -> Option<String> {
         let loose = self
             .in_plain

@@ -1,11 +1,11 @@
-//! Lists programs whose arguments may be secret, with their flags.
+//! Lists programs that take secrets as arguments, and their flags.
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// The part of an argument that is secret.
+/// The secret part of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SecretPart {
     All,
@@ -32,7 +32,7 @@ pub(super) enum FlagForm {
 }
 use FlagForm::{Attached, Both, Next};
 
-/// A program whose arguments may be secret.
+/// A program that takes secrets as arguments.
 #[derive(Debug)]
 pub(super) struct SecretProgram {
     pub(super) names: &'static [&'static str],
@@ -184,7 +184,7 @@ pub(super) const PROGRAMS: &[SecretProgram] = &[
 /// curl flags that take no value and may be combined with a flag that does: `-sSu`.
 pub(super) const CURL_SWITCHES: &str = "#0123468afgGiIjJkLlnNOpqRsSvZ";
 
-/// Returns the range of the program's name in a word that may include a directory.
+/// Returns the range of the program's name in a word, which may include a directory.
 fn name_range(word: &str) -> Option<Range<usize>> {
     let start = word.rfind(['/', '\\', '"', '\'']).map_or(0, |at| at + 1);
     let name = word.get(start..)?;

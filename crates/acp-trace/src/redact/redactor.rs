@@ -1,4 +1,4 @@
-//! Provides the interface for redacting secrets in messages and other lines.
+//! Provides the interface for redacting secrets in messages and in other lines.
 
 use acp_rules::REDACTED;
 
@@ -56,8 +56,8 @@ impl Redactor {
         loose.or(json)
     }
 
-    /// Redacts secrets in a line of stderr. Returns `None` if there are no secrets. Remembers whether the line is
-    /// inside a private key, which spans several lines.
+    /// Redacts secrets in a line of stderr. Returns `None` if there are no secrets. Keeps track of private keys, which
+    /// span several lines.
     pub fn redact_stderr(&mut self, line: &str) -> Option<String> {
         if self.is_in_key {
             self.is_in_key = !patterns::ends_private_key(line);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// The maximum length of quoted text. A quote that is not closed within this length is an apostrophe.
+/// The maximum length of quoted text. A quote mark that is not closed within this length is an apostrophe.
 const MAX_QUOTE_BYTES: usize = 64 * 1024;
 
 /// A token of a command line.
@@ -20,7 +20,7 @@ pub(super) enum ShellToken {
 pub(super) struct ShellWords<'a> {
     pub(super) text: &'a str,
     pub(super) offset: usize,
-    /// Whether the text is itself quoted. If so, an unmatched quote in it marks its end.
+    /// Whether the text is itself quoted. If so, an unmatched quote marks its end.
     pub(super) within_quotes: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Manages the connection to the live side, which is read even while it is being written to.
+//! Manages the connection to the live side. Keeps reading from it while writing to it.
 
 use std::io;
 use std::pin::Pin;
@@ -10,8 +10,8 @@ use tokio::sync::mpsc;
 
 use crate::format::MAX_MESSAGE_BYTES;
 
-/// The number of messages to read ahead. Messages are also received during writes, so two sides that write to each
-/// other do not block each other.
+/// The number of messages to read ahead. Messages are also received during writes, so that two sides that write to each
+/// other do not deadlock.
 const MAX_QUEUED_MESSAGES: usize = 64;
 
 pub(super) struct LiveSide {

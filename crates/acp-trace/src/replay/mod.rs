@@ -36,7 +36,7 @@ const MAX_DIFFERENCES: usize = 1000;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ReplaySettings {
-    /// The side that the replay plays.
+    /// The side that the replay acts as.
     pub side: Side,
     /// Whether to pause between messages, as in the trace.
     pub pace: bool,
@@ -47,7 +47,7 @@ pub struct ReplaySettings {
 }
 
 impl ReplaySettings {
-    /// Creates settings that play this side without pauses and wait up to ten seconds for each message.
+    /// Creates settings that replay this side without pauses and wait up to ten seconds for each message.
     #[must_use]
     pub fn new(side: Side) -> Self {
         Self {
@@ -111,7 +111,7 @@ pub struct ReplayReport {
     pub differences: Vec<Difference>,
     /// The number of further differences, which are not listed.
     pub omitted: u64,
-    /// The number of live messages that equal the recorded ones, apart from ids and ignored values.
+    /// The number of live messages that equal the recorded ones, disregarding ids and ignored values.
     pub match_count: u64,
 }
 
@@ -307,7 +307,7 @@ impl ReplayPlayer<'_> {
         Ok(())
     }
 
-    /// Waits for a recorded message from the live side, unless it is certain that the live side has skipped it.
+    /// Waits for a recorded message from the live side, unless the live side has clearly skipped it.
     async fn wait_for_step(&mut self, step: &ReplayStep, expected: &Value) -> io::Result<()> {
         let deadline = tokio::time::Instant::now() + self.settings.timeout;
         loop {
@@ -363,7 +363,7 @@ impl ReplayPlayer<'_> {
         sessions && MessageKey::from_message(expected) == MessageKey::from_message(live)
     }
 
-    /// Returns `true` if the live side has skipped a recorded message, as shown by a later message in the same session.
+    /// Returns `true` if a later message in the same session shows that the live side has skipped a recorded message.
     fn was_skipped(&self, expected: &Value) -> bool {
         let later = self.steps.get(self.step_index + 1..).unwrap_or_default();
         let mut later = later.iter().filter(|step| step.from != self.settings.side);
@@ -406,7 +406,8 @@ impl ReplayPlayer<'_> {
         };
         self.report_extra(message);
         if let Some(id) = unanswered {
-            let error = json!({"code": -32603, "message": "Not in the replayed trace"});
+            let error =
+                json!({"code": -32603, "message": "This request is not in the replayed trace"});
             let answer = json!({"jsonrpc": "2.0", "id": id, "error": error});
             self.send(answer.to_string().into_bytes()).await?;
         }

@@ -6,10 +6,10 @@ use acp_trace::Redactor;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// The secret that must not be recorded. It contains no needle that would reveal it.
+/// The secret that must not be recorded. It contains no needle that would give it away.
 const PLANTED_SECRET: &str = "hush7Qz0hush";
 
-/// Returns the redactor. All tested messages share it, just as all messages of a trace do.
+/// Returns the redactor that all tested messages share, as all messages of a trace do.
 fn lock_redactor() -> MutexGuard<'static, Redactor> {
     static REDACTOR: LazyLock<Mutex<Redactor>> = LazyLock::new(|| Mutex::new(Redactor::new()));
     REDACTOR.lock().unwrap_or_else(PoisonError::into_inner)
@@ -169,7 +169,7 @@ fn count_objects(value: &Value) -> usize {
     }
 }
 
-/// Adds a field to the object that comes after `n` other objects.
+/// Adds a field to the object that is preceded by `n` other objects.
 fn plant_secret(value: &mut Value, member: &(String, Value), n: &mut usize) {
     match value {
         Value::Array(items) => items

@@ -20,7 +20,7 @@ use super::question_queue::{ChatAnswer, ChatQuestion, QuestionQueue};
 /// The maximum number of buffered notes. When the buffer is full, the oldest note is dropped.
 const MAX_NOTES: usize = 32;
 
-/// A buffer of notes for the user, which are shown beside the conversation.
+/// A buffer of notes to show to the user beside the conversation.
 #[derive(Debug, Default)]
 pub(crate) struct ChatNotes {
     notes: Mutex<std::collections::VecDeque<String>>,
@@ -71,7 +71,7 @@ pub(crate) struct ChatClient {
     pub(crate) wake: Arc<Notify>,
 }
 
-/// The chat's state for one session.
+/// The client-side state of one session in the chat.
 pub(crate) struct ChatSession {
     host: HostSession,
     process: Arc<AgentProcess>,

@@ -1,4 +1,4 @@
-//! Classifies and describes the failures of agents.
+//! Classifies and describes agent failures.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use acp_host::{AgentProcess, SpawnError};
 
 use crate::setup::AgentSpec;
 
-/// How long a failed agent has to exit before it is killed. If it exits by itself, its exit code can be shown.
+/// How long a failed agent has to exit before it is killed. An agent that exits on its own leaves an exit code to show.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The maximum number of output lines shown when an agent exits.
 const MAX_TAIL_LINES: usize = 20;
 
-/// The reason why an operation on an agent failed.
+/// The reason why an agent operation failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AgentFailure {
     /// The agent is not running, or its connection is closed.
@@ -24,22 +24,22 @@ pub(crate) enum AgentFailure {
     LoginRequired(String),
     /// The agent rejected the request, or the request could not be sent.
     Rejected(String),
-    /// The session no longer exists in the agent.
+    /// The session no longer exists.
     SessionNotFound(String),
 }
 
 /// A description of how an agent or its connection ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentExit {
-    /// A description of how the agent ended, to be read after its name, such as `exited before responding`.
+    /// How the agent ended, phrased to follow the agent's name, such as `exited before responding`.
     pub(crate) description: String,
     /// The last lines of the agent's output.
     pub(crate) output_tail: String,
-    /// The action that the user can take to make the agent start.
+    /// A way for the user to get the agent to start.
     pub(crate) remedy: Remedy,
 }
 
-/// An action that the user can take when an agent does not start.
+/// Something that the user can do when an agent does not start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Remedy {
     /// No remedy is known.
@@ -59,7 +59,7 @@ impl AgentExit {
         }
     }
 
-    /// Creates the description for an agent whose program could not be started.
+    /// Describes an agent whose program could not be started.
     pub(crate) fn from_spawn_error(error: &SpawnError) -> Self {
         let mut gone = Self::new(format!("could not be started: {error}"));
         if matches!(error, SpawnError::NotInPath { .. }) {

@@ -1,4 +1,4 @@
-//! Manages agents and their sessions: starts agents, handles their requests, and describes their failures.
+//! Manages agents and their sessions: starts agents, handles their requests and describes their failures.
 
 mod client;
 mod failure;

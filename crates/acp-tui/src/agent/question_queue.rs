@@ -9,7 +9,7 @@ use acp::v1::{
 use acp_host::AlwaysEffect;
 use tokio::sync::{Notify, oneshot};
 
-/// A question that an agent asks the user.
+/// A question from an agent to the user.
 #[derive(Debug, Clone)]
 pub(crate) enum ChatQuestion {
     /// A permission request, and the effect of answering it with "always".
@@ -23,13 +23,13 @@ pub(crate) enum ChatQuestion {
 /// The user's answer to a question.
 #[derive(Debug)]
 pub(crate) enum ChatAnswer {
-    /// The chosen option of a permission request, or `None` if the user chose none.
+    /// The chosen option of a permission request, or `None` if the user did not choose.
     Permission(Option<PermissionOptionId>),
     /// The answer to a form or URL.
     Elicitation(ElicitationAction),
 }
 
-/// A question that has no answer yet.
+/// A question that has yet to be answered.
 #[derive(Debug)]
 pub(crate) struct OpenQuestion {
     /// The question's id, unique within the queue.
@@ -43,9 +43,9 @@ pub(crate) struct OpenQuestion {
 #[derive(Default)]
 struct QuestionQueueState {
     next_id: u64,
-    /// The questions, oldest first. Their number is bounded by the connection's limit on requests in flight.
+    /// The questions, oldest first. The connection's limit on requests in flight bounds their number.
     questions: Vec<(Arc<OpenQuestion>, oneshot::Sender<ChatAnswer>)>,
-    /// Whether the chat has ended and no more questions are accepted.
+    /// Whether the chat has ended, so that no more questions are accepted.
     is_closed: bool,
 }
 
@@ -128,7 +128,7 @@ impl QuestionQueue {
         self.wake.notify_one();
     }
 
-    /// Drops all questions and accepts no more.
+    /// Drops all questions and rejects new ones.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.is_closed = true;
@@ -136,7 +136,7 @@ impl QuestionQueue {
     }
 }
 
-/// A guard that removes a question from the queue when nobody is waiting for its answer any longer.
+/// A guard that removes a question from the queue once nobody is waiting for its answer.
 struct QuestionGuard<'a> {
     queue: &'a QuestionQueue,
     id: u64,

@@ -1,4 +1,4 @@
-//! Manages a running agent: its process, its connection, and the opening of its sessions.
+//! Manages a running agent: its process, its connection and the opening of its sessions.
 
 use std::fmt;
 use std::path::Path;
@@ -29,7 +29,7 @@ pub(crate) struct ChatEnvironment {
     pub(crate) wake: Arc<Notify>,
 }
 
-/// A running agent process with its connection.
+/// A running agent process and its connection.
 #[derive(Clone)]
 pub(crate) struct RunningAgent {
     pub(crate) process: Arc<AgentProcess>,

@@ -1,4 +1,4 @@
-//! Performs [`KeyAction`]s, whether they come from a key or from the command palette.
+//! Performs [`KeyAction`]s, whether triggered by a key or from the command palette.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::keys::KeyAction;
 use crate::setup::SessionSource;
 
 impl KeyAction {
-    /// Returns `true` if the action's key works even while a question is open.
+    /// Returns `true` for actions whose keys work even while a question is open.
     pub(super) fn works_during_questions(self) -> bool {
         use KeyAction::{
             AgentOutput, Agents, Help, NewTab, NextTab, Palette, PreviousTab, Quit, Redraw,
@@ -128,7 +128,7 @@ impl App {
         }
     }
 
-    /// Shows the tab with the number `n`.
+    /// Shows tab number `n`.
     pub(super) fn show_tab(&mut self, n: usize) {
         if n < self.tabs.len() {
             self.leave_thread();
@@ -187,7 +187,7 @@ impl App {
         }]
     }
 
-    /// Shows what the agent wrote to stderr, and the noise it wrote to stdout.
+    /// Shows the agent's stderr, and the noise from its stdout.
     fn show_agent_output(&mut self) {
         let tab = self.tabs.get(self.active);
         let agent = tab.and_then(|tab| self.agent(tab.agent));
@@ -258,7 +258,7 @@ impl App {
         }
     }
 
-    /// Opens a list of values for the config option with this category.
+    /// Opens a list of values for the config option in this category.
     fn choose_value(&mut self, category: &SessionConfigOptionCategory) {
         let options = self.config_options();
         let option = options

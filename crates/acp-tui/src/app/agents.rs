@@ -22,14 +22,14 @@ pub(super) struct ChatAgent {
     pub(super) notes: Arc<ChatNotes>,
     /// The most recently started process, even if it has exited.
     pub(super) last_process: Option<Arc<AgentProcess>>,
-    /// Whether the agent is known not to support opening existing sessions.
+    /// Whether the agent is known to lack support for opening existing sessions.
     pub(super) cannot_load: bool,
     last_start: AgentStart,
 }
 
 /// The state of an agent in the chat.
 pub(super) enum AgentState {
-    /// The agent has not been started because nothing has needed it yet.
+    /// Nothing has needed the agent yet, so it has not been started.
     Idle,
     /// The agent was started but has not responded yet.
     Starting {
@@ -98,14 +98,14 @@ impl ChatAgent {
         })
     }
 
-    /// Allows the draft of protocol version 2 the next time the agent starts.
+    /// Allows the draft of protocol version 2 when the agent starts next.
     pub(super) fn allow_version_2(&mut self) {
         let mut spec = AgentSpec::clone(&self.spec);
         spec.options = spec.options.draft_version_2();
         self.spec = Arc::new(spec);
     }
 
-    /// Returns the name that the agent reported or, if it reported none, its configured name.
+    /// Returns the name that the agent reported, or its configured name if it reported none.
     pub(super) fn name(&self) -> String {
         let info = self.connection().and_then(AgentConnection::info);
         let name = info.map(|info| info.title.as_ref().unwrap_or(&info.name));
@@ -269,7 +269,7 @@ impl App {
         effects
     }
 
-    /// Lets the user choose an auth method. If there is only one, uses it immediately.
+    /// Lets the user choose an auth method. If there is only one, uses it right away.
     pub(super) fn log_in(&mut self, key: AgentKey) -> Vec<ChatEffect> {
         let Some(connection) = self.agent(key).and_then(ChatAgent::connection) else {
             self.show_note("the agent is not running");
@@ -303,8 +303,8 @@ impl App {
         }
     }
 
-    /// Stops an agent that has no open sessions before its login program runs, because agents read their credentials
-    /// when they start. An agent with open sessions keeps running.
+    /// Stops an agent that has no open sessions before its login program runs. Agents read their credentials only at
+    /// startup. An agent with open sessions keeps running.
     fn stop_unused_agent(&mut self, key: AgentKey) -> Option<RunningAgent> {
         let in_use = |tab: &Tab| tab.agent == key && tab.session.is_some();
         if self.tabs.iter().any(in_use) {

@@ -115,7 +115,7 @@ impl App {
         }
     }
 
-    /// Builds the tab bar. If not all tabs fit, the active tab is always among those shown.
+    /// Builds the tab bar. If the tabs do not all fit, shows the active tab and as many others as possible.
     fn render_tab_bar(&self, width: u16) -> Line<'static> {
         let theme = &self.setup.theme;
         let mut spans = Vec::new();
@@ -369,7 +369,7 @@ impl App {
     }
 }
 
-/// The areas into which the screen is divided.
+/// The layout of the screen.
 struct ScreenAreas {
     bar: Rect,
     thread: Rect,
@@ -380,8 +380,8 @@ struct ScreenAreas {
 }
 
 impl ScreenAreas {
-    /// Divides the screen into areas. The prompt gets its rows first, because users must see what they type. The
-    /// conversation comes second.
+    /// Divides the screen into areas. The prompt gets its rows first, because users must see what they type, and then
+    /// the conversation.
     fn new(area: Rect, beside: usize, writing: u16) -> Self {
         let mut y = area.y;
         let mut left = area.height;
@@ -475,7 +475,7 @@ fn stop_reason_text(reason: &StopReason) -> String {
         StopReason::MaxTurnRequests => {
             "stopped: maximum number of model requests per turn reached".to_owned()
         }
-        StopReason::Refusal => "the agent refused".to_owned(),
+        StopReason::Refusal => "the agent refused to continue".to_owned(),
         other => format!("stopped: {}", terminal_text::clean_line(other.as_str())),
     }
 }
@@ -489,7 +489,7 @@ fn format_tokens(n: u64) -> String {
     }
 }
 
-/// Returns the status line's text about queued prompts.
+/// Returns the part of the status line that mentions queued prompts.
 fn queue_spans(queued: usize, theme: &Theme) -> Vec<Span<'static>> {
     let wait = match queued {
         0 => return Vec::new(),

@@ -1,5 +1,5 @@
-//! Defines effects, the work that the chat's state requests. A task performs each effect and reports the result as an
-//! event.
+//! Defines effects, which are work requested by the chat's state. A task performs each effect and reports the result as
+//! an event.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::images::DecodeTask;
 use crate::question::WebAddress;
 use crate::setup::{AgentSpec, InitialOptions, SessionSource};
 
-/// Work outside the chat's state that the state requests.
+/// Work that the chat's state requests but does not do itself.
 pub(crate) enum ChatEffect {
     /// Start an agent.
     StartAgent {
@@ -72,7 +72,7 @@ pub(crate) enum ChatEffect {
     CloseSession {
         session: ClientSession,
     },
-    /// Give a session a name.
+    /// Name a session.
     NameSession {
         tab: TabKey,
         names: SessionNames,
@@ -106,20 +106,20 @@ pub(crate) enum ChatEffect {
         question: u64,
         address: WebAddress,
     },
-    /// Run the agent's login program, which has the terminal to itself until it exits.
+    /// Run the agent's login program, which takes over the terminal until it exits.
     LogInInTerminal {
         agent: AgentKey,
-        /// The agent to stop before the program is started, if any.
+        /// The agent to stop before starting the program, if any.
         ends: Option<RunningAgent>,
         spec: Arc<AgentSpec>,
         method: AuthMethodTerminal,
     },
-    /// Edit the prompt in the user's own editor, which has the terminal to itself until it exits.
+    /// Edit the prompt in the user's own editor, which takes over the terminal until it exits.
     EditExternally {
         tab: TabKey,
         text: String,
     },
-    /// Read an image from the desktop's clipboard.
+    /// Read an image from the system clipboard.
     PasteImage {
         tab: TabKey,
     },
@@ -130,7 +130,7 @@ pub(crate) enum ChatEffect {
     },
     /// Decode an image.
     DecodeImage(DecodeTask),
-    /// Copy text to the terminal's clipboard.
+    /// Copy text to the clipboard through the terminal.
     Copy(String),
     /// Suspend the process until the shell resumes it.
     Suspend,

@@ -68,7 +68,7 @@ pub(crate) enum ChatEvent {
     SessionOpened {
         tab: TabKey,
         result: Result<ClientSession, AgentFailure>,
-        /// The session's stored name, if an existing session was opened and has a name.
+        /// The stored name of the session, if it already existed and has one.
         name: Option<String>,
     },
     /// The tab's session was named, or naming it failed.
@@ -91,7 +91,7 @@ pub(crate) enum ChatEvent {
     SessionsListed {
         agent: AgentKey,
         result: Result<ListSessionsResponse, AgentFailure>,
-        /// The stored names of sessions, with the ids of the sessions.
+        /// The stored names of sessions, with the session ids.
         names: Vec<(String, SessionId)>,
     },
     SessionDeleted {

@@ -1,4 +1,4 @@
-//! Builds the failure panel, which a tab shows while its session is not open. The panel shows the reason, and the keys
+//! Builds the failure panel, which a tab shows while its session is not open. It gives the reason, and lists the keys
 //! that the user can press.
 
 use std::time::{Duration, Instant};
@@ -17,15 +17,15 @@ use crate::keys::KeyAction;
 use crate::setup::SessionSource;
 use crate::text::wrap::wrap_line;
 
-/// How long an agent may take to respond before the panel mentions it.
+/// How long an agent may take to respond before the panel mentions the delay.
 const SLOW_RESPONSE_DELAY: Duration = Duration::from_secs(3);
 
-/// The time within which the restart key must be pressed a second time to stop a working agent.
+/// The time within which the restart key must be pressed again to stop a working agent.
 const RESTART_CONFIRM_TIME: Duration = Duration::from_secs(4);
 
 /// The maximum height of the panel, in lines.
 const MAX_PANEL_LINES: usize = 12;
-/// The maximum number of output lines shown for an agent that has not responded.
+/// The maximum number of output lines to show for an agent that has not responded.
 const MAX_OUTPUT_LINES: usize = 4;
 
 /// The wrapped lines of the failure panel.
@@ -49,7 +49,7 @@ impl FailurePanel {
     }
 }
 
-/// Wraps text into lines that are indented by two columns.
+/// Wraps text into lines indented by two columns.
 pub(super) fn wrap_indented(text: String, style: Style, width: u16) -> Vec<Line<'static>> {
     let mut lines = wrap_line(&Line::styled(text, style), width.saturating_sub(2));
     for line in &mut lines {
@@ -166,7 +166,7 @@ impl App {
             .unwrap_or_default()
     }
 
-    /// Adds advice for an agent that does not start.
+    /// Adds advice on how to get the agent to start.
     fn push_remedy(&self, agent: &ChatAgent, gone: &AgentExit, panel: &mut FailurePanel) {
         let theme = &self.setup.theme;
         match (gone.remedy, &agent.spec.install) {
@@ -184,7 +184,7 @@ impl App {
         panel.lines.extend(self.hint_lines(hint, panel.width));
     }
 
-    /// Describes the keys for trying again.
+    /// Describes the keys that try again.
     fn retry_text(&self, tab: &Tab, agent: &ChatAgent, failure: &AgentFailure) -> String {
         let again = self.key_label(tab, "r", KeyAction::Restart);
         let lost = matches!(failure, AgentFailure::SessionNotFound(_));
@@ -201,8 +201,8 @@ impl App {
         }
     }
 
-    /// Returns the short key for an action if the prompt is empty. Otherwise, returns the action's own key, because the
-    /// short key would be typed into the prompt.
+    /// Returns the short key for an action if the prompt is empty. Otherwise, returns the action's regular key, because
+    /// the short key would be typed into the prompt.
     fn key_label(&self, tab: &Tab, short: &str, action: KeyAction) -> String {
         match tab.editor.is_empty() {
             true => short.to_owned(),

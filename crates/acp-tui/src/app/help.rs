@@ -6,7 +6,7 @@ use super::pager::Pager;
 use crate::keys::{KeyAction, KeyBindings};
 use crate::theme::Theme;
 
-/// Keys of the prompt editor, which are not bound to actions.
+/// The keys of the prompt editor that are not bound to actions.
 const PROMPT_KEYS: &[(&str, &str)] = &[
     ("Enter", "Send, or queue while the agent is working"),
     ("Shift-Enter, Ctrl-J", "Start a new line (or \\ then Enter)"),
@@ -29,7 +29,7 @@ const CONVERSATION_KEYS: &[(&str, &str)] = &[
     ("Esc", "Back to the prompt"),
 ];
 
-/// Builds the help page, with the keys grouped by where they work.
+/// Builds the help page, with keys grouped by the part of the chat in which they work.
 pub(super) fn help_pager(keys: &KeyBindings, theme: &Theme) -> Pager {
     let heading = |text: &'static str| Line::styled(text, theme.heading);
     let row = |key: &str, about: &'static str| {

@@ -1,4 +1,4 @@
-//! Passes keys, mouse events and pasted text to the part of the chat that handles them.
+//! Routes keys, mouse events and pasted text to the parts of the chat that handle them.
 
 use std::time::{Duration, Instant};
 
@@ -12,10 +12,10 @@ use crate::editor;
 use crate::keys::KeyAction;
 use crate::question;
 
-/// The time within which a key that quits the chat must be pressed a second time.
+/// The time within which the quit key must be pressed again.
 const QUIT_CONFIRM_TIME: Duration = Duration::from_secs(2);
 
-/// The number of lines that one step of the mouse wheel scrolls.
+/// The number of lines to scroll per step of the mouse wheel.
 const WHEEL_LINES: isize = 3;
 
 impl App {
@@ -209,7 +209,7 @@ impl App {
         }
     }
 
-    /// Returns whether the Tab key moves the focus to the conversation. It does so unless the editor shows a popup.
+    /// Returns whether the Tab key moves the focus to the conversation, which it does unless the editor shows a popup.
     fn tab_key_moves_focus(&self) -> bool {
         let tab = self.tabs.get(self.active);
         tab.is_none_or(|tab| !tab.editor.has_popup())
@@ -260,7 +260,7 @@ impl App {
     }
 }
 
-/// Returns the text to copy for an item: its own text, or the output of its tool call.
+/// Returns the text to copy for an item: its own text or, for a tool call, the output.
 fn copyable_text(thread: &acp::Thread, number: usize) -> Option<String> {
     use acp::thread::{ItemKind, ThreadToolCallContent};
     let item = thread

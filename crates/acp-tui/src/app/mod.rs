@@ -61,14 +61,14 @@ struct StatusNote {
     expires_at: Instant,
 }
 
-/// The state of a chat: its agents, tabs and open windows.
+/// The state of a chat: its agents, its tabs and the open overlay.
 pub(crate) struct App {
     setup: ChatSetup,
     environment: Arc<ChatEnvironment>,
     agents: Vec<ChatAgent>,
-    /// The file finder that completes `@` in all tabs.
+    /// The file finder for `@` completion, shared by all tabs.
     files: FileFinder,
-    /// The prompt history of all tabs.
+    /// The prompt history, shared by all tabs.
     history: PromptHistory,
     images: ImageStore,
     tabs: Vec<Tab>,
@@ -78,7 +78,7 @@ pub(crate) struct App {
     focus: ChatFocus,
     overlay: Option<ChatOverlay>,
     notes: VecDeque<StatusNote>,
-    /// The time at which the user pressed a key that quits the chat if pressed twice.
+    /// The time at which the user first pressed a key that must be pressed twice to quit the chat.
     quit_requested_at: Option<Instant>,
     /// The time at which the user first asked to restart an agent that is working.
     restart_requested_at: Option<Instant>,
@@ -158,7 +158,7 @@ impl App {
         self.images.set_canvas(canvas);
     }
 
-    /// Returns the decode tasks for images that were missing when the screen was last drawn.
+    /// Returns decode tasks for the images that were missing when the screen was last drawn.
     pub(crate) fn take_decode_tasks(&mut self) -> Vec<DecodeTask> {
         self.images.take_tasks()
     }
@@ -251,19 +251,19 @@ impl App {
         }
     }
 
-    /// Returns whether something on the screen is animated.
+    /// Returns whether anything on the screen is animated.
     pub(crate) fn is_animated(&self) -> bool {
         let tab = self.tabs.get(self.active);
         tab.is_some_and(Tab::is_animated) || !self.notes.is_empty()
     }
 
-    /// Returns whether something on the screen is not fully laid out yet.
+    /// Returns whether anything on the screen is still being laid out.
     pub(crate) fn is_unfinished(&self) -> bool {
         let tab = self.tabs.get(self.active);
         tab.is_some_and(|tab| tab.view.is_unfinished())
     }
 
-    /// Collects new notes and questions. One call can cover several wake-ups.
+    /// Collects new notes and questions. One call may handle several wake-ups.
     pub(crate) fn collect_notes_and_questions(&mut self) {
         let mut said = Vec::new();
         for agent in &self.agents {

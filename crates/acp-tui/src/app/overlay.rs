@@ -1,4 +1,4 @@
-//! Shows overlays, which are windows over the conversation: lists, single-line inputs, the help page and others.
+//! Shows overlays: popups over the conversation, such as lists, single-line inputs and the help page.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ use crate::picker::{Picker, PickerItem, PickerOutcome};
 use crate::setup::SessionSource;
 use crate::theme::Theme;
 
-/// A window over the conversation that handles keys before the chat does.
+/// A popup over the conversation. It handles keys before the chat does.
 #[allow(
     clippy::large_enum_variant,
     reason = "at most one overlay is open at a time"
@@ -47,11 +47,11 @@ pub(super) enum LinePurpose {
     Export,
 }
 
-/// A list of an agent's sessions, from which the user opens, forks or deletes one.
+/// A list of an agent's sessions. The user can open, fork or delete one.
 pub(super) struct SessionPicker {
     pub(super) agent: AgentKey,
     picker: Picker<SessionId>,
-    /// The session that is deleted if Ctrl-D is pressed again.
+    /// The session to delete if Ctrl-D is pressed again.
     delete_requested: Option<SessionId>,
     items: Vec<PickerItem<SessionId>>,
 }
@@ -59,9 +59,9 @@ pub(super) struct SessionPicker {
 /// The maximum number of sessions listed.
 const MAX_SESSIONS: usize = 2_000;
 
-/// The letter that deletes the selected session when pressed together with Ctrl.
+/// The key that, together with Ctrl, deletes the selected session.
 const DELETE_KEY: char = 'd';
-/// The letter that forks the selected session when pressed together with Ctrl.
+/// The key that, together with Ctrl, forks the selected session.
 const FORK_KEY: char = 'f';
 
 impl SessionPicker {
@@ -106,7 +106,7 @@ impl SessionPicker {
         }
     }
 
-    /// Handles a key. Deleting requires pressing the key twice, because it cannot be undone.
+    /// Handles a key. Deleting a session requires pressing the key twice, because it cannot be undone.
     fn handle_key(&mut self, key: KeyEvent) -> PickerOutcome<SessionId> {
         let outcome = self.picker.handle_key(key);
         let doomed = self.delete_requested.take();
@@ -161,7 +161,7 @@ impl ChatOverlay {
         Self::AuthMethods(agent, Picker::new("Log in", items))
     }
 
-    /// Builds a list of all config options, each with its current value.
+    /// Builds a list of all config options and their current values.
     pub(super) fn options(options: &[SessionConfigOption]) -> Self {
         Self::Options(Picker::new("Options", Self::option_items(options)))
     }
@@ -307,7 +307,7 @@ impl ChatOverlay {
     }
 }
 
-/// Returns the values of a config option, each with the heading of its group.
+/// Returns the values of a config option, each with its group's heading.
 fn grouped_values(
     options: &SessionConfigSelectOptions,
 ) -> Box<dyn Iterator<Item = (Option<&str>, &SessionConfigSelectOption)> + '_> {
@@ -419,7 +419,7 @@ impl App {
         })
     }
 
-    /// Passes input to the overlay and acts on the outcome.
+    /// Passes input to the overlay, and handles the outcome.
     fn with_overlay(
         &mut self,
         have: impl FnOnce(&mut ChatOverlay) -> OverlayOutcome,
@@ -452,7 +452,7 @@ impl App {
         }
     }
 
-    /// Switches to the tab in which a listed session is open, or opens the session in a new tab.
+    /// Opens a listed session in a new tab, or switches to its tab if it is open already.
     fn open_session(&mut self, agent: AgentKey, id: SessionId) -> Vec<ChatEffect> {
         let open = SessionSource::Existing(id);
         if let Some(at) = self.tabs.iter().position(|tab| tab.session_source == open) {

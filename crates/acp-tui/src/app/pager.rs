@@ -1,4 +1,4 @@
-//! Shows the pager, a window with scrollable text, such as the help or an agent's output.
+//! Shows the pager, a popup with scrollable text, such as the help page or an agent's output.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::buffer::Buffer;
@@ -12,7 +12,7 @@ use crate::text::wrap::wrap_line;
 /// The maximum width of the window, in columns.
 const MAX_WIDTH_COLUMNS: u16 = 100;
 
-/// A window with scrollable text.
+/// A popup with scrollable text.
 pub(super) struct Pager {
     title: &'static str,
     lines: Vec<Line<'static>>,

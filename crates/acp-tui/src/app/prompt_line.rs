@@ -1,4 +1,4 @@
-//! Provides a single-line input in a window of its own.
+//! Provides a single-line input in its own popup.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
@@ -19,7 +19,7 @@ pub(super) enum PromptLineOutcome {
     Submit(String),
 }
 
-/// A window with a single-line input and a title.
+/// A popup with a title and a single-line input.
 pub(super) struct PromptLine {
     title: &'static str,
     input: LineInput,

@@ -1,4 +1,4 @@
-//! Manages a tab, which contains a session and the prompt that the user is writing for it.
+//! Manages a tab, which contains a session and the prompt that the user is writing.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,11 +22,11 @@ const MAX_QUEUED_PROMPTS: usize = 32;
 pub(super) enum TabPhase {
     /// The agent has not responded yet.
     Starting,
-    /// The session has been opening since this time.
+    /// The session is being opened, and has been since this time.
     Opening(Instant),
     /// The session is open.
     Open,
-    /// The agent requires a login. Contains the agent's message.
+    /// The agent requires a login. Contains the message from the agent.
     LoginRequired(String),
     /// The session could not be opened or was lost.
     Failed(AgentFailure),
@@ -35,9 +35,9 @@ pub(super) enum TabPhase {
 /// A turn that is running in a tab.
 pub(super) struct TabTurn {
     pub(super) started_at: Instant,
-    /// The time at which the user cancelled the turn, or `None` if the turn was not cancelled.
+    /// The time at which the user cancelled the turn, if the user did.
     pub(super) cancelled_at: Option<Instant>,
-    /// The turn's prompt, which returns to the editor if it cannot be sent.
+    /// The turn's prompt. It returns to the editor if it cannot be sent.
     draft: PromptDraft,
 }
 
@@ -51,13 +51,13 @@ pub(super) enum LastTurnEnd {
 pub(super) struct Tab {
     pub(super) key: TabKey,
     pub(super) agent: AgentKey,
-    /// The source of the session. It is also used to reopen a session that was lost.
+    /// The source of the session, also used to reopen a lost session.
     pub(super) session_source: SessionSource,
     pub(super) phase: TabPhase,
     /// The mode and config options to set once the session is open.
     pub(super) initial_options: InitialOptions,
     pub(super) session: Option<ClientSession>,
-    /// The session's thread, which is kept when the session is lost.
+    /// The session's thread. It is kept when the session is lost.
     pub(super) thread: ThreadHandle,
     pub(super) view: ThreadView,
     pub(super) editor: PromptEditor,
@@ -72,7 +72,7 @@ pub(super) struct Tab {
     pub(super) title: Option<String>,
     /// The name to give the session once it is open.
     pub(super) pending_name: Option<String>,
-    /// Whether the user has not yet seen the end of a turn, or a new question.
+    /// Whether the tab has a new question or a finished turn that the user has not seen.
     pub(super) has_unseen: bool,
     pub(super) plan_hidden: bool,
     /// The slash commands that the editor completes.
@@ -233,7 +233,7 @@ impl Tab {
         }]
     }
 
-    /// Handles a prompt that could not be sent by returning its draft to the editor.
+    /// Returns a prompt that could not be sent to the editor.
     pub(super) fn restore_draft(&mut self, why: &str) {
         if let Some(turn) = self.turn.take() {
             self.last_turn_end = Some(LastTurnEnd::Failed(why.to_owned()));
@@ -241,7 +241,7 @@ impl Tab {
         }
     }
 
-    /// Returns an unsent prompt to the editor, or to the front of the queue if the user is writing another prompt.
+    /// Returns an unsent prompt to the editor or, if the user is writing another prompt, to the front of the queue.
     fn return_draft(&mut self, draft: PromptDraft) {
         if self.editor.is_empty() {
             self.editor.set(draft);
@@ -264,7 +264,7 @@ impl Tab {
         }
     }
 
-    /// Cancels the turn, or the work that the agent does outside of a turn.
+    /// Cancels the turn, or any work that the agent does outside a turn.
     pub(super) fn cancel(&mut self, questions: &QuestionQueue) -> Vec<ChatEffect> {
         let Some(session) = self.session.clone() else {
             return Vec::new();

@@ -38,8 +38,7 @@ impl acp::Agent for ReadyAgent {
     }
 }
 
-/// Creates a chat with two agents, neither of which has been started. Tests inspect its effects instead of performing
-/// them.
+/// Creates a chat with two agents, neither of them started. Tests inspect effects instead of performing them.
 fn app_with_agent() -> (App, Vec<ChatEffect>) {
     let command = AgentCommand::new("cat");
     let permissions = Permissions::default_policy(Policy::Ask);
@@ -128,7 +127,7 @@ fn sent_prompts(effects: &[ChatEffect]) -> Vec<String> {
     said.collect()
 }
 
-/// Opens a session of the first agent.
+/// Opens a session with the first agent.
 async fn open_session(app: &mut App) -> (ClientSession, Vec<ChatEffect>) {
     let link = connect_agent(app).await;
     let session = link

@@ -81,7 +81,7 @@ impl App {
         result: Result<(), String>,
     ) -> Vec<ChatEffect> {
         let said = match result {
-            Ok(()) => format!("named `{name}`; reopen it with `acp chat --session NAME`"),
+            Ok(()) => format!("session named `{name}`; reopen it with `acp chat --session NAME`"),
             Err(why) => format!("`{name}` is shown only on the tab: {why}"),
         };
         if self.tab_mut(key).is_some() {
@@ -112,7 +112,7 @@ impl App {
         effects
     }
 
-    /// Shows the error of a failed operation, unless the operation was a turn.
+    /// Shows the error of a failed operation other than a turn.
     pub(super) fn show_error(&mut self, key: TabKey, failure: &AgentFailure) {
         if let AgentFailure::LoginRequired(what) = failure
             && let Some(tab) = self.tab_mut(key)

@@ -1,4 +1,4 @@
-//! The files attached to a prompt, shown as a line of chips above it.
+//! The files attached to a prompt, shown above it as a line of chips.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Represents a written prompt, and converts it to the content blocks that are sent.
+//! Represents a prompt before it is sent, and converts it to content blocks.
 
 use std::path::PathBuf;
 
@@ -7,16 +7,16 @@ use acp_host::{Attachment, AttachmentError, AttachmentKind};
 
 use super::marked_text::{MarkContent, MarkedText};
 
-/// The maximum size of a mentioned text file whose contents are sent, in bytes. They are sent only if the agent accepts
-/// embedded resources.
+/// The maximum size, in bytes, of a mentioned text file to send along with the prompt. Only agents that accept embedded
+/// resources get the contents.
 const MAX_MENTIONED_BYTES: u64 = 64 * 1024;
-/// The maximum size of an attached file whose contents are sent, in bytes. For a larger file, only a link is sent.
+/// The maximum size, in bytes, of an attached file to send along with the prompt. Larger files are sent as links.
 const MAX_ATTACHED_BYTES: u64 = 4 * 1024 * 1024;
 /// The maximum total size of the files in one prompt, in bytes. In base64, they still fit into one message (see
 /// [`acp::Limits::message`]).
 const MAX_TOTAL_BYTES: u64 = 40 * 1024 * 1024;
 
-/// A prompt before it is sent: marked text and attached files.
+/// A prompt before it is sent: text with marks, and attached files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PromptDraft {
     pub(super) marked_text: MarkedText,
@@ -47,7 +47,7 @@ impl PromptDraft {
         self.marked_text.to_full_text()
     }
 
-    /// Returns the text as displayed. Pasted text is represented by its label.
+    /// Returns the text as displayed, with labels in place of pasted text.
     pub(crate) fn display_text(&self) -> &str {
         self.marked_text.text()
     }
@@ -61,8 +61,8 @@ impl PromptDraft {
         self.marked_text.text().trim().is_empty() && self.attachments.is_empty()
     }
 
-    /// Builds the prompt's content blocks in the order in which they were written: the text with mentioned files in
-    /// their places, followed by the attachments. This reads the files, so it blocks on the disk.
+    /// Builds the prompt's content blocks in the order written. Mentioned files keep their places in the text, and the
+    /// attachments follow. Blocks while it reads the files.
     ///
     /// # Errors
     /// Fails if a file cannot be read, or if the agent does not accept its type.

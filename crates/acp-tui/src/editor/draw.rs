@@ -29,8 +29,8 @@ impl PromptEditor {
         rows.min(most) + chips
     }
 
-    /// Draws the editor in its frame, and the completion list over the rows above it. Returns the cursor's position, if
-    /// it is visible.
+    /// Draws the framed editor, and the completion list over the rows above it. Returns the cursor's position, if it is
+    /// visible.
     pub(crate) fn draw(
         &mut self,
         area: Rect,
@@ -127,7 +127,7 @@ impl PromptEditor {
         }
     }
 
-    /// Returns the end position of the command name at the start of the text.
+    /// Returns the position at which the command name at the start of the text ends.
     fn command_end(&self) -> usize {
         let word = self.buffer.text().split(char::is_whitespace).next();
         let name = word.and_then(|word| word.strip_prefix('/'));
@@ -185,7 +185,7 @@ fn draw_cluster(text: &str, column: u16, width: u16, area: Rect, buf: &mut Buffe
     }
 }
 
-/// Draws the search text, or only its end if it does not fit.
+/// Draws the search text. If it does not fit, draws only its end.
 fn draw_search(search: &HistorySearch, area: Rect, buf: &mut Buffer, theme: &Theme) -> Position {
     let query = search.query();
     let width = usize::from(area.width);

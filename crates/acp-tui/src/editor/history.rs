@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 /// The maximum number of stored prompts.
 const MAX_ENTRIES: usize = 1_000;
-/// The file size in bytes at which the older half of the file is dropped.
+/// The file size, in bytes, at which the older half of the history is dropped.
 const MAX_FILE_BYTES: u64 = 2 * 1024 * 1024;
-/// The maximum length of a prompt that is stored in full, in bytes.
+/// The maximum length of a prompt that is stored complete, in bytes.
 pub(crate) const MAX_TEXT_BYTES: usize = 64 * 1024;
 
 /// A prompt that was sent, as stored in the history.
@@ -126,7 +126,7 @@ impl HistoryState {
         Ok(())
     }
 
-    /// Appends a line to the file in a single write, because other processes may append at the same time.
+    /// Appends a line to the file in a single write, in case other processes append at the same time.
     fn append(&mut self, entry: &HistoryEntry) -> io::Result<()> {
         let Some(path) = self.file.clone() else {
             return Ok(());

@@ -141,7 +141,7 @@ impl PromptEditor {
         }
     }
 
-    /// Applies a change to the text. The text is then treated as new rather than as a prompt from the history.
+    /// Applies a change to the text. From then on, the text counts as new rather than as a prompt from the history.
     fn apply_change(&mut self, change: impl FnOnce(&mut super::TextBuffer) -> bool) -> bool {
         let done = change(&mut self.buffer);
         if done {
@@ -188,7 +188,7 @@ impl PromptEditor {
         EditorOutcome::Changed
     }
 
-    /// Marks a file whose name was typed in full, as if it had been chosen from the list.
+    /// Marks a file whose name the user typed in full, as if it had been chosen from the list.
     fn mention_typed_file(&mut self) {
         let trigger = self.completion.as_ref().map(|c| &c.trigger);
         let Some(trigger) = trigger.filter(|t| t.is_file() && !t.query.is_empty()) else {
@@ -231,7 +231,7 @@ impl PromptEditor {
         self.apply_change(|w| w.erase(TextDirection::Back))
     }
 
-    /// Moves the cursor one row up or down. If there is no further row, moves to the previous or next prompt in the
+    /// Moves the cursor up or down a row. At the first or last row, moves to the previous or next prompt in the
     /// history.
     fn move_vertically(&mut self, way: TextDirection, goal: Option<u16>) -> bool {
         self.update_layout(self.layout.width);
@@ -261,7 +261,7 @@ impl PromptEditor {
         true
     }
 
-    /// Shows another prompt from the history, or the text that the user was writing before.
+    /// Shows another prompt from the history, or returns to the text that the user was writing.
     fn browse_history(&mut self, way: TextDirection) -> bool {
         let mut walk = match (self.walk.take(), way) {
             (Some(walk), _) => walk,
@@ -300,7 +300,7 @@ impl PromptEditor {
         true
     }
 
-    /// Replaces the label next to the cursor with the pasted text that it stands for, so that the text can be edited.
+    /// Expands the label next to the cursor into the pasted text that it stands for, to make the text editable.
     fn expand_paste(&mut self) -> EditorOutcome {
         let mark = self.buffer.marked().mark_at(self.buffer.cursor());
         let Some((range, MarkContent::Paste(text))) = mark.map(|m| (m.range.clone(), &m.content))

@@ -13,10 +13,10 @@ pub(crate) enum MarkContent {
     File(PathBuf),
 }
 
-/// A marked range of a text. It is never empty and contains no line breaks, and the cursor is never inside it.
+/// A marked range of text. It is never empty, contains no line breaks, and never has the cursor inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TextMark {
-    /// The range that is marked, in bytes.
+    /// The marked range, in bytes.
     pub(crate) range: Range<usize>,
     pub(crate) content: MarkContent,
 }
@@ -71,14 +71,14 @@ impl MarkedText {
         marks.find(|mark| mark.range.start <= at && at <= mark.range.end)
     }
 
-    /// Returns the mark that contains the character at a position.
+    /// Returns the mark that contains the character at a position, if any.
     pub(crate) fn mark_containing(&self, at: usize) -> Option<&TextMark> {
         let next = self.marks.partition_point(|mark| mark.range.end <= at);
         let mark = self.marks.get(next)?;
         (mark.range.start <= at).then_some(mark)
     }
 
-    /// Returns the memory used by the text and by the content of its marks, in bytes.
+    /// Returns the memory used by the text and its marks' content, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         let pasted = self.marks.iter().map(|mark| match &mark.content {
             MarkContent::Paste(text) => text.len(),
@@ -114,7 +114,7 @@ impl MarkedText {
         whole
     }
 
-    /// Replaces a range, which must not split a mark, with `with`. Returns the text that was replaced.
+    /// Replaces a range with `with`, and returns the replaced text. The range must not split a mark.
     pub(super) fn replace(&mut self, range: Range<usize>, with: &Self) -> Self {
         let before = self.marks.partition_point(|m| m.range.end <= range.start);
         let after = self.marks.partition_point(|m| m.range.start < range.end);

@@ -47,13 +47,13 @@ pub(crate) enum EditorOutcome {
     Ignored,
     /// The editor must be redrawn.
     Changed,
-    /// The prompt should be [taken](PromptEditor::take) and sent.
+    /// The prompt is ready to be [taken](PromptEditor::take) and sent.
     Submit,
-    /// The editor did nothing, or something other than what the user requested. The message explains why.
+    /// The editor did nothing, or something other than what was requested. The message explains why.
     Note(String),
 }
 
-/// An editor in which the user writes a prompt.
+/// The editor for writing a prompt.
 pub(crate) struct PromptEditor {
     buffer: TextBuffer,
     attachments: Attachments,
@@ -61,9 +61,9 @@ pub(crate) struct PromptEditor {
     commands: Vec<CommandItem>,
     files: FileFinder,
     completion: Option<Completion>,
-    /// How long to wait for matches for the latest query when a key chooses a file.
+    /// How long to wait for file matches when a key accepts a completion.
     completion_timeout: Duration,
-    /// The position of the `/` or `@` whose completion list the user closed.
+    /// The position of the `/` or `@` for which the user closed the completion list.
     dismissed_at: Option<usize>,
     history: PromptHistory,
     walk: Option<HistoryPosition>,
@@ -76,16 +76,16 @@ pub(crate) struct PromptEditor {
     goal_column: Option<u16>,
 }
 
-/// The user's position in the prompt history while browsing it.
+/// The position in the prompt history while the user is browsing it.
 struct HistoryPosition {
     entries: Vec<HistoryEntry>,
     /// The index of the displayed prompt.
     index: usize,
-    /// The text that the user was writing before browsing.
+    /// The text that the user was writing before browsing the history.
     saved_text: MarkedText,
 }
 
-/// The rows of the text, as last laid out.
+/// The most recent layout of the text.
 struct EditorLayout {
     revision: u64,
     width: u16,
@@ -176,7 +176,7 @@ impl PromptEditor {
         draft
     }
 
-    /// Replaces the contents with a draft that the user wants to edit, or that could not be sent.
+    /// Replaces the contents with a draft, either for the user to edit or because it could not be sent.
     pub(crate) fn set(&mut self, draft: PromptDraft) {
         self.buffer.reset(draft.marked_text);
         self.attachments = Attachments::new(draft.attachments);
@@ -200,8 +200,8 @@ impl PromptEditor {
         }
     }
 
-    /// Handles pasted text, or the pasted paths of files that were dropped on the terminal. Image and audio files are
-    /// attached. Other files are mentioned at the cursor.
+    /// Handles pasted text, or the paths that a terminal pastes when files are dropped on it. Attaches image and audio
+    /// files, and mentions other files at the cursor.
     pub(crate) fn paste(&mut self, text: &str) -> EditorOutcome {
         if let Some(search) = &mut self.search {
             search.type_text(&acp_host::terminal_text::clean_line(text));
@@ -288,7 +288,7 @@ impl PromptEditor {
         }
     }
 
-    /// Replaces the text with a prompt from the history. Undo restores the user's own text.
+    /// Replaces the text with a prompt from the history. Undo restores the previous text.
     fn recall(&mut self, entry: &HistoryEntry) {
         let marked = restore_marks(entry, self.files.root());
         self.buffer.replace_all(marked);
@@ -309,7 +309,7 @@ impl PromptEditor {
 }
 
 impl PromptDraft {
-    /// Returns the entry to store in the history. If it would be too long, pasted text is omitted.
+    /// Returns the entry to store in the history. Omits pasted text if the entry would be too long.
     fn history_entry(&self) -> HistoryEntry {
         let whole = self.marked_text.memory_bytes() <= history::MAX_TEXT_BYTES;
         let files = self.marked_text.marks().iter().filter_map(|mark| {

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 /// The maximum size of a paste, in bytes.
 pub(crate) const MAX_PASTE_BYTES: usize = 1024 * 1024;
-/// The number of lines above which pasted text is shown as a label instead of in full.
+/// The maximum number of lines of pasted text to show in full. Longer text is shown as a label.
 const MAX_INLINE_LINES: usize = 10;
-/// The number of characters above which pasted text is shown as a label instead of in full.
+/// The maximum number of characters of pasted text to show in full. Longer text is shown as a label.
 const MAX_INLINE_CHARS: usize = 2_000;
-/// The maximum length of text that is checked for paths, in bytes.
+/// The maximum length of text to check for paths, in bytes.
 const MAX_PATHS_BYTES: usize = 16 * 1024;
 
-/// Returns the text without escape sequences and with normalized line endings.
+/// Removes escape sequences from text, and normalizes its line endings.
 pub(crate) fn normalize_line_endings(text: &str) -> String {
     // Terminals send a line end as the Enter key sends it.
     let ended = text.replace("\r\n", "\n").replace('\r', "\n");
@@ -29,8 +29,8 @@ pub(crate) fn paste_label(text: &str) -> Option<String> {
     long.then(|| format!("[pasted {} characters]", text.chars().count()))
 }
 
-/// Returns the paths if the text consists only of absolute paths of existing files, on one line or several. A path may
-/// be plain, quoted, escaped as for a shell, or a `file://` URL.
+/// Returns the paths if the text is nothing but absolute paths of existing files, on one or more lines. A path may be
+/// plain, quoted, shell-escaped, or a `file://` URL.
 pub(crate) fn parse_paths(text: &str) -> Option<Vec<PathBuf>> {
     let text = text.trim();
     if text.is_empty() || text.len() > MAX_PATHS_BYTES {

@@ -7,19 +7,19 @@ use ratatui::style::Style;
 use super::rows::{column_count, split_clusters};
 use crate::Theme;
 
-/// The maximum number of rows shown at once.
+/// The maximum number of rows to show at once.
 pub(crate) const MAX_ROWS: u16 = 8;
 
 /// A row of a completion list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PopupRow {
-    /// The entry's main text.
+    /// The row's main text.
     pub(crate) label: String,
     /// The indices of the matched grapheme clusters in the label, in order.
     pub(crate) match_indices: Vec<u32>,
-    /// Further text about the entry, shown after the label.
+    /// More text about the entry, shown after the label.
     pub(crate) detail: String,
-    /// Whether truncation keeps the end of the label rather than its start, as for a path.
+    /// Whether a label that does not fit keeps its end rather than its start, as paths do.
     pub(crate) end_first: bool,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct CompletionPopup<'a> {
 }
 
 impl CompletionPopup<'_> {
-    /// Draws the list directly above the editor, over the existing content, with as many rows as fit.
+    /// Draws the list directly above the editor, over whatever is there, with as many rows as fit.
     pub(crate) fn draw(&self, editor: Rect, buf: &mut Buffer, theme: &Theme) {
         let room = editor.y.saturating_sub(buf.area.y);
         let shown = (self.rows.len().min(usize::from(MAX_ROWS)) as u16).min(room.saturating_sub(1));

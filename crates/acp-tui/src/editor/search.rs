@@ -6,7 +6,7 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 use super::history::HistoryEntry;
 use super::popup::PopupRow;
 
-/// The number of characters of a prompt that are searched and shown.
+/// The number of characters of each prompt to search and show.
 const MAX_SEARCHED_CHARS: usize = 1_000;
 
 /// A search for a prompt in the history.
@@ -59,12 +59,12 @@ impl HistorySearch {
         self.update_matches();
     }
 
-    /// Returns the prompt that is selected among the matches.
+    /// Returns the selected prompt.
     pub(crate) fn selected_entry(&self) -> Option<&HistoryEntry> {
         self.entries.get(*self.matches.get(self.selected_index)?)
     }
 
-    /// Selects the next older match, or the next newer one if `newer` is set. Does nothing if there is none.
+    /// Selects the next older match, or the next newer one if `newer` is set. Does nothing if there is no such match.
     pub(crate) fn select_next(&mut self, newer: bool) {
         let last = self.matches.len().saturating_sub(1);
         self.selected_index = if newer {
@@ -74,7 +74,7 @@ impl HistorySearch {
         };
     }
 
-    /// Finds the prompts that contain every word of the query. The newest match always comes first.
+    /// Finds the prompts that contain every word of the query, newest first.
     fn update_matches(&mut self) {
         let pattern = Pattern::new(
             &self.query,

@@ -1,4 +1,4 @@
-//! Tests of the editor from a user's point of view.
+//! Tests the editor from a user's point of view.
 
 use std::time::{Duration, Instant};
 
@@ -65,7 +65,7 @@ impl EditorFixture {
         last
     }
 
-    /// Draws the editor on a screen of this size. Returns the rows and the cursor's position.
+    /// Draws the editor on a screen of this size. Returns the screen, its rows and the cursor's position.
     fn draw(&mut self, width: u16, height: u16) -> (Buffer, Vec<String>, Position) {
         let mut buf = Buffer::empty(Rect::new(0, 0, width, height));
         let own = self.editor.height(width, height).min(height);
@@ -341,7 +341,7 @@ fn dropped_files_are_attached_or_mentioned() {
 
     w.editor.set_prompt_capabilities(PromptCapabilities::new());
     let EditorOutcome::Note(why) = w.editor.paste(&dropped) else {
-        panic!("the file is attached instead of mentioned");
+        panic!("the file was attached instead of mentioned");
     };
     assert!(why.contains("not supported by this agent"), "{why}");
     assert_eq!(w.text(), "@a picture.png ");
@@ -478,7 +478,7 @@ fn editor_is_readable_without_colors() {
     assert!(!buf[(1, 2)].modifier.contains(Modifier::REVERSED));
 }
 
-/// Generates keys and pastes in any order.
+/// Generates a random sequence of keys and pastes.
 fn arbitrary_input() -> impl Strategy<Value = Vec<(u8, String)>> {
     let text = "(\\PC|[ \t\r\n\u{1b}\u{7}\u{200d}\u{301}\u{202e}\u{200b}\u{1f469}你/@a-c]){0,12}";
     proptest::collection::vec((0u8..30, text), 1..24)

@@ -1,4 +1,4 @@
-//! Implements the text buffer of a prompt, which has a cursor and can be edited by grapheme cluster, word and line.
+//! Implements the prompt's text buffer, which has a cursor and can be edited by grapheme cluster, word and line.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -16,7 +16,7 @@ const MAX_UNDO_BYTES: usize = 8 * 1024 * 1024;
 #[derive(Debug, Default)]
 pub(crate) struct TextBuffer {
     marked_text: MarkedText,
-    /// The byte position of the cursor. It is on a cluster boundary and never inside a mark.
+    /// The byte position of the cursor, which is on a cluster boundary and never inside a mark.
     cursor: usize,
     /// The most recently killed text, which [`yank`](Self::yank) inserts.
     kill_buffer: MarkedText,
@@ -54,7 +54,7 @@ pub(crate) enum TextDirection {
     Forward,
 }
 
-/// The definition of a word that an edit or a movement uses.
+/// The definition of a word for an edit or a movement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WordKind {
     /// Letters and digits, as with the Alt keys in shells.
@@ -90,7 +90,7 @@ impl TextBuffer {
         self.revision += 1;
     }
 
-    /// Takes the whole text and leaves the buffer empty.
+    /// Takes the whole text, leaving the buffer empty.
     pub(crate) fn take(&mut self) -> MarkedText {
         let taken = self.marked_text.clone();
         self.reset(MarkedText::default());
@@ -180,8 +180,8 @@ impl TextBuffer {
         true
     }
 
-    /// Deletes the text between the cursor and a position, and saves it for [`yank`](Self::yank). If the previous
-    /// action was also a kill, the text is joined with the text that it saved.
+    /// Deletes the text between the cursor and a position, and saves it for [`yank`](Self::yank). Text from consecutive
+    /// kills is saved as one piece.
     fn kill(&mut self, to: usize) -> bool {
         let range = self.range_to(to);
         if range.is_empty() {
@@ -253,7 +253,7 @@ impl TextBuffer {
         true
     }
 
-    /// Moves the cursor to a position, or, if that is inside a mark, to the nearer end of the mark.
+    /// Moves the cursor to a position. Inside a mark, moves it to the nearer end of the mark instead.
     pub(crate) fn move_cursor(&mut self, to: usize) {
         let to = to.min(self.marked_text.len());
         self.cursor = match self.marked_text.mark_containing(to) {
@@ -294,7 +294,7 @@ impl TextBuffer {
         }
     }
 
-    /// Returns the far end of the word next to the cursor. A mark counts as a word.
+    /// Returns the far end of the word next to the cursor. A mark counts as one word.
     pub(crate) fn word_edge(&self, way: TextDirection, words: WordKind) -> usize {
         let mut at = self.cursor;
         let mut within = false;
@@ -320,7 +320,7 @@ impl TextBuffer {
         }
     }
 
-    /// Returns the start or the end of the line that contains the position `of`.
+    /// Returns the start or end of the line that contains the position `of`.
     pub(crate) fn line_edge(&self, of: usize, way: TextDirection) -> usize {
         let text = &self.marked_text.text;
         match way {

@@ -52,7 +52,7 @@ fn markdown_options() -> [Options; 3] {
 /// A byte range of the text and its replacement.
 type Replacement = (Range<usize>, String);
 
-/// Finds the ranges to replace, with their replacements.
+/// Finds the ranges to replace, and what to replace them with.
 fn find_replacements(text: &str, dialect: Options) -> Vec<Replacement> {
     let mut edits: Vec<Replacement> = Vec::new();
     let mut depth = 0usize;
@@ -91,7 +91,7 @@ fn apply_replacements(text: &mut String, mut edits: Vec<Replacement>) {
     }
 }
 
-/// Demotes a heading whose level the document uses for its own headings.
+/// Demotes a heading if its level is reserved for the document's own headings.
 fn demote_heading(text: &str, range: Range<usize>, level: HeadingLevel) -> Option<Replacement> {
     if level > HeadingLevel::H3 {
         return None;
@@ -134,8 +134,8 @@ fn close_open_fence(text: &str, range: Range<usize>) -> Option<Replacement> {
     (!closed).then(|| (text.len()..text.len(), format!("\n{fence}")))
 }
 
-/// Returns `true` if the text is self-contained: nothing in it affects what follows or looks like part of the
-/// document's own structure.
+/// Returns `true` if the text is self-contained. It must not affect what follows, or look like part of the document's
+/// own structure.
 fn is_self_contained(text: &str, dialect: Options) -> bool {
     const PROBE_HEADING: &str = "behind";
     let document = format!("{text}\n\n## {PROBE_HEADING}\n");

@@ -47,7 +47,7 @@ pub fn render_markdown(thread: &Thread) -> String {
     page.text
 }
 
-/// A Markdown document that is built block by block.
+/// A Markdown document, built block by block.
 #[derive(Default)]
 struct ExportPage {
     text: String,
@@ -55,7 +55,7 @@ struct ExportPage {
     speaker: Option<ExportSpeaker>,
 }
 
-/// The source of a block, as named in a heading.
+/// The side that a block comes from, named in the heading.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ExportSpeaker {
     User,
@@ -137,7 +137,7 @@ impl ExportPage {
         self.render_content(&message.content);
     }
 
-    /// Appends content blocks, joining text blocks that belong together.
+    /// Appends content blocks, joining adjacent text blocks.
     fn render_content(&mut self, blocks: &[ContentBlock]) {
         let mut words = String::new();
         for block in blocks {
@@ -177,7 +177,7 @@ impl ExportPage {
         }
     }
 
-    /// Appends a collapsible section, whose contents `inside` adds.
+    /// Appends a collapsible section. `inside` adds its contents.
     fn render_details(&mut self, summary: &str, inside: impl FnOnce(&mut Self)) {
         let mut page = Self {
             speaker: self.speaker,

@@ -238,7 +238,7 @@ proptest! {
         // All words appear in order.
         let mut rest = document.chars();
         for c in acp_host::terminal_text::clean_text(&text).chars().filter(char::is_ascii_alphabetic) {
-            prop_assert!(rest.any(|other| other == c), "{:?} is lost: {}", c, document);
+            prop_assert!(rest.any(|other| other == c), "{:?} is missing from: {}", c, document);
         }
     }
 }

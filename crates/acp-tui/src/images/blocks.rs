@@ -1,4 +1,4 @@
-//! Draws images with half blocks, so that each cell shows two pixels, one above the other.
+//! Draws images with half-block characters. Each cell shows two pixels, one above the other.
 
 use image::RgbaImage;
 use ratatui::buffer::Cell;
@@ -35,7 +35,8 @@ pub(super) fn paint_cell(
     cell.set_symbol(symbol).set_style(style);
 }
 
-/// Returns the index of the nearest color that all 256-color terminals share: a 6×6×6 cube and 24 grays.
+/// Returns the index of the nearest color that all 256-color terminals share. These colors are a 6×6×6 cube and 24
+/// grays.
 fn nearest_indexed_color(r: u8, g: u8, b: u8) -> u8 {
     const CUBE_LEVELS: [u8; 6] = [0, 95, 135, 175, 215, 255];
     let level = |value: u8| match value {

@@ -25,12 +25,12 @@ thread_local! {
     static IS_GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Returns whether a panic on this thread is caught, so that it affects only a single image.
+/// Returns whether panics on this thread are caught. A caught panic affects only a single image.
 pub(crate) fn is_guarded() -> bool {
     IS_GUARDED.get()
 }
 
-/// Runs code that may panic, and turns a panic into an error. Malformed images may trigger bugs in the decoders.
+/// Runs code that may panic, and turns panics into errors. Malformed images may trigger bugs in the decoders.
 pub(super) fn catch_panic<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     IS_GUARDED.set(true);
     // Everything the closure created is dropped if it panics.
@@ -54,7 +54,7 @@ pub(super) fn decode_image(data: &str, room: PixelSize) -> Result<RgbaImage, Str
     };
     if data.len() > MAX_BASE64_BYTES {
         return Err(format!(
-            "too large: more than {} MB",
+            "too large: more than {} MiB",
             MAX_BASE64_BYTES / 1024 / 1024
         ));
     }
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(why, "too large: more than 25 million pixels");
     }
 
-    /// Returns a PNG that consists only of a header with this size.
+    /// Returns a PNG file that has only a header, with this size.
     fn png_header(width: u32, height: u32) -> Vec<u8> {
         let chunk = |kind: &[u8; 4], data: &[u8]| {
             let mut crc = 0xffff_ffff_u32;

@@ -6,7 +6,7 @@ use super::query::TerminalReply;
 use super::{ColorDepth, ImageProtocol, PixelSize};
 use crate::theme::Colors;
 
-/// The terminal's image support, as far as the environment reveals it.
+/// The terminal's image support, as far as environment variables reveal it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ImageSupport {
     /// The protocol is known. `None` means that images are not shown.

@@ -1,4 +1,4 @@
-//! Encodes images for iTerm2's inline image protocol, as a file in base64 with its size in cells.
+//! Encodes images for iTerm2's inline image protocol: a base64 file with its size in cells.
 //! <https://iterm2.com/documentation-images.html>
 
 use std::io::Cursor;
@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::{ExtendedColorType, ImageEncoder as _, RgbaImage, imageops};
 
-/// Encodes an image as one escape sequence per row of cells so that each row can be drawn without the others.
+/// Encodes an image as one escape sequence per row of cells, so that each row can be drawn on its own.
 pub(super) fn encode_rows(
     image: &RgbaImage,
     columns: u16,

@@ -1,5 +1,5 @@
-//! Encodes images for kitty's graphics protocol, in which each image is sent once and appears in all cells that contain
-//! its number.
+//! Encodes images for kitty's graphics protocol. Each image is sent once, and appears in all cells that contain its
+//! number.
 //!
 //! Such a cell is text to everything but the terminal: ratatui scrolls it and draws over it like any other. An image is
 //! invisible while no cell has its number. <https://sw.kovidgoyal.net/kitty/graphics-protocol/#unicode-placeholders>
@@ -38,7 +38,7 @@ const ROW_COLUMN_DIACRITICS: [char; 96] = [
     '\u{735}', '\u{736}', '\u{73a}', '\u{73d}', '\u{73f}', '\u{740}', '\u{741}', '\u{743}',
 ];
 
-/// The images that have been sent to the terminal, and whether each went through tmux.
+/// The images that the terminal has received, and whether each went through tmux.
 ///
 /// The terminal stores them until they are deleted, which must be possible from wherever the chat ends.
 static SENT_IMAGES: Mutex<Vec<SentImage>> = Mutex::new(Vec::new());
@@ -60,7 +60,7 @@ pub(super) struct KittyImage {
 }
 
 impl KittyImage {
-    /// Draws the part of the image at the given column and row into a cell.
+    /// Draws into a cell the part of the image at the given column and row.
     pub(super) fn paint_cell(&self, column: u16, row: u16, cell: &mut Cell) {
         let number = |n: u16| ROW_COLUMN_DIACRITICS.get(usize::from(n)).copied();
         let (Some(row), Some(column)) = (number(row), number(column)) else {

@@ -38,8 +38,7 @@ pub(crate) struct PixelSize {
 }
 
 impl PixelSize {
-    /// The cell size to assume if the terminal reports none. It is the cell size of the first terminals with sixel
-    /// support.
+    /// The cell size to assume if the terminal reports none, which is that of the first terminals with sixel support.
     pub(crate) const DEFAULT_CELL: Self = Self {
         width: 10,
         height: 20,
@@ -75,7 +74,7 @@ pub(crate) enum ColorDepth {
     Indexed,
 }
 
-/// The protocol and the available size for drawing images.
+/// The protocol for drawing images, and the space available to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ImageCanvas {
     protocol: ImageProtocol,
@@ -102,7 +101,7 @@ impl ImageCanvas {
         }
     }
 
-    /// Returns the canvas for a screen with `rows` rows, where an image occupies at most half of the rows.
+    /// Returns the canvas for a screen with `rows` rows, of which an image occupies at most half.
     pub(crate) fn for_rows(self, rows: u16) -> Self {
         Self {
             max_rows: (rows / 2).clamp(1, MAX_IMAGE_ROWS),
@@ -110,7 +109,7 @@ impl ImageCanvas {
         }
     }
 
-    /// Returns the columns and rows that an image occupies, using at most `columns` columns.
+    /// Returns the number of columns and rows that an image occupies, using at most `columns` columns.
     ///
     /// Returns `None` if the image has no pixels or does not fit.
     pub(crate) fn cells(&self, of: PixelSize, columns: u16) -> Option<(u16, u16)> {
@@ -143,7 +142,7 @@ impl ImageCanvas {
     }
 }
 
-/// The identity of an image: its content and its size. Equal images are decoded only once.
+/// Identifies an image by its content and size. Equal images are decoded only once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ImageKey {
     /// A hash of the image's data.
@@ -199,7 +198,7 @@ impl DecodeTask {
         }
     }
 
-    /// Returns the result for a decoding task that was aborted.
+    /// Returns the result of a decode task that was aborted.
     pub(crate) fn failed_result(key: ImageKey) -> DecodeResult {
         let result = Err("cannot decode the image".to_owned());
         DecodeResult { key, result }

@@ -15,7 +15,7 @@ use super::PixelSize;
 #[cfg(unix)]
 const REPLY_TIMEOUT: std::time::Duration = std::time::Duration::from_millis(150);
 
-/// The maximum number of bytes of other input to read while waiting for the reply. The rest is read later.
+/// The maximum number of bytes of other input to read while waiting for the reply. Anything beyond that is read later.
 #[cfg(unix)]
 const MAX_OTHER_INPUT_BYTES: usize = 64 * 1024;
 
@@ -72,7 +72,7 @@ pub(crate) fn read_replies() -> (TerminalReply, Vec<Event>) {
     heard.finish()
 }
 
-/// Returns an empty reply without querying the terminal, on systems that read the terminal in a different way.
+/// Returns an empty reply without querying the terminal. Used on systems where terminal input is read differently.
 #[cfg(not(unix))]
 pub(crate) fn read_replies() -> (TerminalReply, Vec<Event>) {
     QueryInput::default().finish()
@@ -148,7 +148,7 @@ impl QueryInput {
     }
 }
 
-/// Parses input as key and paste events. Drops sequences that no user enters while a chat starts.
+/// Parses input as key and paste events. Drops sequences that no user would type while a chat starts.
 fn parse_keys(typed: &[u8]) -> Vec<Event> {
     let mut keys = Vec::new();
     let mut rest = typed;
@@ -172,7 +172,7 @@ fn parse_keys(typed: &[u8]) -> Vec<Event> {
     keys
 }
 
-/// Parses a paste. Returns its text, and its length in bytes including the brackets.
+/// Parses a paste. Returns its text, and its length in bytes, including the brackets.
 fn parse_paste(bytes: &[u8]) -> Option<(String, usize)> {
     let text = bytes.strip_prefix(PASTE_START)?;
     let end = text
@@ -182,7 +182,7 @@ fn parse_paste(bytes: &[u8]) -> Option<(String, usize)> {
     Some((said, PASTE_START.len() + end + PASTE_END.len()))
 }
 
-/// Parses a key's escape sequence. Also returns the sequence's length in bytes.
+/// Parses a key's escape sequence, and returns its length in bytes.
 fn parse_sequence(bytes: &[u8]) -> (Option<KeyEvent>, usize) {
     let is_last = |byte: &u8| (0x40..=0x7e).contains(byte);
     let end = bytes.iter().skip(2).position(is_last);
@@ -217,7 +217,7 @@ fn control_key(byte: u8) -> KeyEvent {
     }
 }
 
-/// Parses a character. Also returns its length in bytes.
+/// Parses a character, and returns its length in bytes.
 fn parse_char(bytes: &[u8]) -> (Option<KeyEvent>, usize) {
     let most = bytes.get(..bytes.len().min(4)).unwrap_or_default();
     let whole = most.utf8_chunks().next();
@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn pasted_text_stays_one_event() {
         let (heard, read) = handle_bytes(b"\x1b[?1;2c\x1b[200~one\rtwo");
-        assert_eq!(read, 7, "the reply comes before the paste");
+        assert_eq!(read, 7, "reading must stop after the reply");
         let _ = heard;
         let (heard, _) = super::tests::handle_bytes(b"\x1b[200~one\rtwo\x1b[?1;2c");
         assert!(!heard.is_complete(), "the paste is still in progress");

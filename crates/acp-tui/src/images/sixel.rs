@@ -1,4 +1,4 @@
-//! Encodes images as sixels, with six rows of pixels at a time and one color after the other.
+//! Encodes images as sixels: six rows of pixels at a time, one color after another.
 //! <https://vt100.net/docs/vt3xx-gp/chapter14.html>
 
 use std::fmt::Write as _;
@@ -9,13 +9,13 @@ use image::RgbaImage;
 /// The maximum number of colors in an image. Most current terminals with sixel support allow this many.
 const MAX_COLORS: usize = 256;
 
-/// The distance between the pixels that are sampled to choose the colors.
+/// The distance between the pixels that are sampled to choose colors.
 const COLOR_SAMPLE_INTERVAL: i32 = 10;
 
 /// The minimum alpha value at which a pixel is drawn.
 const MIN_ALPHA: u8 = 128;
 
-/// Encodes an image as one escape sequence per row of cells so that each row can be drawn without the others.
+/// Encodes an image as one escape sequence per row of cells, so that each row can be drawn on its own.
 pub(super) fn encode_rows(image: &RgbaImage, cell_height: u32) -> Vec<String> {
     let palette = NeuQuant::new(COLOR_SAMPLE_INTERVAL, MAX_COLORS, image.as_raw());
     let (width, height) = image.dimensions();

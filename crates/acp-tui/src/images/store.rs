@@ -23,7 +23,7 @@ const MAX_CACHE_BYTES: usize = 32 * 1024 * 1024;
 /// The maximum number of cached images.
 const MAX_CACHED_IMAGES: usize = 64;
 
-/// The symbol in the cells below an image. If a cell no longer contains it, something else was drawn over the cell.
+/// The symbol in the cells below an image. A cell that no longer contains it has been drawn over.
 const COVERED_SYMBOL: &str = "\u{a0}";
 
 /// A row of an image on the screen.
@@ -44,7 +44,7 @@ pub(crate) struct ImageRow {
 pub(crate) struct ImageStore {
     canvas: Option<ImageCanvas>,
     images: HashMap<ImageKey, StoredImage>,
-    /// The image rows to draw over the cells after all cells are drawn.
+    /// The image rows to draw on top after all cells have been drawn.
     overlay_rows: Vec<ImageRow>,
     tasks: Vec<DecodeTask>,
     /// The kitty numbers of evicted images, which must be deleted from the terminal.
@@ -88,7 +88,7 @@ impl ImageStore {
         self.canvas
     }
 
-    /// Begins a frame, in which all images are painted again.
+    /// Begins a frame. All images are painted again in each frame.
     pub(crate) fn begin_frame(&mut self) {
         self.frame += 1;
         self.overlay_rows.clear();
@@ -149,7 +149,7 @@ impl ImageStore {
         self.images.values().filter(coming).count()
     }
 
-    /// Finishes a frame by drawing images over their cells, unless something else was drawn there.
+    /// Finishes a frame by drawing images over their cells, except where something else was drawn.
     pub(crate) fn finish_frame(&mut self, buf: &mut Buffer) {
         for row in std::mem::take(&mut self.overlay_rows) {
             let Some(ImageState::Ready(EncodedImage::Rows(rows))) =
@@ -200,7 +200,7 @@ impl ImageStore {
         self.evict();
     }
 
-    /// Drops the images that have been invisible the longest, if the cache is too large.
+    /// Drops the images that have been off screen the longest if the cache is too large.
     fn evict(&mut self) {
         let mut bytes: usize = self.images.values().map(StoredImage::byte_len).sum();
         while bytes > MAX_CACHE_BYTES || self.images.len() > MAX_CACHED_IMAGES {
@@ -225,7 +225,7 @@ impl ImageStore {
         }
     }
 
-    /// Sends the terminal the image data it needs before the frame is shown.
+    /// Sends the terminal the image data that it needs before showing the frame.
     pub(crate) fn send(&mut self, out: &mut impl Write) -> io::Result<()> {
         for id in self.evicted_ids.drain(..) {
             kitty::queue_deletion(id, out)?;
@@ -257,7 +257,7 @@ fn row_cells(row: &ImageRow) -> impl Iterator<Item = Position> + use<> {
     (0..row.key.columns).map(move |column| Position::new(x.saturating_add(column), y))
 }
 
-/// Paints a row of an image that consists of ordinary cells.
+/// Paints an image row that consists of ordinary cells.
 fn paint_row(made: &EncodedImage, row: &ImageRow, buf: &mut Buffer) {
     for (column, at) in (0..).zip(row_cells(row)) {
         let Some(cell) = buf.cell_mut(at) else { return };
@@ -271,7 +271,7 @@ fn paint_row(made: &EncodedImage, row: &ImageRow, buf: &mut Buffer) {
     }
 }
 
-/// Marks the cells below an image row, which is drawn over them later.
+/// Marks the cells below an image row that will be drawn over them later.
 fn mark_covered(row: &ImageRow, buf: &mut Buffer) {
     for at in row_cells(row) {
         if let Some(cell) = buf.cell_mut(at) {

@@ -65,7 +65,7 @@ fn image_takes_no_more_cells_than_needed_or_available() {
     assert_eq!(blocks.cells(pixel_size(640, 480), 76), Some((53, 20)));
 }
 
-/// A store that shows an image of 4×4 cells, and the position of its first row.
+/// A store that shows an image of 4×4 cells.
 struct ImageScene {
     store: ImageStore,
     key: ImageKey,
@@ -101,7 +101,7 @@ impl ImageScene {
         }
     }
 
-    /// Draws these rows at the top of the screen, then calls `over` to draw over them.
+    /// Draws these rows at the top of the screen, then calls `over`, which may draw over them.
     fn draw_frame(&mut self, rows: std::ops::Range<u16>, over: impl FnOnce(&mut Buffer)) -> Buffer {
         let mut buf = Buffer::empty(Rect::new(0, 0, 10, 6));
         let rows: Vec<ImageRow> = rows.zip(0..).map(|(row, y)| self.row(row, y)).collect();

@@ -13,9 +13,9 @@ use crate::draw_context::{DrawContext, SPINNER_FRAMES};
 use crate::fuzzy::highlight_matches;
 use crate::text::fit::truncate_to_width;
 
-/// The maximum width of the window, in columns.
+/// The maximum width of the popup, in columns.
 const MAX_WIDTH_COLUMNS: u16 = 96;
-/// The maximum height of the window, in rows.
+/// The maximum height of the popup, in rows.
 const MAX_HEIGHT_ROWS: u16 = 30;
 /// A row of the picker's list.
 enum PickerRow<'a> {
@@ -142,7 +142,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         Position::new(x, area.y)
     }
 
-    /// Returns all rows: the matches and, while the filter is empty, the headings of their groups.
+    /// Returns all rows: the matches and, while the filter is empty, their group headings.
     fn rows(&self) -> Vec<PickerRow<'_>> {
         let mut rows = Vec::new();
         let mut group = None;
@@ -252,7 +252,7 @@ impl<T: Clone + PartialEq> Picker<T> {
     }
 }
 
-/// Builds an item's label and detail, with the matched letters highlighted, each truncated to fit.
+/// Builds an item's label and detail, each truncated to fit, and highlights the matched letters.
 fn render_label<T>(
     item: &PickerItem<T>,
     letters: &[u32],
@@ -286,7 +286,7 @@ fn column_width(text: &str) -> u16 {
     text.graphemes(true).map(CellWidth::cell_width).sum()
 }
 
-/// Returns a window in the center of the screen, with a margin around it if there is space.
+/// Returns the area for a popup in the center of the screen, with a margin if there is space.
 fn center_window(screen: Rect, height: u16) -> Rect {
     let margin = |room: u16, most: u16| room.saturating_sub(most).min(room / 10);
     let width = screen.width - margin(screen.width, 40);
@@ -301,7 +301,7 @@ fn center_window(screen: Rect, height: u16) -> Rect {
     }
 }
 
-/// Blanks the wide characters that the window's edges would cut in half.
+/// Blanks wide characters that the popup's edges would cut in half.
 fn blank_wide_edges(window: Rect, buf: &mut Buffer) {
     let Some(x) = window.x.checked_sub(1) else {
         return;

@@ -1,4 +1,4 @@
-//! Shows a filterable list from which the user chooses an item.
+//! Shows a filterable list that lets the user choose an item.
 
 mod draw;
 
@@ -56,11 +56,11 @@ pub(crate) enum PickerOutcome<T> {
     Action(char, T),
 }
 
-/// A window with a filterable list from which the user chooses an item.
+/// A popup with a filterable list that lets the user choose an item.
 pub(crate) struct Picker<T> {
     title: String,
     items: Vec<PickerItem<T>>,
-    /// The text against which the filter is matched, for each item: the label, a space, and the detail.
+    /// The text to match against the filter, for each item: the label, a space and the detail.
     texts: Vec<String>,
     filter: LineInput,
     matches: Vec<FuzzyMatch>,
@@ -68,16 +68,16 @@ pub(crate) struct Picker<T> {
     selected: usize,
     /// The index of the first visible row, counting headings.
     top: usize,
-    /// The actions on the selected item: the letter to press with Ctrl, and the action's name.
+    /// The actions available for the selected item: the letter to press with Ctrl, and the action's name.
     actions: Vec<(char, &'static str)>,
     loading: bool,
     error: Option<String>,
-    /// The rows as last drawn: their area, and for each row the index of its match.
+    /// The area of the rows as last drawn, and the index of the match in each row.
     drawn_rows: (Rect, Vec<Option<usize>>),
 }
 
 impl<T: Clone + PartialEq> Picker<T> {
-    /// Creates a picker. The current choice, if there is one, is selected.
+    /// Creates a picker with the current choice selected, if there is one.
     pub(crate) fn new(title: impl Into<String>, items: Vec<PickerItem<T>>) -> Self {
         let current = items.iter().position(|item| item.is_current);
         let mut picker = Self {
@@ -97,8 +97,8 @@ impl<T: Clone + PartialEq> Picker<T> {
         picker
     }
 
-    /// Adds an action that the user performs with Ctrl and this letter. The action takes precedence over the key's
-    /// meaning in the filter.
+    /// Adds an action that the user performs with Ctrl and this letter. It takes precedence over what the key would do
+    /// in the filter.
     #[must_use]
     pub(crate) fn with_action(mut self, letter: char, name: &'static str) -> Self {
         self.actions.push((letter, name));
@@ -153,7 +153,7 @@ impl<T: Clone + PartialEq> Picker<T> {
             fuzzy::find_matches(self.filter.text(), self.texts.iter().map(String::as_str));
     }
 
-    /// Returns the number of list rows that were visible when last drawn.
+    /// Returns the number of list rows that were visible in the last frame.
     fn page_height(&self) -> usize {
         usize::from(self.drawn_rows.0.height)
             .saturating_sub(1)

@@ -55,7 +55,7 @@ fn draw_picker(picker: &mut Picker<u32>, width: u16, height: u16) -> (Buffer, Op
     (buf, cursor)
 }
 
-/// Returns the rows inside the window's frame.
+/// Returns the rows inside the popup's frame.
 fn buffer_rows(buf: &Buffer) -> Vec<String> {
     let mut rows = Vec::new();
     for y in 0..buf.area.height {

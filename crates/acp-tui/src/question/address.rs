@@ -18,10 +18,11 @@ use crate::Theme;
 use crate::agent::ChatAnswer;
 use crate::draw_context::DrawContext;
 
-/// How long to wait for the program that opens URLs to report a failure. Some programs run as long as the browser does.
+/// How long to wait for the program that opens URLs to report a failure. Some of these programs run as long as the
+/// browser does.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A URL that may be opened: its scheme is `http` or `https`.
+/// A URL that the user may open, with the scheme `http` or `https`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WebAddress(Url);
 
@@ -133,7 +134,7 @@ impl AddressView {
         match &self.open_result {
             Some(Ok(())) => lines.push(Line::styled("Opened in your browser.", theme.good)),
             Some(Err(why)) => {
-                let why = format!("Cannot open it: {why}. Open the URL manually.");
+                let why = format!("Cannot open the URL: {why}. Open it manually.");
                 lines.extend(wrap_paragraph(&why, theme.bad, theme, width));
             }
             None => {}
@@ -213,7 +214,7 @@ fn render_url(url: &Url, theme: &Theme) -> Vec<Span<'static>> {
 
 async fn open_with(program: &[&str], address: &WebAddress) -> Result<(), String> {
     let Some((name, arguments)) = program.split_first() else {
-        return Err("no program found to open it".to_owned());
+        return Err("no program found to open URLs".to_owned());
     };
     let mut command = Command::new(name);
     command

@@ -32,7 +32,7 @@ pub(super) struct FormView {
     entries: Vec<FormEntry>,
     /// The reason why the form cannot be filled in.
     error: Option<String>,
-    /// The index of the focused entry or, after the last entry, of the focused button.
+    /// The index of the focused entry. Buttons are numbered after the last entry.
     focus: usize,
 }
 
@@ -70,7 +70,7 @@ impl FormView {
         }
     }
 
-    /// Returns the focused button, if a button has the focus.
+    /// Returns the focused button, if any.
     fn focused_button(&self) -> Option<FormButton> {
         let at = self.focus.checked_sub(self.entries.len())?;
         self.buttons().get(at).copied()
@@ -129,7 +129,7 @@ impl FormView {
         }
     }
 
-    /// Submits the form. If a field is invalid, moves the focus to the first such field instead.
+    /// Submits the form or, if fields are invalid, moves the focus to the first of them.
     fn submit(&mut self) -> QuestionOutcome {
         if self.error.is_some() {
             return QuestionOutcome::Changed;

@@ -14,7 +14,7 @@ use crate::Theme;
 /// The spaces that replace a tab.
 const TAB_SPACES: &str = "    ";
 
-/// The places at which a line may be broken.
+/// The places where a line may be broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineBreak {
     /// Between words. Spaces at a break are dropped.
@@ -23,7 +23,7 @@ pub(crate) enum LineBreak {
     Anywhere,
 }
 
-/// Builds a line of text in which every character counts, such as a path, a title or a name.
+/// Builds a line for text in which every character matters, such as a path, a title or a name.
 pub(crate) fn literal_line(text: &str, style: Style, theme: &Theme) -> Vec<Span<'static>> {
     to_spans(literal::escape_pieces(text), style, theme)
 }
@@ -56,7 +56,7 @@ pub(crate) fn wrap_paragraph(
         .collect()
 }
 
-/// Builds text that is quoted in a question, with a bar in front of each line.
+/// Builds quoted text, with a bar in front of each line.
 pub(crate) fn wrap_quoted(
     text: &str,
     style: Style,
@@ -139,8 +139,8 @@ pub(crate) fn wrap_spans(
     rows
 }
 
-/// Returns the start of a row's last word if the word can be moved to the next row. It must not be the only word, and
-/// must fit into the next row's `room` together with the text that follows it.
+/// Returns the start of a row's last word if that word can move to the next row. It must not be the row's only word,
+/// and must fit into `room` along with the text that follows it.
 fn last_word_start(row: &[(&str, Style, usize)], room: usize, follows: usize) -> Option<usize> {
     let first = row.iter().position(|(text, ..)| *text != " ")?;
     let space = row.iter().rposition(|(text, ..)| *text == " ")?;

@@ -1,4 +1,4 @@
-//! Shows questions to the user. An open question takes the place of the editor until it is answered.
+//! Shows questions to the user. An open question replaces the editor until it is answered.
 //!
 //! The body of a question scrolls if it is longer than the screen allows; the possible answers are always visible. A
 //! key that was meant for something else does not answer a question: see [`QuestionView::handle_key`].
@@ -32,16 +32,16 @@ use crate::text::columns::pluralize;
 use crate::text::fit::truncate_to_width;
 use crate::text::highlight;
 
-/// How long the keyboard must be idle before a key counts as an answer. A user who is typing a prompt keeps typing for
-/// a moment after a question has replaced the editor.
+/// How long the keyboard must be idle before a key counts as an answer. A user who is typing a prompt does not stop the
+/// moment a question replaces the editor.
 const SETTLE_TIME: Duration = Duration::from_millis(300);
 
 /// The effect of a key on a question.
 #[derive(Debug)]
 pub(crate) enum QuestionOutcome {
-    /// The question does not use this key. Escape is always ignored, and leaves the question open.
+    /// The question does not use this key. Escape is always ignored and leaves the question open.
     Ignored,
-    /// The key came too early to be meant for the question. It goes to the editor if the user was typing there.
+    /// The key came too soon to be meant for the question. It goes to the editor if the user was typing there.
     Early,
     /// The question must be redrawn.
     Changed,
@@ -51,29 +51,29 @@ pub(crate) enum QuestionOutcome {
     Answer(ChatAnswer),
 }
 
-/// The view of a question that an agent asks.
+/// The view of a question from an agent.
 pub(crate) struct QuestionView {
     question: Arc<OpenQuestion>,
     /// The name of the agent that asked.
     agent: String,
     kind: QuestionKind,
-    /// The time of the last early key or, if there was none, the time when the question appeared.
+    /// The time of the last early key or, if there was none, the time at which the question appeared.
     unsettled_at: Instant,
-    /// Whether a key came too early and no later key has been accepted yet.
+    /// Whether the last key came too early.
     was_early: bool,
     /// The first visible line of the body.
     top: usize,
-    /// The number of body lines that were visible when the body was last drawn.
+    /// The number of visible body lines in the last frame.
     visible_lines: usize,
     /// Whether the end of the body has been shown.
     was_read: bool,
     /// Whether part of the body cannot be shown.
     partial: bool,
-    /// Whether the user chose an answer that allows something before having seen the end of the body.
+    /// Whether the user tried to allow something before seeing the end of the body.
     was_unread: bool,
     /// Whether to scroll to the focused element when the question is next drawn.
     scrolls_to_focus: bool,
-    /// A counter that is incremented when the contents change, so that an outdated layout is not reused.
+    /// A counter that changes with the contents, so that an outdated layout is not reused.
     revision: u64,
     layout_cache: RefCell<Option<(QuestionLayoutKey, Arc<QuestionBody>)>>,
 }
@@ -98,7 +98,7 @@ struct QuestionBody {
     lines: Vec<Line<'static>>,
     /// The lines of the focused element.
     focus: Option<Range<usize>>,
-    /// The line and column of the cursor.
+    /// The cursor's line and column.
     cursor: Option<(usize, u16)>,
     /// Whether there is more content that cannot be shown.
     partial: bool,
@@ -142,12 +142,12 @@ impl QuestionView {
         self.question.id
     }
 
-    /// Handles the reappearance of the question after another tab was shown. Keys are accepted only after a pause.
+    /// Handles the return to this question from another tab. Keys are accepted only after a pause.
     pub(crate) fn on_shown(&mut self, now: Instant) {
         self.unsettled_at = now;
     }
 
-    /// Stores the result of opening the URL so that it is shown.
+    /// Stores the result of opening the URL in order to show it.
     pub(crate) fn on_address_opened(&mut self, result: Result<(), String>) {
         if let QuestionKind::Address(view) = &mut self.kind {
             view.set_open_result(result);
@@ -159,8 +159,8 @@ impl QuestionView {
         self.revision += 1;
     }
 
-    /// Returns whether a key at the time `now` was meant for something else. If so, the keys that follow it without a
-    /// pause are treated the same way.
+    /// Returns whether a key at the time `now` came too early to be meant for this question. If so, so do the keys that
+    /// follow it without a pause.
     fn check_if_too_early(&mut self, now: Instant) -> bool {
         let early = now.saturating_duration_since(self.unsettled_at) < SETTLE_TIME;
         if early {
@@ -173,8 +173,8 @@ impl QuestionView {
         early
     }
 
-    /// Handles a key pressed at the time `now`. A key is [early](QuestionOutcome::Early) if it comes within 300 ms of
-    /// the question's appearance or of another early key, so a user who keeps typing without looking cannot answer by
+    /// Handles a key pressed at the time `now`. A key is [early](QuestionOutcome::Early) within 300 ms of the
+    /// question's appearance or of another early key, so that a user who keeps typing without looking cannot answer by
     /// accident. Scrolling always works.
     pub(crate) fn handle_key(&mut self, key: KeyEvent, now: Instant) -> QuestionOutcome {
         if key.kind == KeyEventKind::Release || key.code == KeyCode::Esc {
@@ -211,8 +211,8 @@ impl QuestionView {
         outcome
     }
 
-    /// Returns whether the outcome grants the agent a permission. The user can choose such an answer only after seeing
-    /// the whole question.
+    /// Returns whether the outcome grants the agent a permission. The user can do that only after seeing the whole
+    /// question.
     fn allows(&self, outcome: &QuestionOutcome) -> bool {
         match (outcome, &self.kind) {
             (QuestionOutcome::OpenAddress(_), _) => true,

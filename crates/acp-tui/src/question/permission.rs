@@ -20,8 +20,8 @@ use crate::text::columns::pluralize;
 use crate::text::diff::{DiffLayout, DiffRequest, render_diff};
 use crate::text::fit::truncate_to_width;
 
-/// The maximum amount of a question's text that is laid out, in bytes. Users do not read more, and a request that is
-/// not shown in full cannot be allowed.
+/// The maximum amount of a question's text to lay out, in bytes. Nobody reads more than that, and a request that is not
+/// shown in full cannot be allowed.
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
 
 /// The maximum length of a title or option name, in characters.
@@ -35,7 +35,7 @@ pub(super) struct PermissionView {
     always: AlwaysEffect,
     /// The letter that chooses each option, if it has one.
     letters: Vec<Option<char>>,
-    /// The index of the option highlighted with the arrow keys, which Enter chooses.
+    /// The index of the option that is highlighted with the arrow keys and chosen with Enter.
     highlighted_index: Option<usize>,
     /// Whether the tool's raw input is shown.
     shows_raw_input: bool,
@@ -244,7 +244,7 @@ impl PermissionView {
         }
     }
 
-    /// Builds the first lines, which name the agent and the action that it requests.
+    /// Builds the first lines: the agent's name and the action that it requests.
     fn render_head(&self, agent: &str, width: u16, look: &DrawContext<'_>) -> Vec<Line<'static>> {
         let theme = look.theme;
         let mut lines = Vec::new();
@@ -264,7 +264,7 @@ impl PermissionView {
         lines
     }
 
-    /// Returns whether a title or option name is truncated because it is too long.
+    /// Returns whether a title or option name is so long that it is truncated.
     fn has_long_names(&self) -> bool {
         let options = self.request.options.iter().map(|option| &*option.name);
         let mut names = question::titles(&self.request).into_iter().chain(options);
@@ -282,7 +282,7 @@ impl PermissionView {
         options.any(|option| option.option_id == *id && !option.kind.rejects())
     }
 
-    /// Builds the lines for a terminal in the request, with its command if that is known.
+    /// Builds the lines for a terminal in the request, including its command if known.
     fn render_terminal(
         &self,
         id: &TerminalId,
@@ -302,8 +302,8 @@ impl PermissionView {
         }
     }
 
-    /// Builds the options, in the agent's order. If they do not fit with their descriptions, each takes one line. If
-    /// even that does not fit, only the options around the highlighted one are shown.
+    /// Builds the options, in the agent's order. If their descriptions do not fit, each option takes one line. If even
+    /// that is too much, only the options around the highlighted one are shown.
     pub(super) fn build_choices(
         &self,
         width: u16,
@@ -427,7 +427,7 @@ impl PermissionView {
     }
 }
 
-/// Returns a letter for each option that is the only one of its kind, and `None` for the others.
+/// Returns a letter for each option, or `None` if there are several options of the same kind.
 fn option_letters(options: &[PermissionOption]) -> Vec<Option<char>> {
     let letter = |option: &PermissionOption| {
         let of_kind = options.iter().filter(|other| other.kind == option.kind);
@@ -490,8 +490,7 @@ fn render_command(command: &str, width: u16, look: &DrawContext<'_>) -> Vec<Line
     lines
 }
 
-/// Builds a path, shown relative to the session's directory if it is inside that directory, and styled as a warning
-/// otherwise.
+/// Builds a path. Paths in the session's directory are shown relative to it, and others are styled as a warning.
 fn render_path(what: &'static str, path: &str, look: &DrawContext<'_>) -> Vec<Span<'static>> {
     let theme = look.theme;
     let plain = Path::new(path).strip_prefix(look.cwd).ok();

@@ -1,4 +1,4 @@
-//! Lays out lines of code in columns. Nothing is hidden, and long lines are broken.
+//! Lays out lines of code in columns. Breaks long lines, and hides nothing.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthStr as _;
 /// The number of columns between tab stops.
 const TAB_WIDTH: usize = 4;
 
-/// The maximum number of characters shown per line. Longer lines are usually data or generated code.
+/// The maximum number of characters to show per line. Longer lines are usually data or generated code.
 pub(super) const MAX_LINE_CHARS: usize = 4_000;
 
 /// A line of code in which every character is visible.
@@ -83,7 +83,7 @@ pub(super) fn is_hidden(c: char) -> bool {
         | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Adds a range, or extends the last range if the new one continues it.
+/// Adds a range, or extends the last range if the two are adjacent.
 fn push_merged(ranges: &mut Vec<Range<usize>>, range: Range<usize>) {
     match ranges.last_mut() {
         Some(last) if last.end == range.start => last.end = range.end,
@@ -91,7 +91,7 @@ fn push_merged(ranges: &mut Vec<Range<usize>>, range: Range<usize>) {
     }
 }
 
-/// A row of styled text, and its width.
+/// A row of styled text and its width.
 #[derive(Debug, Default)]
 pub(super) struct TextRow {
     /// The text of the row, in styled pieces.

@@ -24,21 +24,21 @@ pub(crate) use self::highlight_thread::{
 use self::palette::{ColorPalette, ansi_theme};
 use crate::theme::{Background, Colors};
 
-/// The maximum number of highlighted lines per text. The rest are shown plain.
+/// The maximum number of lines to highlight per text. The rest are shown plain.
 pub(crate) const MAX_LINES: usize = 2_000;
-/// The maximum amount of highlighted text, in bytes.
+/// The maximum amount of text to highlight, in bytes.
 pub(crate) const MAX_BYTES: usize = 200_000;
-/// The maximum length of a highlighted line, in bytes.
+/// The maximum length of a line to highlight, in bytes.
 ///
 /// Nothing after a longer line is highlighted, because the parser's state at its end is unknown.
 pub(crate) const MAX_LINE_BYTES: usize = 1_000;
 
-/// The language of a text, or the file path from which to derive it.
+/// The language of a text, or a file path to derive it from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language<'a> {
     /// The name of the language as written after a code fence: `rust`, `c++`, `sh`.
     Name(&'a str),
-    /// The path of the file. If the path does not determine the language, the first line does.
+    /// The path of the file. If it does not determine the language, the first line does.
     Path(&'a Path),
 }
 
@@ -62,7 +62,7 @@ struct LineHighlighter {
 }
 
 impl Highlighter {
-    /// Creates a highlighter for text that starts with the line `first`. Unpacks the syntax definitions if necessary.
+    /// Creates a highlighter for text whose first line is `first`. Unpacks the syntax definitions if necessary.
     fn new(language: Language<'_>, first: &str, background: Background, colors: Colors) -> Self {
         let state = match colors {
             Colors::None => None,

@@ -7,11 +7,11 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::columns::pluralize;
 
-/// The maximum amount of image data that is searched for the image's size, in characters of base64. Photos may begin
-/// with long metadata.
+/// The maximum amount of image data to search for the image's dimensions, in base64 characters. Photos may start with
+/// long metadata.
 const MAX_HEADER_BYTES: usize = 512 * 1024;
 
-/// The amount of image data that is searched first, in characters of base64.
+/// The amount of image data to search first, in base64 characters.
 const FIRST_HEADER_BYTES: usize = 4 * 1024;
 
 /// Describes a content block on one line by its type, size and source. For a text block, returns the text.
@@ -108,7 +108,7 @@ fn media_type_name(mime_type: &str) -> String {
     known.to_owned()
 }
 
-/// Returns the width and height of an image in pixels, from its header.
+/// Returns an image's width and height in pixels, as given in its header.
 pub(crate) fn image_dimensions(data: &str) -> Option<(usize, usize)> {
     // For most images, the first bytes are enough.
     [FIRST_HEADER_BYTES, MAX_HEADER_BYTES]

@@ -13,7 +13,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 /// The number of columns between tab stops.
 const TAB_WIDTH: usize = 4;
-/// The minimum number of columns for text. The indent is truncated to leave this many.
+/// The minimum number of columns for text. The indent is truncated to leave enough.
 const MIN_TEXT_WIDTH: usize = 8;
 /// The maximum number of characters in one grapheme cluster.
 ///
@@ -116,7 +116,7 @@ pub(crate) fn line_width(line: &Line<'_>) -> usize {
     text_cells(&runs, usize::MAX).map(|cell| cell.width).sum()
 }
 
-/// Returns the width of the widest unbreakable part of a line, which sets the minimum width of a table column.
+/// Returns the width of a line's widest unbreakable part, which sets the minimum width of a table column.
 pub(crate) fn widest_word(line: &Line<'_>) -> usize {
     let runs = style_runs(line);
     let (mut widest, mut word) = (0, 0);
@@ -136,7 +136,7 @@ pub(crate) fn widest_word(line: &Line<'_>) -> usize {
     widest
 }
 
-/// Removes characters that control the terminal or change the direction of text. Line feeds and tabs are kept.
+/// Removes characters that control the terminal or change the direction of text. Keeps line feeds and tabs.
 pub(crate) fn sanitize(text: &str) -> Cow<'_, str> {
     let harmful = |c: char| match c {
         '\n' | '\t' => false,
@@ -250,7 +250,7 @@ fn can_break(before: &TextCell<'_>, after: &TextCell<'_>) -> bool {
         && !OPENING_PUNCTUATION.contains(before.text)
 }
 
-/// Returns the part of the indent that leaves enough space for the text, and the width of that part.
+/// Returns as much of the indent as leaves enough space for the text, and the width of that part.
 fn fit_front(front: &[Span<'static>], width: usize) -> (Vec<Span<'static>>, usize) {
     let room = width.saturating_sub(MIN_TEXT_WIDTH.min(width.div_ceil(2).max(1)));
     let mut used = 0;

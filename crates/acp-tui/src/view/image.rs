@@ -1,4 +1,4 @@
-//! Lays out each image in a thread as a line that describes it, followed by as many empty lines as the image needs.
+//! Lays out each image in a thread as a line of description, followed by enough empty lines to fit the image.
 //!
 //! The description is shown even if the image is shown too, for users who copy the text or use a screen reader.
 
@@ -14,9 +14,8 @@ use crate::images::{ImageKey, ImageRow, MAX_BASE64_BYTES, MAX_PIXELS, PixelSize}
 use crate::text::image::{describe_block, image_dimensions};
 use crate::text::wrap::wrap_line;
 
-/// The number of bytes that are hashed at each end of an image's data. Data of up to twice this length is hashed
-/// completely. For longer data, hashing both ends is enough: every image format has a part near one end that depends on
-/// everything in between.
+/// The number of bytes to hash at each end of an image's data. Shorter data is hashed completely. For longer data, the
+/// ends are enough, because every image format has a part near one end that depends on everything in between.
 const MAX_HASHED_BYTES: usize = 64 * 1024;
 
 /// The space reserved for an image among the lines of an item.
@@ -32,15 +31,15 @@ pub(super) struct ImagePlacement {
 }
 
 impl ImagePlacement {
-    /// Returns the image's row on a line, or `None` if the image does not cover that line.
+    /// Returns the row of the image on a line, or `None` if the image does not cover the line.
     pub(super) fn row(&self, line: usize) -> Option<u16> {
         let row = u16::try_from(line.checked_sub(self.line)?).ok()?;
         (row < self.key.rows).then_some(row)
     }
 }
 
-/// Lays out a content block that is not text. If it is an image that can be shown, also returns the space reserved for
-/// it in the last lines.
+/// Lays out a content block that is not text. For an image that can be shown, also returns the space reserved for it,
+/// which is in the last lines.
 pub(super) fn layout_block(
     block: &ContentBlock,
     width: u16,
@@ -116,7 +115,7 @@ fn block_data(block: &ContentBlock) -> Option<&str> {
     }
 }
 
-/// Returns a hash that distinguishes images.
+/// Returns a hash that tells images apart.
 fn content_hash(data: &str) -> u64 {
     let bytes = data.as_bytes();
     let mut hasher = DefaultHasher::new();
@@ -149,7 +148,7 @@ mod tests {
     use crate::view::ThreadView;
     use crate::{Background, Colors, Theme};
 
-    /// Returns the header of a PNG, which is all that a layout reads.
+    /// Returns the header of a PNG, which is all that the layout needs.
     fn png_base64(width: u32, height: u32) -> String {
         let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".to_vec();
         bytes.extend(width.to_be_bytes());

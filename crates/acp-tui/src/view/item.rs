@@ -19,14 +19,14 @@ use crate::images::ImageCanvas;
 use crate::text::wrap::wrap_line;
 use crate::theme::Theme;
 
-/// A request to lay out an item, with the state that the layout depends on.
+/// A request to lay out an item, including the state that the layout depends on.
 pub(super) struct ItemRequest<'a> {
     pub(super) thread: &'a Thread,
     pub(super) item: &'a Item,
     pub(super) width: u16,
-    /// Whether the user has expanded (`true`) or collapsed (`false`) the item. `None` if neither.
+    /// `true` if the user has expanded the item, `false` if the user has collapsed it, and `None` if neither.
     pub(super) is_open: Option<bool>,
-    /// Whether this is the last item of a thread in which work is in progress.
+    /// Whether this is the last item of a thread that is still being worked on.
     pub(super) is_running: bool,
     pub(super) detail: DetailOptions,
     /// The number of the current frame.
@@ -35,12 +35,12 @@ pub(super) struct ItemRequest<'a> {
     pub(super) deadline: Instant,
 }
 
-/// The lines of an item as they are shown at the current width.
+/// The lines of an item, laid out for the current width.
 #[derive(Default)]
 pub(super) struct ItemLayout {
-    /// The values that the layout depends on, as of its last update.
+    /// The layout key as of the last update.
     key: Option<ItemLayoutKey>,
-    /// The number of the frame in which the layout was last updated. One update per frame is enough.
+    /// The number of the frame in which the layout was last updated. There is at most one update per frame.
     drawing: u64,
     /// Whether the item is expanded.
     pub(super) is_open: bool,
@@ -55,8 +55,7 @@ struct ItemLayoutKey {
     is_open: Option<bool>,
     is_running: bool,
     detail: DetailOptions,
-    /// A number that changes when one of the item's terminals prints something, or when the contents of a subagent
-    /// change.
+    /// A number that changes when one of the item's terminals prints something, or when a subagent's contents change.
     content_revision: u64,
     /// The canvas for the item's images.
     images: Option<ImageCanvas>,
@@ -196,7 +195,7 @@ impl ItemLayout {
         self.body = ItemBody::Message(laid);
     }
 
-    /// Returns whether the layout was updated in the frame with this number but not finished.
+    /// Returns whether the layout was updated in this frame but is still unfinished.
     pub(super) fn is_unfinished_in_drawing(&self, drawing: u64) -> bool {
         self.drawing == drawing && self.is_unfinished()
     }
@@ -266,7 +265,7 @@ impl ItemLayout {
     }
 }
 
-/// Describes the sender and the receiver of a message, with subagents by name.
+/// Describes a message's sender and receiver. Subagents are called by name.
 fn direction_text(message: &acp::thread::ThreadSessionMessage, thread: &Thread) -> String {
     let name = |id: &Option<acp::v1::SessionId>| {
         let subagent = thread.subagent(id.as_ref()?)?;

@@ -11,7 +11,7 @@ use crate::draw_context::DrawContext;
 use crate::text::markdown::MarkdownView;
 use crate::text::wrap::wrap_line;
 
-/// The maximum number of lines shown of a user's text.
+/// The maximum number of lines of a user's text to show.
 const MAX_USER_LINES: usize = 2_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,7 +22,7 @@ pub(super) enum MessageSpeaker {
     Thought,
 }
 
-/// The layout of a message, with one part for each content block.
+/// The layout of a message, in one part per content block.
 #[derive(Default)]
 pub(super) struct MessageLayout {
     speaker: MessageSpeaker,
@@ -32,7 +32,7 @@ pub(super) struct MessageLayout {
 }
 
 enum MessagePiece {
-    /// Text, which may grow.
+    /// Text that may still grow.
     Text {
         markdown: Box<MarkdownView>,
         height: usize,
@@ -167,7 +167,7 @@ impl MessageLayout {
         }
     }
 
-    /// Returns the piece that contains a line, and the line's index in it.
+    /// Returns the piece that contains a line, and the line's index within the piece.
     fn piece_at(&self, line: usize) -> Option<(&MessagePiece, usize)> {
         let mut line = line;
         for piece in &self.pieces {

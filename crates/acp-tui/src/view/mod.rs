@@ -25,37 +25,36 @@ use crate::text::diff::DiffLayout;
 pub(crate) use image::image_data;
 use item::ItemLayout;
 
-/// The maximum number of laid-out lines cached for invisible items.
+/// The maximum number of laid-out lines to cache for items that are not visible.
 const MAX_CACHED_LINES: usize = 20_000;
 
 /// The time limit for layout in one frame. The rest is laid out in later frames.
 const FRAME_BUDGET: Duration = Duration::from_millis(4);
 
-/// The maximum number of scroll commands that wait for a layout.
+/// The maximum number of scroll commands that can wait for a layout.
 const MAX_QUEUED_MOVES: usize = 64;
 
-/// The width of the left margin, which shows each item's author and which item is selected.
+/// The width of the left margin, which shows who wrote each item and which item is selected.
 const MARGIN_WIDTH: u16 = 2;
 
-/// The position of a line: the index of its item, and the line's index in the item.
+/// The position of a line: the index of its item, and the line's index within the item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct LinePosition {
     item: usize,
     line: usize,
 }
 
-/// The position to which the view is anchored.
+/// The position that the view is anchored to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum ScrollAnchor {
-    /// The end of the thread, which the view follows.
+    /// The end of the thread. The view follows it.
     #[default]
     End,
-    /// A line that stays at the top of the view.
+    /// A line that is kept at the top of the view.
     Top(LinePosition),
 }
 
-/// A scroll command that is carried out when the next frame is drawn, because only drawing code has access to the
-/// thread.
+/// A scroll command that waits for the next frame, because only drawing code has access to the thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ScrollMove {
     /// Scroll up by this number of lines.
@@ -68,7 +67,7 @@ enum ScrollMove {
     Reveal,
 }
 
-/// The settings for how much detail a view shows.
+/// Settings for how much detail to show.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DetailOptions {
     /// Whether all thoughts and tool calls are expanded.
@@ -77,7 +76,7 @@ pub(crate) struct DetailOptions {
     pub(crate) layout: DiffLayout,
 }
 
-/// The view of a thread, with its scroll position and its selection.
+/// A scrollable view of a thread, with a selection.
 #[derive(Default)]
 pub(crate) struct ThreadView {
     anchor: ScrollAnchor,
@@ -90,13 +89,13 @@ pub(crate) struct ThreadView {
     selected: Option<usize>,
     /// The part of the thread shown in the last frame.
     viewport: ViewportState,
-    /// The rows of images in the last frame.
+    /// The image rows in the last frame.
     images: Vec<ImageRow>,
     /// The number of frames drawn so far.
     drawings: u64,
 }
 
-/// The visible part of a thread, as last drawn.
+/// The visible part of a thread in the last frame.
 #[derive(Debug, Default, Clone, Copy)]
 struct ViewportState {
     top: Option<LinePosition>,
@@ -124,7 +123,7 @@ impl ThreadView {
         self.queue_move(ScrollMove::Down(lines));
     }
 
-    /// Returns the number of lines by which a page key scrolls: the view's height minus two lines that stay visible.
+    /// Returns how many lines a page key scrolls: the view's height minus two, so that two lines stay visible.
     pub(crate) fn page_height(&self) -> usize {
         usize::from(self.viewport.height).saturating_sub(2).max(1)
     }
@@ -134,7 +133,7 @@ impl ThreadView {
         self.queue_move(ScrollMove::Beginning);
     }
 
-    /// Scrolls to the end. From then on, the view follows the end.
+    /// Scrolls to the end. The view then keeps following the end.
     pub(crate) fn go_to_end(&mut self) {
         self.moves.clear();
         self.anchor = ScrollAnchor::End;
@@ -145,8 +144,8 @@ impl ThreadView {
         self.viewport.has_more_below
     }
 
-    /// Moves the selection by this number of items. Later commands apply to the newly selected item, even before it is
-    /// drawn.
+    /// Moves the selection by this number of items. Later commands apply to the newly selected item even if it has not
+    /// been drawn yet.
     pub(crate) fn select(&mut self, by: isize, thread: &Thread) {
         let first = thread.truncation().items;
         let Some(last) = thread.items().len().checked_sub(1) else {
@@ -200,7 +199,7 @@ impl ThreadView {
         laid.any(|laid| laid.is_unfinished_in_drawing(self.drawings))
     }
 
-    /// Returns the rows that were reserved for images in the last frame.
+    /// Returns the image rows in the last frame.
     pub(crate) fn images(&self) -> &[ImageRow] {
         &self.images
     }
@@ -243,7 +242,7 @@ impl ThreadView {
     }
 }
 
-/// A view and the thread that it shows, while one frame is drawn.
+/// A view and its thread while a frame is being drawn.
 struct ViewRenderer<'a> {
     view: &'a mut ThreadView,
     thread: &'a Thread,
@@ -338,7 +337,7 @@ impl ViewRenderer<'_> {
         Some(laid)
     }
 
-    /// Returns the position `lines` lines above `at`, or the first line if there are fewer.
+    /// Returns the position `lines` lines above `at`, or the first line if there are not enough lines.
     fn line_above(&mut self, at: LinePosition, lines: usize) -> LinePosition {
         let mut at = at;
         let mut lines = lines;
@@ -359,7 +358,7 @@ impl ViewRenderer<'_> {
         }
     }
 
-    /// Returns the position `lines` lines below `at`, which may be after the last line.
+    /// Returns the position `lines` lines below `at`. It may be past the last line.
     fn line_below(&mut self, at: LinePosition, lines: usize) -> LinePosition {
         let mut at = LinePosition {
             item: at.item,
@@ -426,8 +425,8 @@ impl ViewRenderer<'_> {
         }
     }
 
-    /// Applies a scroll command. Returns `false` if the command must wait for more layout: the view cannot scroll from
-    /// a line that is not laid out, or up into an item whose end is not laid out.
+    /// Applies a scroll command. Returns `false` if the command must wait for more layout, because it starts at a line
+    /// that is not laid out, or scrolls up into an item whose end is not laid out.
     fn apply(&mut self, moved: ScrollMove, height: u16) -> bool {
         let top = self.resolve_top(height);
         let known = match self.view.anchor {

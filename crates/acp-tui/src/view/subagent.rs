@@ -1,4 +1,4 @@
-//! Lays out each subagent as a line with the task and its status, followed by the subagent's work.
+//! Lays out each subagent as a line with its task and status, followed by its work.
 //!
 //! A collapsed subagent shows only its last lines.
 
@@ -15,13 +15,13 @@ use crate::draw_context::{DrawContext, SPINNER_FRAMES};
 use crate::text::columns::pluralize;
 use crate::text::wrap::wrap_line;
 
-/// The prefix of each line of a subagent except the first.
+/// The prefix of a subagent's lines, except the first.
 const BODY_INDENT: &str = "│ ";
 
-/// The maximum number of lines of its work that a collapsed subagent shows.
+/// The maximum number of lines that a collapsed subagent shows of its work.
 const MAX_COLLAPSED_LINES: usize = 6;
 
-/// The maximum number of items laid out for an expanded subagent, counted from the end.
+/// The maximum number of items to lay out for an expanded subagent, counted from the end.
 const MAX_ITEMS: usize = 500;
 
 /// The laid-out lines of a subagent.
@@ -62,7 +62,7 @@ impl SubagentLayout {
         open
     }
 
-    /// Updates the first line: the task and the status, whose symbol is animated.
+    /// Updates the first line, which shows the task and the status. The status symbol is animated.
     pub(super) fn update_head(
         &mut self,
         subagent: &ThreadSubagent,
@@ -171,7 +171,7 @@ fn render_head(subagent: &ThreadSubagent, look: &DrawContext<'_>) -> Line<'stati
     ])
 }
 
-/// Returns a number that changes whenever the subagent's visible content does.
+/// Returns a number that changes whenever a subagent's visible content changes.
 pub(super) fn item_revision(item: &Item) -> u64 {
     match &item.kind {
         ItemKind::Subagent(subagent) => subagent.thread.read(Thread::revision),

@@ -1,4 +1,4 @@
-//! Lays out tool calls as cards, with the title and the status on the first line and the details below it.
+//! Lays out tool calls as cards. The first line has the title and the status, and the details follow below.
 //!
 //! A collapsed card shows the essential part: the change, the end of a command's output, or why the call failed. An
 //! expanded card shows everything: the paths, the input and the output.
@@ -24,26 +24,26 @@ use crate::text::highlight;
 use crate::text::markdown::MarkdownView;
 use crate::text::wrap::{LineIndent, wrap_line, wrap_line_into};
 
-/// The prefix of each line of a card except the first.
+/// The prefix of a card's lines, except the first.
 const BODY_INDENT: &str = "  ";
 
-/// The maximum number of lines of a change that a collapsed card shows.
+/// The maximum number of lines that a collapsed card shows of a change.
 const MAX_DIFF_LINES: usize = 14;
 
-/// The maximum number of lines of a command's output that a collapsed card shows.
+/// The maximum number of lines that a collapsed card shows of a command's output.
 const MAX_OUTPUT_LINES: usize = 6;
 
-/// The maximum number of lines of a failed call's text that a collapsed card shows.
+/// The maximum number of lines that a collapsed card shows of a failed call's text.
 const MAX_FAILURE_LINES: usize = 6;
 
-/// The maximum number of lines of raw input or output that an expanded card shows.
+/// The maximum number of lines that an expanded card shows of raw input or output.
 const MAX_RAW_LINES: usize = 200;
 
-/// The maximum number of times a change is laid out again because of new highlighting. If a change has more texts than
-/// fit into the cache, some are missing each time.
+/// The maximum number of times to lay out a change again because of new highlighting. If a change has more texts than
+/// fit into the cache, some are missing each time, so there must be a limit.
 const MAX_RELAYOUTS: usize = 16;
 
-/// The maximum length of a raw value that is pretty-printed, in bytes.
+/// The maximum length of a raw value to pretty-print, in bytes.
 const MAX_PRETTY_BYTES: usize = 64 * 1024;
 
 /// The laid-out card of a tool call.
@@ -63,7 +63,7 @@ pub(super) struct ToolCallLayout {
     pub(super) unfinished: bool,
 }
 
-/// Returns the number of bytes that the terminals of a call have printed.
+/// Returns a number that grows whenever a call's terminals print something or exit.
 pub(super) fn output_byte_count(call: &ThreadToolCall, thread: &Thread) -> u64 {
     let terminals = call.content.iter().filter_map(|content| match content {
         ThreadToolCallContent::Terminal(id) => thread.terminal(id),
@@ -177,7 +177,7 @@ impl ToolCallLayout {
         }
     }
 
-    /// Updates the first line, which is the only animated one.
+    /// Updates the first line, the only one that is animated.
     pub(super) fn update_head(
         &mut self,
         call: &ThreadToolCall,
@@ -229,7 +229,7 @@ struct ToolCallBody<'a> {
     open: bool,
     look: &'a DrawContext<'a>,
     deadline: Instant,
-    /// The texts that the card shows so far, normalized to ignore differences that users do not see.
+    /// The texts on the card so far, normalized so that differences invisible to users do not matter.
     shown_texts: Vec<String>,
 }
 
@@ -310,7 +310,7 @@ impl ToolCallBody<'_> {
         }
     }
 
-    /// Records that a text has been shown, so that it is not shown twice.
+    /// Records that a text has been shown, to avoid showing it twice.
     fn mark_shown(&mut self, text: &str) {
         let text = normalize_text(text);
         if !text.is_empty() {
@@ -322,8 +322,7 @@ impl ToolCallBody<'_> {
         !self.shown_texts.is_empty() && self.shown_texts.contains(&normalize_text(text))
     }
 
-    /// Returns the raw output without the parts that are already shown. Most calls repeat the output of their command
-    /// in the raw output.
+    /// Returns the raw output without the parts that are already shown. Most calls repeat their command's output there.
     fn without_shown_text(&self, value: &Value) -> Option<Value> {
         match value {
             Value::String(text) => (!self.is_shown(text)).then(|| value.clone()),
@@ -384,7 +383,7 @@ impl ToolCallBody<'_> {
     }
 }
 
-/// Returns the text inside a code fence, if there is nothing outside it.
+/// Returns the text inside a code fence if there is nothing outside the fence.
 fn strip_fence(text: &str) -> Option<&str> {
     let text = text.trim();
     let ticks = text.bytes().take_while(|byte| *byte == b'`').count();
@@ -395,7 +394,7 @@ fn strip_fence(text: &str) -> Option<&str> {
     (!inner.contains(fence)).then_some(inner)
 }
 
-/// Removes differences that users do not see: fences, colors, line endings.
+/// Removes fences, colors and line ending differences, which users do not see.
 fn normalize_text(text: &str) -> String {
     let text = terminal_text::clean_text(strip_fence(text).unwrap_or(text));
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
@@ -456,7 +455,7 @@ fn status_icon(call: &ThreadToolCall, look: &DrawContext<'_>) -> (&'static str, 
     }
 }
 
-/// Returns the symbol for a kind of tool call, which is one column wide on every terminal.
+/// Returns the symbol for a kind of tool call. It is one column wide on every terminal.
 fn kind_icon(kind: &ToolKind) -> &'static str {
     match kind {
         ToolKind::Read => "▤",

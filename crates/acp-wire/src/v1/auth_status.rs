@@ -36,22 +36,22 @@ impl From<AuthStatusResponse> for AuthStatusUpdateNotification {
 }
 
 open_enum! {
-    /// Whether the client must authenticate before it can open a session. Treat an unknown value as
+    /// Whether the client must authenticate before it can open a session. Treat unknown values as
     /// [`Undetermined`](Self::Undetermined).
     pub enum AuthState {
-        /// The agent has credentials. They may still be rejected.
+        /// The agent has credentials, although they may still be rejected.
         Authenticated = "authenticated",
         /// Authentication is required.
         Unauthenticated = "unauthenticated",
         /// Authentication is not required.
         NotRequired = "not_required",
-        /// The agent cannot tell at the moment.
+        /// The agent does not know at the moment.
         Undetermined = "unknown",
     }
 }
 
 record! {
-    /// An account or a key that the agent has. It may be shown to the user, but must not be logged or sent elsewhere.
+    /// An account or key of the agent's. It may be shown to the user, but must not be logged or sent elsewhere.
     pub secret AuthAccount {
         /// A name for the account or key, such as `OpenAI API key`.
         required label: String,
@@ -67,7 +67,7 @@ record! {
 }
 
 impl std::fmt::Debug for AuthAccount {
-    /// Leaves out the user's identity, to keep it out of logs.
+    /// Omits the user's identity, to keep it out of logs.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AuthAccount")
             .field("active", &self.active)

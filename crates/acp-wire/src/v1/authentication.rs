@@ -27,7 +27,7 @@ fn read_agent_with_type(tag: &str, object: &crate::RawObject) -> Option<AuthMeth
 }
 
 impl AuthMethod {
-    /// Returns the id and the name to show to the user, or `None` for an unknown type without them.
+    /// Returns the id and the name to show to the user. Returns `None` for an unknown type without these.
     #[must_use]
     pub fn id_and_name(&self) -> Option<(AuthMethodId, String)> {
         match self {
@@ -56,7 +56,7 @@ record! {
     }
 }
 
-/// Leaves out the values of variables, which may be secret.
+/// Omits the values of variables, which may be secret.
 impl std::fmt::Debug for AuthMethodTerminal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AuthMethodTerminal")

@@ -1,9 +1,9 @@
 //! Slash commands, which the user can enter in a prompt. See the specification's page "Slash Commands".
 
 record! {
-    /// An update with all slash commands of a session.
+    /// An update that lists all slash commands of a session.
     pub struct AvailableCommandsUpdate {
-        /// The whole list of commands, which replaces the previous list.
+        /// The complete list of commands, which replaces the previous list.
         required_list available_commands: AvailableCommand,
     }
 }

@@ -15,7 +15,7 @@ record! {
         required compaction_id: CompactionId,
         /// Whether the compaction is in progress, or how it ended.
         required status: CompactionStatus,
-        /// The whole summary, which replaces the previous one.
+        /// The complete summary, which replaces the previous one.
         clearable_list summary: ContentBlock,
         /// The reason why the compaction failed.
         clearable error: String,
@@ -25,7 +25,7 @@ record! {
 record! {
     /// An update with a chunk of a compaction's summary.
     pub struct CompactionSummaryChunk {
-        /// The compaction whose summary the chunk is appended to.
+        /// The compaction to whose summary the chunk is appended.
         required compaction_id: CompactionId,
         /// The text or other content to append.
         required content: ContentBlock,

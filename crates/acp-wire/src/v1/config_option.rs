@@ -123,8 +123,8 @@ impl SessionConfigSelect {
     }
 }
 
-/// The possible values of a select option. There is at least one. In JSON, an empty list of groups and an empty list of
-/// values are the same.
+/// The possible values of a select option, of which there is at least one. In JSON, an empty list of groups is the same
+/// as an empty list of values.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[serde(untagged)]
@@ -135,7 +135,7 @@ pub enum SessionConfigSelectOptions {
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         Vec<SessionConfigSelectOption>,
     ),
-    /// A list of groups, each with its values.
+    /// A list of groups of values.
     Grouped(
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         Vec<SessionConfigSelectGroup>,
@@ -223,7 +223,7 @@ open_enum! {
     }
 }
 
-/// The names of the two fields that are named differently in each protocol version.
+/// The two field names that depend on the protocol version.
 #[derive(Clone, Copy)]
 pub(crate) struct ConfigFieldNames {
     /// The name of the field that contains an option's id.
@@ -321,7 +321,7 @@ impl SessionConfigOption {
     }
 }
 
-/// A group to write, together with its field names.
+/// A group to write, with its field names.
 struct SelectGroupWriter<'a>(&'a SessionConfigSelectGroup, ConfigFieldNames);
 
 impl Serialize for SelectGroupWriter<'_> {
@@ -360,7 +360,7 @@ impl Lenient for SessionConfigOption {
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum SessionConfigOptionValue {
-    /// The id of one of a select option's values.
+    /// The id of one of a select option's possible values.
     Id(SessionConfigValueId),
     /// A boolean (`type: "boolean"`).
     Boolean(bool),
@@ -398,7 +398,7 @@ impl std::fmt::Display for SessionConfigOptionValue {
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub struct SetSessionConfigOptionRequest {
-    /// The session whose config option is set.
+    /// The session to set the config option in.
     pub session_id: SessionId,
     /// The config option to set.
     pub config_id: SessionConfigId,

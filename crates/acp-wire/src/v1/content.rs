@@ -63,9 +63,9 @@ record! {
 }
 
 open_enum! {
-    /// The user or the assistant, as the audience of content.
+    /// The intended audience of content: the user or the assistant.
     pub enum Role {
-        /// The assistant, that is, the model.
+        /// The assistant, meaning the model.
         Assistant = "assistant",
         /// The person at the client.
         User = "user",
@@ -121,10 +121,10 @@ record! {
         optional description: String,
         /// The media type, such as `text/plain`.
         optional mime_type: String,
-        /// The size in bytes, at least 0.
+        /// The size in bytes. Not negative.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_non_negative))]
         optional size: i64,
-        /// Icons to show for the resource. Only in version 2. Clients of version 1 ignore them.
+        /// Icons for the resource. Only in version 2. Version 1 clients ignore them.
         optional_list icons: Icon,
         /// Hints about how to use or show the content.
         optional annotations: Box<Annotations>,
@@ -158,7 +158,7 @@ open_enum! {
 record! {
     /// A resource whose contents are part of the block.
     pub struct EmbeddedResource {
-        /// The contents, as text or as binary data.
+        /// The contents, as text or binary data.
         required resource: EmbeddedResourceResource,
         /// Hints about how to use or show the content.
         optional annotations: Box<Annotations>,

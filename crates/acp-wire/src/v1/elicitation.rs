@@ -13,7 +13,7 @@ use crate::lenient::{Lenient, read_via_raw};
 use crate::{Meta, RawObject};
 
 string_id! {
-    /// The id of an elicitation on a web page, chosen by the agent.
+    /// The id of a web page elicitation, chosen by the agent.
     pub struct ElicitationId;
 }
 
@@ -77,7 +77,7 @@ pub enum ElicitationMode {
     },
     /// The user provides the input on a web page (`url`). The user must see the whole URL before it is opened.
     Url {
-        /// The id that `elicitation/complete` uses to refer to the elicitation.
+        /// The id with which `elicitation/complete` refers to this elicitation.
         elicitation_id: ElicitationId,
         /// The URL of the page.
         url: String,
@@ -95,10 +95,10 @@ pub enum ElicitationScope {
     Session {
         /// The session for which the input is requested.
         session_id: SessionId,
-        /// The tool call that the input is for, if there is one.
+        /// The tool call that needs the input, if any.
         tool_call_id: Option<ToolCallId>,
     },
-    /// A request that the client sent, such as `authenticate`.
+    /// A request from the client, such as `authenticate`.
     Request {
         /// The pending request that needs the input.
         request_id: RequestId,
@@ -225,7 +225,7 @@ open_enum! {
     /// The type of a form's schema, which is always `object`.
     #[derive(Default)]
     pub enum ElicitationSchemaType {
-        /// The type `object`. There is no other type.
+        /// The only possible type, `object`.
         #[default]
         Object = "object",
     }
@@ -234,7 +234,7 @@ open_enum! {
 tagged! {
     /// A field of a form.
     pub enum ElicitationPropertySchema by "type" {
-        /// A text field, or a field for choosing one string.
+        /// A text field, or a choice of one string.
         String(StringPropertySchema) = "string",
         /// A field for a number.
         Number(NumberPropertySchema) = "number",
@@ -242,13 +242,13 @@ tagged! {
         Integer(IntegerPropertySchema) = "integer",
         /// A yes-or-no field.
         Boolean(BooleanPropertySchema) = "boolean",
-        /// A field for choosing several strings.
+        /// A choice of several strings.
         Array(MultiSelectPropertySchema) = "array",
     }
 }
 
 record! {
-    /// The schema of a text field, or of a field for choosing one string.
+    /// The schema of a text field, or of a choice of one string.
     pub struct StringPropertySchema {
         /// The title to show to the user.
         optional title: String,
@@ -289,9 +289,9 @@ open_enum! {
 }
 
 record! {
-    /// A string that can be chosen, with its title.
+    /// A string to choose, with its title.
     pub struct EnumOption {
-        /// The string to return if this option is chosen.
+        /// The string to return for this choice.
         #[serde(rename = "const")]
         required value: String,
         /// The title to show to the user.
@@ -349,7 +349,7 @@ record! {
 }
 
 record! {
-    /// The schema of a field for choosing several strings.
+    /// The schema of a choice of several strings.
     pub struct MultiSelectPropertySchema {
         /// The strings to choose from.
         required items: MultiSelectItems,
@@ -361,7 +361,7 @@ record! {
         optional min_items: u64,
         /// The maximum number of strings to choose.
         optional max_items: u64,
-        /// The strings that are chosen by default.
+        /// The strings chosen by default.
         optional_list default: String,
     }
 }
@@ -429,7 +429,7 @@ impl<'de> Deserialize<'de> for MultiSelectItems {
     }
 }
 
-/// The response to `elicitation/create`, which contains the user's action.
+/// The response to `elicitation/create`. It contains the user's action.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
@@ -469,9 +469,9 @@ tagged! {
     pub enum ElicitationAction by "action" {
         /// The user submitted the form, or agreed to open the web page.
         Accept(ElicitationAcceptAction) = "accept",
-        /// The user declined explicitly.
+        /// The user explicitly declined.
         Decline(ElicitationNoContent) = "decline",
-        /// The user dismissed the question without an answer.
+        /// The user dismissed the question without answering.
         Cancel(ElicitationNoContent) = "cancel",
     }
 }
@@ -506,7 +506,7 @@ impl ElicitationAcceptAction {
     }
 }
 
-/// Leaves out the values, which may be secret.
+/// Omits the values, which may be secret.
 impl std::fmt::Debug for ElicitationAcceptAction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let fields = self.content.as_ref().map(|content| content.keys());
@@ -531,7 +531,7 @@ pub enum ElicitationContentValue {
     Number(#[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::finite))] f64),
     /// The value of a yes-or-no field.
     Boolean(bool),
-    /// The strings that the user has chosen.
+    /// The strings that the user chose.
     StringArray(Vec<String>),
     /// Any other value except `null`, from a field of an unknown type.
     #[cfg_attr(feature = "arbitrary", arbitrary(skip))]
@@ -562,7 +562,7 @@ impl Lenient for ElicitationContentValue {
 record! {
     /// The `elicitation/complete` notification, which reports that the user has finished on the web page.
     pub struct CompleteElicitationNotification {
-        /// The elicitation that the user has finished.
+        /// The elicitation that the user has completed.
         required elicitation_id: ElicitationId,
     }
 }

@@ -1,12 +1,12 @@
-//! Extension methods. See "Extension Methods" on the specification's page "Extensibility".
+//! Extension requests and notifications. See "Extension Methods" on the specification's page "Extensibility".
 
 use serde_json::value::RawValue;
 
-/// A request or notification that is not in the specification. Its method starts with `_`.
+/// A request or notification that the specification does not define. Its method starts with `_`.
 #[derive(Debug, Clone, serde::Serialize)]
 #[serde(transparent)]
 pub struct Extension {
-    /// The name of the method, including the underscore.
+    /// The method name, including the leading underscore.
     #[serde(skip)]
     pub method: String,
     /// The parameters as JSON text.

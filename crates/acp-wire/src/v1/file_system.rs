@@ -6,7 +6,7 @@ use crate::TextResponse;
 record! {
     /// The `fs/read_text_file` request. The client must support `fs.readTextFile`.
     pub struct ReadTextFileRequest {
-        /// The session that the agent reads the file for.
+        /// The session for which the agent reads the file.
         required session_id: SessionId,
         /// The absolute path of the file.
         required path: String,
@@ -36,16 +36,16 @@ impl TextResponse for ReadTextFileResponse {
 record! {
     /// The `fs/write_text_file` request. The client must support `fs.writeTextFile`.
     pub struct WriteTextFileRequest {
-        /// The session that the agent writes the file for.
+        /// The session for which the agent writes the file.
         required session_id: SessionId,
-        /// The absolute path of the file, which is created if it does not exist.
+        /// The absolute path of the file. The client creates the file if it does not exist.
         required path: String,
-        /// The text that replaces the file's contents.
+        /// The new contents of the file.
         required content: String,
     }
 }
 
 record! {
-    /// The response to `fs/write_text_file`, which confirms the write.
+    /// The response to `fs/write_text_file`, sent once the file is written.
     pub struct WriteTextFileResponse {}
 }

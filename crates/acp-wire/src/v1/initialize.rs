@@ -1,4 +1,4 @@
-//! Initialization, which opens a connection. See the specification's page "Initialization".
+//! Connection setup with `initialize`. See the specification's page "Initialization".
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -30,14 +30,15 @@ impl std::fmt::Display for ProtocolVersion {
 }
 
 impl<'de> Deserialize<'de> for ProtocolVersion {
-    /// Reads anything other than a version number as version 0, which no peer supports. Versions before 1 were dates.
+    /// Reads a version number. Any other value, such as the dates used before version 1, becomes version 0, which no
+    /// peer supports.
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         Ok(Self(u16::lenient(d)?.unwrap_or(0)))
     }
 }
 
 record! {
-    /// The `initialize` request, in which a client states its capabilities and the latest version that it supports.
+    /// The `initialize` request, with the client's capabilities and the latest version that it supports.
     pub struct InitializeRequest {
         /// The latest version that the client supports.
         required protocol_version: ProtocolVersion,
@@ -49,7 +50,7 @@ record! {
 }
 
 record! {
-    /// The response to `initialize`, in which an agent chooses the version and states its capabilities.
+    /// The response to `initialize`, with the agent's capabilities and the version that it chose.
     pub struct InitializeResponse {
         /// The version that the connection uses from now on.
         required protocol_version: ProtocolVersion,
@@ -65,7 +66,7 @@ record! {
 record! {
     /// The name and version of a program.
     pub struct Implementation {
-        /// The program's name, intended for other programs rather than the user.
+        /// The program's programmatic name, as opposed to its display name.
         required name: String,
         /// The program's version, in any format.
         tolerant version: String,
@@ -90,7 +91,7 @@ record! {
         defaulted terminal: bool,
         /// The session features that the client supports.
         optional session: ClientSessionCapabilities,
-        /// Support for several plans, each with an id. Unstable.
+        /// Support for multiple plans per session, each with its own id. Unstable.
         optional plan: PlanCapabilities,
         /// The kinds of authentication that the client supports.
         defaulted auth: AuthCapabilities,
@@ -124,7 +125,7 @@ record! {
 }
 
 record! {
-    /// The types of config options that a client supports, besides `select`.
+    /// The types of config options that a client supports in addition to `select`.
     pub struct SessionConfigOptionsCapabilities {
         /// Support for options of type `boolean`.
         optional boolean: BooleanConfigOptionCapabilities,
@@ -132,7 +133,7 @@ record! {
 }
 
 record! {
-    /// An empty object that marks support for options of type `boolean`.
+    /// An empty object that declares support for options of type `boolean`.
     pub struct BooleanConfigOptionCapabilities {}
 }
 
@@ -141,10 +142,10 @@ record! {
     pub struct AgentCapabilities from RawAgentCapabilities {
         /// Whether `session/load` is supported.
         defaulted load_session: bool,
-        /// The content that the agent accepts in prompts, besides text and resource links.
+        /// The content types that the agent accepts in prompts in addition to text and resource links.
         defaulted prompt_capabilities: PromptCapabilities,
-        /// The MCP transports that the agent supports, besides stdio. Also read from `mcp`, the name of this field on
-        /// one page of the specification.
+        /// The MCP transports that the agent supports in addition to stdio. Also accepted under the name `mcp`, which
+        /// one page of the specification uses.
         defaulted mcp_capabilities: McpCapabilities,
         /// The optional `session/*` methods and parameters that the agent supports.
         defaulted session_capabilities: SessionCapabilities,
@@ -155,8 +156,8 @@ record! {
     }
 }
 
-/// The fields of [`AgentCapabilities`] as received, with both names that `mcp_capabilities` may have. A serde alias
-/// would reject an object with both names, which an agent may send to be compatible with every client.
+/// [`AgentCapabilities`] as received, which may use either name for `mcp_capabilities`, or both. A serde alias would
+/// reject an object with both names, which an agent may send to be compatible with every client.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RawAgentCapabilities {
@@ -193,7 +194,7 @@ impl From<RawAgentCapabilities> for AgentCapabilities {
 }
 
 record! {
-    /// The content that an agent accepts in prompts, besides text and resource links.
+    /// The content types that an agent accepts in prompts in addition to text and resource links.
     pub struct PromptCapabilities {
         /// Whether [`ContentBlock::Image`](super::ContentBlock::Image) is accepted.
         defaulted image: bool,

@@ -16,7 +16,7 @@ tagged! {
     fallback = read_stdio_with_type;
 }
 
-/// Reads a server of type `stdio`, the form that version 2 and some clients use.
+/// Reads a stdio server that has an explicit `"type": "stdio"`, as in version 2 and from some clients.
 fn read_stdio_with_type(tag: &str, object: &crate::RawObject) -> Option<McpServer> {
     (tag == "stdio").then(|| object.read().ok().map(McpServer::Stdio))?
 }
@@ -35,7 +35,7 @@ impl McpServer {
 }
 
 record! {
-    /// An HTTP header with its value.
+    /// An HTTP header.
     pub secret HttpHeader {
         /// The header's name, such as `Authorization`.
         required name: String,
@@ -84,7 +84,7 @@ record! {
         required name: String,
         /// The program to start.
         required command: String,
-        /// The arguments of the program.
+        /// The arguments to pass to the program.
         required_list args: String,
         /// The environment variables to set for the server.
         required_list env: EnvVariable,

@@ -1,4 +1,4 @@
-//! Protocol version 1, as in the current stable schema. Each topic of the specification has its own file.
+//! Protocol version 1, following the current stable schema, with one file per topic of the specification.
 
 mod auth_status;
 mod authentication;

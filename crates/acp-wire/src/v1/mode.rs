@@ -21,7 +21,7 @@ record! {
 }
 
 record! {
-    /// A mode that a session can be in. Modes differ in what the agent may do without asking.
+    /// A mode that a session can be in. The mode determines what the agent may do without asking.
     pub struct SessionMode {
         /// The id used to switch to the mode.
         required id: SessionModeId,
@@ -35,7 +35,7 @@ record! {
 record! {
     /// The `session/set_mode` request: switches a session to another mode.
     pub struct SetSessionModeRequest {
-        /// The session whose mode is switched.
+        /// The session whose mode to switch.
         required session_id: SessionId,
         /// The mode to switch to, one of the available modes.
         required mode_id: SessionModeId,
@@ -47,7 +47,7 @@ record! {
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub struct SetSessionModeResponse {
-    /// Custom data (`_meta`). Also read from `meta`, the name of this field on one page of the specification.
+    /// Custom data (`_meta`). Also accepted under the name `meta`, which one page of the specification uses.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::meta))]
     pub meta: Option<Meta>,
@@ -73,14 +73,14 @@ impl<'de> Deserialize<'de> for SetSessionModeResponse {
 record! {
     /// An update that reports the session's current mode.
     pub struct CurrentModeUpdate from RawCurrentModeUpdate {
-        /// The mode that the session is in now. Also read from `modeId`, the name of this field on one page of the
-        /// specification.
+        /// The mode that the session is in now. Also accepted under the name `modeId`, which one page of the
+        /// specification uses.
         required current_mode_id: SessionModeId,
     }
 }
 
-/// The fields of [`CurrentModeUpdate`] as received, with both names that the mode id may have. A serde alias would
-/// reject an update with both names, which an agent may send to be compatible with every client.
+/// [`CurrentModeUpdate`] as received, which may use either name for the mode id, or both. A serde alias would reject an
+/// update with both names, which an agent may send to be compatible with every client.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RawCurrentModeUpdate {

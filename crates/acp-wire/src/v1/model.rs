@@ -1,5 +1,5 @@
-//! Model selection as it worked before config options: `models` in session setup, and `session/set_model`. No schema
-//! contains them any longer, but several agents still use them.
+//! Model selection as it worked before config options: `models` in session setup, and `session/set_model`. Neither is
+//! in the schema any longer, but several agents still use them.
 
 use super::SessionId;
 
@@ -33,7 +33,7 @@ record! {
 record! {
     /// The `session/set_model` request: switches a session to another model.
     pub struct SetSessionModelRequest {
-        /// The session whose model is switched.
+        /// The session whose model to switch.
         required session_id: SessionId,
         /// The model to switch to, one of the available models.
         required model_id: ModelId,

@@ -6,7 +6,7 @@ record! {
     pub struct Notice {
         /// The severity of the notice.
         required severity: NoticeSeverity,
-        /// A short title, at least one character long.
+        /// A short, non-empty title.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_string))]
         required title: String,
         /// Details about the notice.
@@ -27,6 +27,6 @@ open_enum! {
 }
 
 record! {
-    /// An empty object that marks support for notices.
+    /// An empty object that declares support for notices.
     pub struct NoticeCapabilities {}
 }

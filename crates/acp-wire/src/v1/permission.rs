@@ -46,8 +46,7 @@ open_enum! {
 }
 
 impl Default for PermissionOptionKind {
-    /// Returns an unknown kind, which is used for options that are sent without a kind. Such an option must not be
-    /// chosen automatically.
+    /// Returns an unknown kind, for options that are sent without one. Such an option must not be chosen automatically.
     fn default() -> Self {
         Self::Unknown(String::new())
     }
@@ -70,7 +69,7 @@ impl PermissionOptionKind {
 record! {
     /// The response to `session/request_permission`, with the user's decision.
     pub struct RequestPermissionResponse {
-        /// The option that the user selected, or `cancelled`.
+        /// The user's choice, or `cancelled`.
         required outcome: RequestPermissionOutcome,
     }
 }

@@ -36,7 +36,7 @@ record! {
 }
 
 tagged! {
-    /// A plan and its id. The plan is a list of steps, a file or Markdown.
+    /// The content of a plan: a list of steps, a file, or Markdown. Each variant includes the plan's id.
     pub enum PlanUpdateContent by "type" {
         /// A list of steps.
         Items(PlanItems) = "items",
@@ -50,14 +50,14 @@ tagged! {
 record! {
     /// A plan that is a list of steps.
     pub struct PlanItems from RawPlanItems<PlanEntry> {
-        /// The id of the plan. Also read from `id`, the name of this field on one page of the specification.
+        /// The id of the plan. Also accepted under the name `id`, which one page of the specification uses.
         required plan_id: PlanId,
         /// The plan's steps, in order.
         required_list entries: PlanEntry,
     }
 }
 
-/// The fields of [`PlanItems`] as received, with both names that the id may have. A serde alias would reject a plan
+/// [`PlanItems`] as received, which may use either name for the plan id, or both. A serde alias would reject a plan
 /// with both names.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -91,7 +91,7 @@ impl TryFrom<RawPlanItems<PlanEntry>> for PlanItems {
 }
 
 record! {
-    /// A plan whose content is in a file.
+    /// A plan stored in a file.
     pub struct PlanFile {
         /// The plan's id, unique in its session.
         required plan_id: PlanId,
@@ -111,7 +111,7 @@ record! {
 }
 
 record! {
-    /// An empty object that marks support for the updates `plan_update` and `plan_removed`.
+    /// An empty object that declares support for the updates `plan_update` and `plan_removed`.
     pub struct PlanCapabilities {}
 }
 
@@ -131,7 +131,7 @@ open_enum! {
     /// The priority of a step.
     #[derive(Default)]
     pub enum PlanEntryPriority {
-        /// The goal cannot be reached without the step.
+        /// The step is essential to reaching the goal.
         High = "high",
         /// The step is important.
         #[default]

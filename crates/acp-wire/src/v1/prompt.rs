@@ -5,7 +5,7 @@ use super::{ContentBlock, SessionId};
 record! {
     /// The `session/prompt` request: sends the user's message, which starts a turn.
     pub struct PromptRequest {
-        /// The session that the message is for.
+        /// The session to prompt.
         required session_id: SessionId,
         /// The message as a list of content blocks.
         required prompt: Vec<ContentBlock>,
@@ -52,7 +52,7 @@ open_enum! {
         MaxTokens = "max_tokens",
         /// The turn reached its limit of model requests.
         MaxTurnRequests = "max_turn_requests",
-        /// The agent refused to continue. This prompt and everything after it are left out of the next prompt.
+        /// The agent refused to continue. The next prompt leaves out this prompt and everything that followed it.
         Refusal = "refusal",
         /// The client cancelled the turn.
         Cancelled = "cancelled",

@@ -1,4 +1,4 @@
-//! The model providers of an agent, for clients that route model calls themselves. Unstable: requires the agent's
+//! The agent's model providers, for clients that route model calls themselves. Unstable: requires the agent's
 //! capability `providers`.
 
 use std::collections::BTreeMap;
@@ -107,6 +107,6 @@ record! {
 }
 
 record! {
-    /// An empty object that marks support for `providers/list`, `providers/set` and `providers/disable`.
+    /// An empty object that declares support for `providers/list`, `providers/set` and `providers/disable`.
     pub struct ProvidersCapabilities {}
 }

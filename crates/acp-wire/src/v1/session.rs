@@ -39,7 +39,7 @@ record! {
 record! {
     /// The response to `session/new`, with the session's id and settings.
     pub struct NewSessionResponse {
-        /// The id that the agent gave the new session.
+        /// The new session's id, chosen by the agent.
         required session_id: SessionId,
         /// The session's modes, if the agent has any.
         optional modes: SessionModeState,
@@ -132,7 +132,7 @@ record! {
 record! {
     /// The response to `session/fork`, with the new session's id and settings.
     pub struct ForkSessionResponse {
-        /// The id that the agent gave the new session.
+        /// The new session's id, chosen by the agent.
         required session_id: SessionId,
         /// The session's modes, if the agent has any.
         optional modes: SessionModeState,
@@ -147,9 +147,9 @@ record! {
 record! {
     /// The `session/list` request: lists sessions, one page at a time.
     pub struct ListSessionsRequest {
-        /// The working directory by which sessions are filtered. If absent, all sessions are listed.
+        /// The working directory to filter by. If absent, all sessions are listed.
         optional cwd: String,
-        /// The cursor returned with the previous page. Absent for the first page.
+        /// The `next_cursor` of the previous page. Absent for the first page.
         optional cursor: String,
         /// Whether to list archived sessions. Unstable: requires the agent's capability `sessionCapabilities.archive`.
         strict archived: SessionArchiveFilter,
@@ -157,7 +157,7 @@ record! {
 }
 
 record! {
-    /// The response to `session/list`: one page of the list.
+    /// The response to `session/list`, with one page of sessions.
     pub struct ListSessionsResponse {
         /// The sessions on this page.
         required_list sessions: SessionInfo,
@@ -167,7 +167,7 @@ record! {
 }
 
 record! {
-    /// An entry in a list of sessions.
+    /// A session as listed by `session/list`.
     pub struct SessionInfo {
         /// The id used to open the session.
         required session_id: SessionId,
@@ -177,7 +177,7 @@ record! {
         list additional_directories: String,
         /// The title to show to the user.
         optional title: String,
-        /// The time of the last change (ISO 8601).
+        /// When the session last changed (ISO 8601).
         optional updated_at: String,
         /// Whether the session is archived. Unstable: agents with the capability `sessionCapabilities.archive` send it
         /// for every session.
@@ -202,7 +202,7 @@ record! {
     /// The `session/set_title` request: changes the title of a session. Unstable: requires the agent's capability
     /// `sessionCapabilities.title`.
     pub struct SetSessionTitleRequest {
-        /// The session to rename, which does not have to be open.
+        /// The session to rename. It need not be open.
         required session_id: SessionId,
         /// The new title to show to the user.
         required title: String,
@@ -210,9 +210,9 @@ record! {
 }
 
 record! {
-    /// The response to `session/set_title`, with the title as stored.
+    /// The response to `session/set_title`, with the stored title.
     pub struct SetSessionTitleResponse {
-        /// The title as stored. The agent may have trimmed or truncated it.
+        /// The stored title. The agent may have trimmed or truncated it.
         required title: String,
     }
 }
@@ -231,20 +231,20 @@ record! {
 }
 
 record! {
-    /// An update of a session's title and the time it last changed. Absent fields are unchanged, and `null` clears a
+    /// An update to a session's title and the time of its last change. Absent fields are unchanged, and `null` clears a
     /// field.
     pub struct SessionInfoUpdate {
         /// The title to show to the user.
         clearable title: String,
-        /// The time of the last change (ISO 8601).
+        /// When the session last changed (ISO 8601).
         clearable updated_at: String,
     }
 }
 
 record! {
-    /// An update of the context window usage and of the session's cost.
+    /// An update to the context window usage and the session's cost.
     pub struct UsageUpdate {
-        /// The number of tokens in the context.
+        /// The number of tokens in the context window.
         #[serde(deserialize_with = "crate::lenient::required")]
         required used: u64,
         /// The size of the context window, in tokens.

@@ -6,7 +6,7 @@ use super::SessionId;
 record! {
     /// The `session/archive` request: hides a session from lists. An open session is closed first.
     pub struct ArchiveSessionRequest {
-        /// The session to archive, which does not have to be open.
+        /// The session to archive. It need not be open.
         required session_id: SessionId,
     }
 }
@@ -19,7 +19,7 @@ record! {
 record! {
     /// The `session/unarchive` request: shows a session in lists again, without opening it.
     pub struct UnarchiveSessionRequest {
-        /// The session to show in lists again.
+        /// The session to unarchive.
         required session_id: SessionId,
     }
 }
@@ -32,7 +32,7 @@ record! {
 open_enum! {
     /// A filter for the sessions that `session/list` returns. Agents reject unknown values.
     pub enum SessionArchiveFilter {
-        /// Sessions that are not archived, the default.
+        /// Only sessions that are not archived. This is the default.
         Exclude = "exclude",
         /// All sessions, archived or not.
         Include = "include",

@@ -1,18 +1,18 @@
-//! The status of a session: open, or only saved. Unstable: requires the agent's capability
+//! The status of a session: open in memory, or only stored. Unstable: requires the agent's capability
 //! `sessionCapabilities.status`, or `session.status` in version 2.
 
 use super::SessionId;
 
 record! {
-    /// The `session/status` request: asks for the status of a session, without changing it.
+    /// The `session/status` request: queries the status of a session, without changing it.
     pub struct SessionStatusRequest {
-        /// The session to ask about.
+        /// The session to query.
         required session_id: SessionId,
     }
 }
 
 record! {
-    /// The response to `session/status`. The status may have changed again by the time it arrives.
+    /// The response to `session/status`. The status may already be out of date when it arrives.
     pub struct SessionStatusResponse {
         /// Whether the agent has the session in memory.
         required status: SessionStatus,
@@ -22,7 +22,7 @@ record! {
 open_enum! {
     /// Whether an agent has a session in memory. Treat an unknown value as [`Saved`](Self::Saved).
     pub enum SessionStatus {
-        /// The session is in memory, opened by any connection.
+        /// The session is in memory, whichever connection opened it.
         Open = "open",
         /// The session is not in memory, but it is stored and can be opened again.
         Saved = "saved",

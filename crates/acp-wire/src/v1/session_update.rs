@@ -1,4 +1,4 @@
-//! The `session/update` notification, with which the agent reports what happens in a session.
+//! The `session/update` notification, which reports the events in a session.
 
 use super::{
     AvailableCommandsUpdate, CompactionSummaryChunk, CompactionUpdate, ConfigOptionUpdate,
@@ -8,7 +8,7 @@ use super::{
 };
 
 record! {
-    /// The `session/update` notification: reports what has changed in a session.
+    /// The `session/update` notification: reports one change to a session.
     pub struct SessionNotification {
         /// The session that has changed.
         required session_id: SessionId,
@@ -20,29 +20,29 @@ record! {
 tagged! {
     /// One change to a session. Variants that are larger and less frequent than a message chunk are boxed.
     pub enum SessionUpdate by "sessionUpdate" {
-        /// A chunk of a user message, sent during a replay.
+        /// A chunk of a user message. Sent only during a replay.
         UserMessageChunk(ContentChunk) = "user_message_chunk",
         /// A chunk of an agent message.
         AgentMessageChunk(ContentChunk) = "agent_message_chunk",
         /// A chunk of the agent's thoughts.
         AgentThoughtChunk(ContentChunk) = "agent_thought_chunk",
-        /// A tool call that has just been reported.
+        /// A new tool call.
         ToolCall(Box<ToolCall>) = "tool_call",
         /// A change to a tool call.
         ToolCallUpdate(Box<ToolCallUpdate>) = "tool_call_update",
         /// The agent's whole plan, which replaces the previous plan.
         Plan(Plan) = "plan",
-        /// All slash commands, which replace the previous list.
+        /// The full list of slash commands, which replaces the previous list.
         AvailableCommandsUpdate(AvailableCommandsUpdate) = "available_commands_update",
         /// A change to the session's mode.
         CurrentModeUpdate(CurrentModeUpdate) = "current_mode_update",
         /// All config options, with their current values.
         ConfigOptionUpdate(ConfigOptionUpdate) = "config_option_update" | "config_options_update",
-        /// A new title for the session, or a new time of its last change.
+        /// A change to the session's title or to the time of its last change.
         SessionInfoUpdate(Box<SessionInfoUpdate>) = "session_info_update",
-        /// How much of the context window is used, and the cost so far.
+        /// The current context window usage, and the cost so far.
         UsageUpdate(Box<UsageUpdate>) = "usage_update",
-        /// A new or changed plan, in a session that can have several. Unstable; the client must support `plan`.
+        /// A new or changed plan, for sessions that can have several. Unstable; the client must support `plan`.
         PlanUpdate(PlanUpdate) = "plan_update",
         /// The removal of a plan. Unstable; the client must support `plan`.
         PlanRemoved(PlanRemoved) = "plan_removed",
@@ -66,7 +66,7 @@ record! {
     pub struct ContentChunk {
         /// The text or other content to append.
         required content: ContentBlock,
-        /// The id of the message that the chunk belongs to.
+        /// The message that the chunk belongs to.
         optional message_id: MessageId,
     }
 }

@@ -1,4 +1,4 @@
-//! Steering with the extension `_session/steering`, which several agents support. They announce it with
+//! Steering with the extension `_session/steering`. Several agents support it and announce it with
 //! `_meta.steering.supported` in the response to `initialize`.
 
 use super::{ContentBlock, SessionId};
@@ -8,7 +8,7 @@ record! {
     pub struct SteerRequest {
         /// The session with the running turn.
         required session_id: SessionId,
-        /// The content of the message, at least one block.
+        /// The content of the message, which must have at least one block.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         required prompt: Vec<ContentBlock>,
     }
@@ -29,9 +29,9 @@ open_enum! {
     pub enum SteeringOutcome {
         /// The message was added to the running turn.
         Injected = "injected",
-        /// No turn was running. The message started one without a `session/prompt`.
+        /// No turn was running, so the message started one without a `session/prompt`.
         StartedNewTurn = "startedNewTurn",
-        /// No turn was running. The message is lost unless the client sends it as a prompt.
+        /// No turn was running, so the message is lost unless the client sends it as a prompt.
         PromptRequired = "promptRequired",
     }
 }

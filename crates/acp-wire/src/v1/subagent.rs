@@ -13,13 +13,13 @@ record! {
         clearable title: String,
         /// A detailed description of the subagent's task.
         clearable description: String,
-        /// The operations that the client may perform on the subagent. If absent, none.
+        /// The operations that the client may perform on the subagent. If absent, none are allowed.
         clearable capabilities: SubagentSessionCapabilities,
-        /// The subagent's state, in the form that a `state_update` of its session has.
+        /// The subagent's state, in the same form as a `state_update` in its own session.
         clearable state: StateUpdate,
-        /// The working directory, as an absolute path. If absent, the parent's.
+        /// The working directory, as an absolute path. If absent, the subagent uses its parent's.
         clearable cwd: String,
-        /// Additional roots, as absolute paths. If absent, the parent's.
+        /// Additional roots, as absolute paths. If absent, the subagent uses its parent's.
         clearable_list additional_directories: String,
     }
 }
@@ -33,12 +33,12 @@ record! {
 }
 
 record! {
-    /// An empty object that marks support for cancelling a session's work.
+    /// An empty object that declares support for cancelling a session's work.
     pub struct SessionCancelCapabilities {}
 }
 
 record! {
-    /// A message from one session to another. Both sessions show it, each with its own message id.
+    /// A message from one session to another. It appears in both sessions, with a different id in each.
     pub patch SessionMessage {
         /// The id of the message in this session.
         required message_id: MessageId,
@@ -50,7 +50,7 @@ record! {
         clearable sender_message_id: MessageId,
         /// The id of the message in the recipient's session.
         clearable recipient_message_id: MessageId,
-        /// The whole content of the message.
+        /// The full content of the message.
         clearable_list content: ContentBlock,
     }
 }
@@ -66,6 +66,6 @@ record! {
 }
 
 record! {
-    /// An empty object that marks support for subagents.
+    /// An empty object that declares support for subagents.
     pub struct SubagentCapabilities {}
 }

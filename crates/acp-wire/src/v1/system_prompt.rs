@@ -27,13 +27,13 @@ open_enum! {
 record! {
     /// An agent's support for instructions from the client.
     pub struct SessionSystemPromptCapabilities {
-        /// Support for modes besides [`SystemPromptMode::Append`].
+        /// Support for modes other than [`SystemPromptMode::Append`].
         optional mode: SessionSystemPromptModeCapabilities,
     }
 }
 
 record! {
-    /// The modes that an agent supports besides [`SystemPromptMode::Append`].
+    /// The modes that an agent supports in addition to [`SystemPromptMode::Append`].
     pub struct SessionSystemPromptModeCapabilities {
         /// Support for [`SystemPromptMode::Override`].
         #[serde(rename = "override")]
@@ -42,6 +42,6 @@ record! {
 }
 
 record! {
-    /// An empty object that marks support for [`SystemPromptMode::Override`].
+    /// An empty object that declares support for [`SystemPromptMode::Override`].
     pub struct SessionSystemPromptOverrideCapabilities {}
 }

@@ -10,23 +10,23 @@ string_id! {
 record! {
     /// The `terminal/create` request: starts a command.
     pub struct CreateTerminalRequest {
-        /// The session that the agent runs the command for.
+        /// The session for which the agent runs the command.
         required session_id: SessionId,
         /// The program to start.
         required command: String,
-        /// The arguments of the program.
+        /// The arguments to pass to the program.
         list args: String,
         /// The environment variables to set, in addition to the client's own.
         list env: EnvVariable,
         /// The working directory, as an absolute path.
         optional cwd: String,
-        /// The maximum size of the stored output, in bytes. The oldest output is dropped first.
+        /// The maximum number of bytes of output to store. The oldest output is dropped first.
         optional output_byte_limit: u64,
     }
 }
 
 record! {
-    /// An environment variable with its value.
+    /// An environment variable to set for a program.
     pub secret EnvVariable {
         /// The variable's name, such as `PATH`.
         required name: String,
@@ -47,17 +47,17 @@ impl std::fmt::Debug for EnvVariable {
 record! {
     /// The response to `terminal/create`, with the terminal's id.
     pub struct CreateTerminalResponse {
-        /// The id that the client gave the new terminal.
+        /// The new terminal's id, chosen by the client.
         required terminal_id: TerminalId,
     }
 }
 
 record! {
-    /// The `terminal/output` request: asks for the output so far.
+    /// The `terminal/output` request: returns the output so far.
     pub struct TerminalOutputRequest {
         /// The session that the terminal belongs to.
         required session_id: SessionId,
-        /// The terminal whose output is requested.
+        /// The terminal to read from.
         required terminal_id: TerminalId,
     }
 }
@@ -65,7 +65,7 @@ record! {
 record! {
     /// The response to `terminal/output`, with the output and the exit status.
     pub struct TerminalOutputResponse {
-        /// The output that is still stored.
+        /// The stored output, without any older output that was dropped.
         required output: String,
         /// Whether older output was dropped.
         tolerant truncated: bool,
@@ -104,7 +104,7 @@ record! {
     pub struct KillTerminalRequest {
         /// The session that the terminal belongs to.
         required session_id: SessionId,
-        /// The terminal whose command is killed.
+        /// The terminal whose command to kill.
         required terminal_id: TerminalId,
     }
 }
@@ -119,7 +119,7 @@ record! {
     pub struct WaitForTerminalExitRequest {
         /// The session that the terminal belongs to.
         required session_id: SessionId,
-        /// The terminal with the command to wait for.
+        /// The terminal whose command to wait for.
         required terminal_id: TerminalId,
     }
 }

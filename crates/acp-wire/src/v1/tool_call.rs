@@ -17,7 +17,7 @@ record! {
         tolerant title: String,
         /// The tool's programmatic name. Added after the schema of August 2026.
         optional name: String,
-        /// The kind of tool, such as one that reads or edits.
+        /// The kind of tool, such as read or edit.
         defaulted kind: ToolKind,
         /// The status of the tool call.
         defaulted status: ToolCallStatus,
@@ -33,11 +33,11 @@ record! {
 }
 
 record! {
-    /// A change to a tool call. Absent fields are unchanged, and lists replace the previous ones.
+    /// A change to a tool call. An absent field is unchanged, and a list replaces the previous one.
     pub struct ToolCallUpdate {
         /// The tool call that has changed.
         required tool_call_id: ToolCallId,
-        /// The kind of tool, such as one that reads or edits.
+        /// The kind of tool, such as read or edit.
         optional kind: ToolKind,
         /// The status of the tool call.
         optional status: ToolCallStatus,
@@ -57,7 +57,7 @@ record! {
 }
 
 open_enum! {
-    /// The kind of a tool, which hints at how to display its calls.
+    /// The kind of a tool. Clients use it to choose how to display its calls.
     #[derive(Default)]
     pub enum ToolKind {
         /// Reads files or other data.
@@ -88,12 +88,12 @@ open_enum! {
     /// The status of a tool call.
     #[derive(Default)]
     pub enum ToolCallStatus {
-        /// The tool has not started: its input is still arriving, or it needs permission first.
+        /// The tool has not started, because its input is still arriving or it needs permission.
         #[default]
         Pending = "pending",
         /// The tool is running.
         InProgress = "in_progress",
-        /// The tool finished its work.
+        /// The tool call finished successfully.
         Completed = "completed",
         /// The tool call failed with an error.
         Failed = "failed",
@@ -113,7 +113,7 @@ tagged! {
     fallback = read_bare_content_block;
 }
 
-/// Reads a bare content block, without its `content` wrapper. One page of the specification shows this form.
+/// Reads a bare content block without its `content` wrapper, as shown on one page of the specification.
 fn read_bare_content_block(tag: &str, object: &RawObject) -> Option<ToolCallContent> {
     ContentBlock::TAGS
         .contains(&tag)
@@ -142,13 +142,13 @@ impl From<TerminalId> for ToolCallContent {
 record! {
     /// A content block in a tool call.
     pub struct Content {
-        /// The content block to show.
+        /// The text, image or other content to show.
         required content: ContentBlock,
     }
 }
 
 record! {
-    /// A change to one file, with its whole text before and after.
+    /// A change to one file, with the full text before and after.
     pub struct Diff {
         /// The absolute path of the file.
         required path: String,
@@ -168,7 +168,7 @@ record! {
 }
 
 record! {
-    /// A location in a file, which an editor can use to follow the agent's work.
+    /// A position in a file. Editors can use it to follow the agent's work.
     pub struct ToolCallLocation {
         /// The absolute path of the file.
         required path: String,

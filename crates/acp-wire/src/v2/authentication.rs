@@ -5,16 +5,16 @@ use super::{AuthMethodId, AuthStatusCapabilities, EnvVariable};
 tagged! {
     /// A way to log in that an agent offers.
     pub enum AuthMethod by "type" {
-        /// The user logs in to the agent's program, which the client runs in a terminal.
+        /// The client runs the agent's program in a terminal, where the user logs in.
         Terminal(AuthMethodTerminal) = "terminal",
-        /// The agent authenticates itself when it receives `auth/login`.
+        /// The agent handles the login when it receives `auth/login`.
         Agent(AuthMethodAgent) = "agent",
     }
 }
 
 record! {
-    /// An auth method for which the client runs the agent's program in a terminal. Exit code 0 means success. This
-    /// method's id must not be passed to `auth/login`.
+    /// An auth method for which the client runs the agent's program in a terminal, where exit code 0 means success.
+    /// Clients must not pass this method's id to `auth/login`.
     pub struct AuthMethodTerminal {
         /// The auth method's id, unique among the agent's auth methods.
         required method_id: AuthMethodId,
@@ -22,9 +22,9 @@ record! {
         required name: String,
         /// A description to show to the user.
         optional description: String,
-        /// The arguments to pass, in addition to the agent's own.
+        /// Arguments to pass in addition to the agent's own.
         list args: String,
-        /// The environment variables to set, in addition to the agent's own. Each name occurs once.
+        /// Environment variables to set in addition to the agent's own. Names must be unique.
         list env: EnvVariable,
     }
 }
@@ -83,6 +83,6 @@ record! {
 }
 
 record! {
-    /// An empty object that marks support for running the agent's program in a terminal.
+    /// An empty object that declares support for running the agent's program in a terminal.
     pub struct TerminalAuthCapabilities {}
 }

@@ -6,26 +6,26 @@ use super::{SessionId, TerminalId, ToolCallId};
 tagged! {
     /// A piece of work that continues in the background.
     pub enum BackgroundWork by "type" {
-        /// A process that is still running although its tool call has finished. The work ends when the terminal reports
-        /// an exit status.
+        /// A process that keeps running after its tool call has finished. The work ends when the terminal reports an
+        /// exit status.
         Terminal(BackgroundTerminal) = "terminal",
-        /// Work that a tool call started, without a process of its own.
+        /// Work that a tool call started without starting a process.
         ToolCall(BackgroundToolCall) = "tool_call",
-        /// A subagent that works in the background. Unstable.
+        /// A subagent that is working in the background. Unstable.
         Subagent(BackgroundSubagent) = "subagent",
     }
 }
 
 record! {
-    /// A process that is still running although its tool call has finished.
+    /// A process that keeps running after its tool call has finished.
     pub struct BackgroundTerminal {
-        /// The id of the terminal that the process runs in.
+        /// The terminal that the process runs in.
         required terminal_id: TerminalId,
     }
 }
 
 record! {
-    /// Work that a tool call started, without a process of its own.
+    /// Work that a tool call started without starting a process.
     pub struct BackgroundToolCall {
         /// The tool call that started the work.
         required tool_call_id: ToolCallId,
@@ -33,9 +33,9 @@ record! {
 }
 
 record! {
-    /// A subagent that works in the background.
+    /// A subagent that is working in the background.
     pub struct BackgroundSubagent {
-        /// The session of the subagent.
+        /// The subagent's session.
         required session_id: SessionId,
     }
 }

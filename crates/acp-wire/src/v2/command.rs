@@ -1,9 +1,9 @@
 //! Slash commands, which the user can enter in a prompt. See the specification's page "Slash Commands".
 
 record! {
-    /// An update with all slash commands of a session.
+    /// An update with the full list of a session's slash commands.
     pub struct AvailableCommandsUpdate {
-        /// The whole list of commands, which replaces the previous list.
+        /// The full list of commands, which replaces the previous list.
         required_list available_commands: AvailableCommand,
     }
 }
@@ -24,13 +24,13 @@ record! {
         required name: String,
         /// A description to show to the user.
         tolerant description: String,
-        /// The input that may follow the name.
+        /// The input that the user may type after the name.
         optional input: AvailableCommandInput,
     }
 }
 
 tagged! {
-    /// The input that may follow a command's name.
+    /// The input that the user may type after a command's name.
     pub enum AvailableCommandInput by "type" {
         /// Free-form input.
         Text(TextCommandInput) = "text",
@@ -39,7 +39,7 @@ tagged! {
 }
 
 record! {
-    /// Free-form input after a command's name.
+    /// Free-form text typed after a command's name.
     pub struct TextCommandInput {
         /// The hint to show while the input is empty.
         required hint: String,

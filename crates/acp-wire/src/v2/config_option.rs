@@ -50,9 +50,9 @@ impl Lenient for SessionConfigOption {
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub struct SetSessionConfigOptionRequest {
-    /// The session whose config option is set.
+    /// The session in which to set the option.
     pub session_id: SessionId,
-    /// The id of the config option to set.
+    /// The config option to set.
     pub config_id: SessionConfigId,
     /// The new value of the option (`type` and `value`).
     pub value: SessionConfigOptionValue,
@@ -61,12 +61,12 @@ pub struct SetSessionConfigOptionRequest {
     pub meta: Option<Meta>,
 }
 
-/// A new value for a config option, as version 2 represents it.
+/// A new value for a config option, in the form used by version 2.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub enum SessionConfigOptionValue {
-    /// The id of a value that a select option offers (`id`).
+    /// The id of one of a select option's values (`id`).
     Id(SessionConfigValueId),
     /// A boolean (`boolean`).
     Boolean(bool),
@@ -103,7 +103,7 @@ impl From<SessionConfigValueId> for SessionConfigOptionValue {
 }
 
 impl SetSessionConfigOptionRequest {
-    /// Creates a request that sets a config option of a session.
+    /// Creates a request to set a config option.
     pub fn new(
         session_id: impl Into<SessionId>,
         config_id: impl Into<SessionConfigId>,

@@ -5,7 +5,7 @@ record! {
     pub struct Diff {
         /// One entry for each changed file. This list is authoritative.
         required_list changes: DiffChange,
-        /// The changes as text to show to the user. The text may be incomplete.
+        /// A textual patch to show to the user. It may be incomplete.
         optional patch: DiffPatch,
     }
 }
@@ -67,11 +67,11 @@ open_enum! {
 }
 
 record! {
-    /// Changes to files, as text to show to the user.
+    /// A textual patch to show to the user.
     pub struct DiffPatch {
-        /// The format of the text.
+        /// The format of the patch.
         required format: DiffPatchFormat,
-        /// The changes, in the format given by `format`.
+        /// The patch, in the given `format`.
         required text: String,
     }
 }
@@ -79,7 +79,7 @@ record! {
 open_enum! {
     /// The format of a patch.
     pub enum DiffPatchFormat {
-        /// `diff --git` sections with absolute paths, without a commit message.
+        /// `diff --git` sections with absolute paths and no commit message.
         GitPatch = "git_patch",
     }
 }

@@ -1,4 +1,4 @@
-//! Initialization, which opens a connection. See the specification's page "Initialization".
+//! Connection setup with `initialize`. See the specification's page "Initialization".
 
 use super::{
     AgentAuthCapabilities, AuthMethod, ClientAuthCapabilities, ElicitationCapabilities,
@@ -6,7 +6,7 @@ use super::{
 };
 
 record! {
-    /// The `initialize` request, in which a client states its capabilities and the latest version that it supports.
+    /// The `initialize` request, with the client's capabilities and the latest version that it supports.
     pub struct InitializeRequest {
         /// The latest version that the client supports.
         required protocol_version: ProtocolVersion,
@@ -18,7 +18,7 @@ record! {
 }
 
 record! {
-    /// The response to `initialize`, in which an agent chooses the version and states its capabilities.
+    /// The response to `initialize`, with the agent's capabilities and the version that it chose.
     pub struct InitializeResponse {
         /// The version that the connection uses from now on.
         required protocol_version: ProtocolVersion,
@@ -26,8 +26,7 @@ record! {
         tolerant info: Implementation,
         /// The agent's capabilities.
         defaulted capabilities: AgentCapabilities,
-        /// The auth methods that the agent offers. If there is at least one, the agent supports `auth/login` and
-        /// `auth/logout`.
+        /// The auth methods that the agent offers. A non-empty list implies support for `auth/login` and `auth/logout`.
         list auth_methods: AuthMethod,
     }
 }
@@ -45,7 +44,7 @@ record! {
 record! {
     /// The capabilities of an agent. An absent capability is not supported.
     pub struct AgentCapabilities {
-        /// Support for sessions. Without it, no `session/*` method is supported.
+        /// Support for sessions. If absent, the agent supports no `session/*` methods.
         optional session: SessionCapabilities,
         /// Support for optional authentication requests.
         optional auth: AgentAuthCapabilities,
@@ -55,7 +54,7 @@ record! {
 }
 
 record! {
-    /// The content that an agent accepts in prompts, besides text and resource links.
+    /// The content types that an agent accepts in prompts in addition to text and resource links.
     pub struct PromptCapabilities {
         /// Support for [`ContentBlock::Image`](super::ContentBlock::Image).
         optional image: PromptImageCapabilities,
@@ -67,15 +66,15 @@ record! {
 }
 
 record! {
-    /// An empty object that marks support for images.
+    /// An empty object that declares support for images.
     pub struct PromptImageCapabilities {}
 }
 record! {
-    /// An empty object that marks support for audio.
+    /// An empty object that declares support for audio.
     pub struct PromptAudioCapabilities {}
 }
 record! {
-    /// An empty object that marks support for embedded resources.
+    /// An empty object that declares support for embedded resources.
     pub struct PromptEmbeddedContextCapabilities {}
 }
 
@@ -90,10 +89,10 @@ record! {
 }
 
 record! {
-    /// An empty object that marks support for servers on stdin and stdout.
+    /// An empty object that declares support for servers on stdin and stdout.
     pub struct McpStdioCapabilities {}
 }
 record! {
-    /// An empty object that marks support for streamable HTTP.
+    /// An empty object that declares support for streamable HTTP.
     pub struct McpHttpCapabilities {}
 }

@@ -33,7 +33,7 @@ record! {
         required name: String,
         /// The absolute path of the program to start.
         required command: String,
-        /// The arguments of the program.
+        /// The arguments to pass to the program.
         list args: String,
         /// The environment variables to set for the server.
         list env: EnvVariable,

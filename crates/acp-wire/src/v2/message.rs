@@ -1,5 +1,5 @@
-//! Messages in a session, each with an id. A whole message replaces the content of the message with the same id. A
-//! chunk is appended to that content. See "Agent Reports Output" on the specification's page "Prompt Lifecycle".
+//! Messages in a session, each with an id. A full message replaces the content of the message with the same id, while a
+//! chunk is appended to it. See "Agent Reports Output" on the specification's page "Prompt Lifecycle".
 
 use super::{ContentBlock, MessageId};
 
@@ -8,15 +8,15 @@ record! {
     pub patch Message {
         /// The new or changed message.
         required message_id: MessageId,
-        /// The whole message, which replaces the previous content.
+        /// The full content of the message, which replaces the previous content.
         clearable_list content: ContentBlock,
     }
 }
 
 record! {
-    /// A chunk that is appended to a message.
+    /// A chunk to append to a message.
     pub struct ContentChunk {
-        /// The id of the message that the chunk belongs to.
+        /// The message that the chunk belongs to.
         required message_id: MessageId,
         /// The text or other content to append.
         required content: ContentBlock,

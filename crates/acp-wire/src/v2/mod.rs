@@ -1,5 +1,5 @@
-//! Protocol version 2: the draft published in August 2026, with later additions. Each topic of the specification has
-//! its own file.
+//! Protocol version 2, following the draft of August 2026 with later additions. There is one file per topic of the
+//! specification.
 //!
 //! Types that do not differ from version 1 are shared with it. Additions to the published draft are marked. A peer that
 //! implements only the published draft does not send them, and ignores them.

@@ -5,15 +5,15 @@ use super::{PermissionOption, SessionId, TerminalId, ToolCallId, ToolCallUpdate}
 record! {
     /// The `session/request_permission` request: asks for the user's permission.
     pub struct RequestPermissionRequest {
-        /// The session that the request is about.
+        /// The session that the request belongs to.
         required session_id: SessionId,
-        /// The question to show to the user. It does not change the title of the tool call.
+        /// The question to show to the user. The tool call keeps its own title.
         tolerant title: String,
         /// Why the agent needs the permission.
         optional description: String,
         /// The tool call or command that requires permission.
         optional subject: RequestPermissionSubject,
-        /// The options that the user can choose from, at least one.
+        /// The options that the user can choose from. There is at least one.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         required_list options: PermissionOption,
     }
@@ -40,13 +40,13 @@ record! {
 record! {
     /// A command that requires permission.
     pub struct CommandPermissionSubject {
-        /// The command that would run.
+        /// The command to run if the user allows it.
         required command: String,
-        /// The absolute path of the directory that the command would run in.
+        /// The directory to run the command in, as an absolute path.
         required cwd: String,
-        /// The id of the tool call that the command is part of.
+        /// The tool call that the command is part of.
         optional tool_call_id: ToolCallId,
-        /// The id of the terminal that the command would run in.
+        /// The terminal to run the command in.
         optional terminal_id: TerminalId,
     }
 }

@@ -4,7 +4,7 @@ use super::{PlanEntryPriority, PlanFile, PlanId, PlanMarkdown};
 use crate::v1::RawPlanItems;
 
 record! {
-    /// An update with a whole plan, which replaces the plan with the same id.
+    /// An update with a full plan, which replaces the plan with the same id.
     pub struct PlanUpdate {
         /// The id and the new content of the plan.
         required plan: PlanUpdateContent,
@@ -12,7 +12,7 @@ record! {
 }
 
 tagged! {
-    /// A plan and its id. The plan is a list of steps, a file or Markdown.
+    /// The content of a plan: a list of steps, a file, or Markdown. Each variant includes the plan's id.
     pub enum PlanUpdateContent by "type" {
         /// A list of steps.
         Items(PlanItems) = "items",
@@ -24,7 +24,7 @@ tagged! {
 }
 
 impl PlanUpdateContent {
-    /// Returns the plan's id, or `None` if the plan is of an unknown type and has no id.
+    /// Returns the plan's id, or `None` for a plan of an unknown type without an id.
     #[must_use]
     pub fn plan_id(&self) -> Option<PlanId> {
         match self {
@@ -39,7 +39,7 @@ impl PlanUpdateContent {
 record! {
     /// A plan that is a list of steps.
     pub struct PlanItems from RawPlanItems<PlanEntry> {
-        /// The id of the plan. Also read from `id`, the name of this field on one page of the specification.
+        /// The id of the plan. Also accepted under the name `id`, which one page of the specification uses.
         required plan_id: PlanId,
         /// The plan's steps, in order.
         required_list entries: PlanEntry,

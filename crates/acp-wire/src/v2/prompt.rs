@@ -5,20 +5,20 @@ use super::{ContentBlock, MessageId, SessionId};
 record! {
     /// The `session/prompt` request: sends the user's message.
     pub struct PromptRequest {
-        /// The session that the message is for.
+        /// The session to prompt.
         required session_id: SessionId,
-        /// The content of the message, at least one block.
+        /// The content of the message, which must have at least one block.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         required prompt: Vec<ContentBlock>,
     }
 }
 
 record! {
-    /// The response to `session/prompt`, which confirms that the message is now part of the conversation. Updates
-    /// report the results and the end of the work.
+    /// The response to `session/prompt`, sent once the message is part of the conversation. Updates report the results
+    /// and the end of the work.
     pub struct PromptResponse {
-        /// The id of the message, which is repeated in the update that reports the message. Empty if the agent does not
-        /// send one, as in the draft of August 2026.
+        /// The message's id. The update that reports the message has the same id. Empty if the agent sends none, as in
+        /// the draft of August 2026.
         tolerant message_id: MessageId,
     }
 }
@@ -32,7 +32,7 @@ open_enum! {
         MaxTokens = "max_tokens",
         /// The agent reached its limit of model requests.
         MaxTurnRequests = "max_turn_requests",
-        /// The agent refused to continue. This prompt and everything after it are left out of the next prompt.
+        /// The agent refused to continue. The next prompt leaves out this prompt and everything that followed it.
         Refusal = "refusal",
         /// The client cancelled the work.
         Cancelled = "cancelled",

@@ -19,7 +19,7 @@ record! {
 record! {
     /// The response to `session/new`, with the session's id and settings.
     pub struct NewSessionResponse {
-        /// The id that the agent gave the new session.
+        /// The new session's id, chosen by the agent.
         required session_id: SessionId,
         /// All config options of the session, with their current values.
         list config_options: SessionConfigOption,
@@ -39,8 +39,7 @@ record! {
         list additional_directories: String,
         /// The MCP servers to connect to.
         list mcp_servers: McpServer,
-        /// The point from which the conversation is replayed. The agent sends the replay before its response. If
-        /// absent, nothing is replayed.
+        /// Where to start the replay, which the agent sends before its response. If absent, nothing is replayed.
         optional replay_from: ReplayFrom,
         /// The client's instructions for the model. Unstable: requires the agent's capability `session.systemPrompt`.
         strict system_prompt: SystemPrompt,
@@ -48,7 +47,7 @@ record! {
 }
 
 tagged! {
-    /// The point from which a conversation is replayed, inclusive.
+    /// Where to start a replay, inclusive.
     pub enum ReplayFrom by "type" {
         /// The replay starts at the beginning of the conversation.
         Start(ReplayFromStart) = "start",
@@ -98,7 +97,7 @@ record! {
 record! {
     /// The response to `session/fork`, with the new session's id and settings.
     pub struct ForkSessionResponse {
-        /// The id that the agent gave the new session.
+        /// The new session's id, chosen by the agent.
         required session_id: SessionId,
         /// All config options of the session, with their current values.
         list config_options: SessionConfigOption,
@@ -108,20 +107,20 @@ record! {
 }
 
 record! {
-    /// An update of a session's title and the time it last changed. Absent fields are unchanged, and `null` clears a
+    /// An update to a session's title and the time of its last change. Absent fields are unchanged, and `null` clears a
     /// field.
     pub patch SessionInfoUpdate {
         /// The title to show to the user.
         clearable title: String,
-        /// The time of the last change (RFC 3339).
+        /// When the session last changed (RFC 3339).
         clearable updated_at: String,
     }
 }
 
 record! {
-    /// An update of the context window usage and of the session's cost.
+    /// An update to the context window usage and the session's cost.
     pub struct UsageUpdate {
-        /// The number of tokens in the context.
+        /// The number of tokens in the context window.
         #[serde(deserialize_with = "crate::lenient::required")]
         required used: u64,
         /// The size of the context window, in tokens.

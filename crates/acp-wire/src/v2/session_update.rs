@@ -1,4 +1,4 @@
-//! The `session/update` notification, with which the agent reports what happens in a session.
+//! The `session/update` notification, which reports the events in a session.
 
 use super::{
     AvailableCommandsUpdate, CompactionSummaryChunk, CompactionUpdate, ConfigOptionUpdate,
@@ -8,7 +8,7 @@ use super::{
 };
 
 record! {
-    /// The `session/update` notification: reports what has changed in a session.
+    /// The `session/update` notification: reports one change to a session.
     pub struct UpdateSessionNotification {
         /// The session that has changed.
         required session_id: SessionId,
@@ -22,15 +22,15 @@ tagged! {
     pub enum SessionUpdate by "sessionUpdate" {
         /// A chunk of a user message.
         UserMessageChunk(ContentChunk) = "user_message_chunk",
-        /// A whole user message.
+        /// A full user message.
         UserMessage(Message) = "user_message",
         /// A chunk of an agent message.
         AgentMessageChunk(ContentChunk) = "agent_message_chunk",
-        /// A whole agent message.
+        /// A full agent message.
         AgentMessage(Message) = "agent_message",
         /// A chunk of the agent's thoughts.
         AgentThoughtChunk(ContentChunk) = "agent_thought_chunk",
-        /// A whole thought.
+        /// A full thought.
         AgentThought(Message) = "agent_thought",
         /// The agent's new state.
         StateUpdate(StateUpdate) = "state_update",
@@ -42,17 +42,17 @@ tagged! {
         TerminalUpdate(Box<TerminalUpdate>) = "terminal_update",
         /// A chunk of a display terminal's output.
         TerminalOutputChunk(TerminalOutputChunk) = "terminal_output_chunk",
-        /// A whole plan, new or changed.
+        /// A full plan, new or changed.
         PlanUpdate(PlanUpdate) = "plan_update",
         /// The removal of a plan. Unstable.
         PlanRemoved(PlanRemoved) = "plan_removed",
-        /// All slash commands, which replace the previous list.
+        /// The full list of slash commands, which replaces the previous list.
         AvailableCommandsUpdate(AvailableCommandsUpdate) = "available_commands_update",
         /// All config options, with their current values.
         ConfigOptionUpdate(ConfigOptionUpdate) = "config_option_update" | "config_options_update",
-        /// A new title for the session, or a new time of its last change.
+        /// A change to the session's title or to the time of its last change.
         SessionInfoUpdate(Box<SessionInfoUpdate>) = "session_info_update",
-        /// How much of the context window is used, and the cost so far.
+        /// The current context window usage, and the cost so far.
         UsageUpdate(Box<UsageUpdate>) = "usage_update",
         /// A notice for the user. Not in the draft of August 2026.
         Notice(Box<Notice>) = "notice",

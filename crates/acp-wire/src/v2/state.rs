@@ -1,11 +1,11 @@
-//! The state of an agent in a session. See "State" on the specification's page "Prompt Lifecycle".
+//! An agent's state in a session. See "State" on the specification's page "Prompt Lifecycle".
 
 use super::{BackgroundWork, StopReason};
 use crate::jsonrpc;
 use crate::v1::Usage;
 
 tagged! {
-    /// The state of an agent in a session, apart from background work. A session starts idle.
+    /// An agent's state in a session, apart from background work. A new session is idle.
     pub enum StateUpdate by "state" {
         /// The agent is working.
         Running(RunningStateUpdate) = "running",
@@ -19,7 +19,7 @@ tagged! {
 }
 
 record! {
-    /// The details of the state `running`: the agent is working.
+    /// The details of the `running` state, in which the agent is working.
     pub struct RunningStateUpdate {
         /// All background work. Absent if the agent does not report it. Not in the draft of August 2026.
         optional_list background: BackgroundWork,
@@ -27,7 +27,8 @@ record! {
 }
 
 record! {
-    /// The details of the state `requires_action`: the agent is waiting for the user, for example for permission.
+    /// The details of the `requires_action` state, in which the agent is waiting for the user, for example for
+    /// permission.
     pub struct RequiresActionStateUpdate {
         /// All background work. Absent if the agent does not report it. Not in the draft of August 2026.
         optional_list background: BackgroundWork,
@@ -35,7 +36,7 @@ record! {
 }
 
 record! {
-    /// The details of the state `unknown`: the agent's current activity is not known.
+    /// The details of the `unknown` state, in which the agent's activity is not known.
     pub struct UnknownStateUpdate {
         /// All background work. Absent if the agent does not report it.
         optional_list background: BackgroundWork,
@@ -43,7 +44,7 @@ record! {
 }
 
 record! {
-    /// The details of the state `idle`: the agent is waiting for the next prompt.
+    /// The details of the `idle` state, in which the agent is waiting for the next prompt.
     pub struct IdleStateUpdate {
         /// Why the agent stopped, if this update marks the end of its work.
         optional stop_reason: StopReason,

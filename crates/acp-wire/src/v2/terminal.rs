@@ -1,5 +1,5 @@
-//! Display terminals, which the agent runs and the client shows. The output is a stream of bytes, so a chunk can end in
-//! the middle of a character.
+//! Display terminals, which the agent runs and the client shows. Output is a byte stream, so a chunk can end in the
+//! middle of a character.
 
 use super::{SessionId, TerminalId};
 use crate::v1;
@@ -13,7 +13,7 @@ record! {
         clearable command: String,
         /// The working directory, as an absolute path.
         clearable cwd: String,
-        /// The whole output, which replaces the previous output.
+        /// The full output, which replaces the previous output.
         clearable output: TerminalOutput,
         /// The exit status of the command. Absent while the command is running.
         clearable exit_status: TerminalExitStatus,
@@ -25,7 +25,7 @@ record! {
 }
 
 record! {
-    /// The whole output of a terminal.
+    /// The full output of a terminal.
     pub struct TerminalOutput {
         /// The output, encoded as base64.
         required data: String,
@@ -84,7 +84,7 @@ record! {
 }
 
 record! {
-    /// An empty object that marks support for cancelling the command in a terminal.
+    /// An empty object that declares support for cancelling the command in a terminal.
     pub struct TerminalCancelCapabilities {}
 }
 
@@ -94,13 +94,13 @@ record! {
     pub struct CancelTerminalRequest {
         /// The session that the terminal belongs to.
         required session_id: SessionId,
-        /// The terminal whose command is terminated.
+        /// The terminal whose command to terminate.
         required terminal_id: TerminalId,
     }
 }
 
 record! {
-    /// The response to `terminal/cancel`. It only confirms that the agent will terminate the command. An update reports
-    /// the exit status.
+    /// The response to `terminal/cancel`, which confirms only that the agent will terminate the command. An update
+    /// reports the exit status.
     pub struct CancelTerminalResponse {}
 }

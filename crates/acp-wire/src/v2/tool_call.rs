@@ -14,7 +14,7 @@ record! {
         clearable name: String,
         /// The title to show to the user.
         clearable title: String,
-        /// The kind of tool, such as one that reads or edits.
+        /// The kind of tool, such as read or edit.
         clearable kind: ToolKind,
         /// The status of the tool call.
         clearable status: ToolCallStatus,
@@ -32,9 +32,9 @@ record! {
 }
 
 record! {
-    /// A chunk that is appended to a tool call's content.
+    /// A chunk to append to a tool call's content.
     pub struct ToolCallContentChunk {
-        /// The tool call whose content the chunk is appended to.
+        /// The tool call to append to.
         required tool_call_id: ToolCallId,
         /// The part to append: a content block, a diff or a terminal.
         required content: ToolCallContent,
@@ -50,7 +50,7 @@ record! {
 }
 
 record! {
-    /// An empty object that marks support for cancelling a tool call.
+    /// An empty object that declares support for cancelling a tool call.
     pub struct ToolCallCancelCapabilities {}
 }
 
@@ -66,8 +66,8 @@ record! {
 }
 
 record! {
-    /// The response to `tool_call/cancel`. It only confirms that the agent will cancel the tool call. An update reports
-    /// when the call has ended.
+    /// The response to `tool_call/cancel`, which confirms only that the agent will cancel the tool call. An update
+    /// reports when the call has ended.
     pub struct CancelToolCallResponse {}
 }
 
@@ -75,12 +75,12 @@ open_enum! {
     /// The status of a tool call.
     #[derive(Default)]
     pub enum ToolCallStatus {
-        /// The tool has not started: its input is still arriving, or it needs permission first.
+        /// The tool has not started, because its input is still arriving or it needs permission.
         #[default]
         Pending = "pending",
         /// The tool is running.
         InProgress = "in_progress",
-        /// The tool finished its work.
+        /// The tool call finished successfully.
         Completed = "completed",
         /// The tool call failed with an error.
         Failed = "failed",

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use acp_wire::{Method, MethodKind, Sender, extensions, v1, v2};
 
-/// How the library supports a method or a kind of update: its name, then the agent's side, then the client's side.
-/// These lists are maintained by hand, because this crate does not depend on the library.
+/// A method or kind of update, with the library's support for it as an agent and as a client. The lists are maintained
+/// by hand, because this crate does not depend on the library.
 type MethodStatus = (&'static str, &'static str, &'static str);
 
 const YES: &str = "yes";

@@ -1,11 +1,11 @@
-//! Tests that `Debug` output shows no secrets, even when the secret is in a nested value.
+//! Tests that `Debug` output never shows secrets, even in nested values.
 
 use std::fmt::Debug;
 
 use acp_wire::{v1, v2};
 use serde::de::DeserializeOwned;
 
-/// Reads a message, and checks that its `Debug` output does not show the secret.
+/// Reads a message and checks that its `Debug` output hides the secret.
 #[track_caller]
 fn assert_hides_secrets<T: DeserializeOwned + Debug>(json: &str) {
     let value: T = serde_json::from_str(json).unwrap();

@@ -1,4 +1,4 @@
-//! Checks and converts an agent's config options, including the session modes for older clients.
+//! Checks an agent's config options and converts them, including to session modes for older clients.
 //!
 //! An agent only implements config options. For clients of version 1, the option of category `mode` is also sent as the
 //! session's modes, and the two are kept in sync. See the specification's page "Session Config Options", "Relationship to
@@ -11,7 +11,7 @@ use acp_wire::v1::{
 
 use crate::error::{Error, Result};
 
-/// Returns the first select option of category `mode`. Any further options of that category are ignored.
+/// Returns the first select option of category `mode`, ignoring any others.
 fn mode_option(options: &[SessionConfigOption]) -> Option<&SessionConfigOption> {
     options.iter().find(|option| {
         option.category == Some(SessionConfigOptionCategory::Mode)
@@ -31,7 +31,7 @@ pub(crate) fn find_option_id(
     option.map(|option| option.id.clone())
 }
 
-/// Returns the session modes that are equivalent to the config option of category `mode`.
+/// Converts the config option of category `mode` to session modes.
 pub(crate) fn to_mode_state(options: &[SessionConfigOption]) -> Option<SessionModeState> {
     let SessionConfigKind::Select(select) = &mode_option(options)?.kind else {
         return None;
@@ -84,7 +84,7 @@ pub(crate) fn check_option_value(
     }
 }
 
-/// Returns the config options that a client supports. Boolean options are included only if `booleans` is `true`.
+/// Returns the config options that a client supports, including boolean options only if `booleans` is `true`.
 pub(crate) fn supported_options(
     options: Vec<SessionConfigOption>,
     booleans: bool,

@@ -29,8 +29,8 @@ pub struct DisplayTerminal {
 }
 
 impl Session {
-    /// Shows a new display terminal. `command` and `cwd`, an absolute path, are for the user. To show the terminal in a
-    /// tool call, add [`as_content`](DisplayTerminal::as_content) to the call's content.
+    /// Shows a new display terminal. `command` and `cwd` (an absolute path) are shown to the user. To show the terminal
+    /// in a tool call, add [`as_content`](DisplayTerminal::as_content) to the call's content.
     ///
     /// # Errors
     /// The client does not show display terminals
@@ -75,7 +75,7 @@ impl DisplayTerminal {
         self.id.clone().into()
     }
 
-    /// Appends output of the command. The bytes can end in the middle of a character. For version 1 clients, which
+    /// Appends to the command's output. The bytes can end in the middle of a character. For version 1 clients, which
     /// accept only text, they are decoded as UTF-8.
     ///
     /// # Errors
@@ -111,8 +111,8 @@ impl DisplayTerminal {
         self.send_update(update, "terminal_exit", exit).await
     }
 
-    /// Sends an update of the terminal. In version 1, the update is sent in `_meta`, which some clients read. The
-    /// recorder always gets the version 2 form, because the use of `_meta` is only a convention among a few programs.
+    /// Sends an update for the terminal. In version 1, the update is sent in `_meta`, which some clients read. The
+    /// recorder always gets the version 2 form, because using `_meta` is only a convention among a few programs.
     async fn send_update(&self, update: Update, what: &str, value: Value) -> Result<()> {
         if self.session.client().is_v2() {
             return self.session.send_update(update).await;
@@ -132,5 +132,5 @@ impl DisplayTerminal {
     }
 }
 
-/// The part of a generated id that makes it unique. It changes each time a session is opened.
+/// A unique part of generated ids, which changes each time a session is opened.
 pub(crate) type OpeningId = Arc<str>;

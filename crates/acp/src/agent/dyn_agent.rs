@@ -1,4 +1,4 @@
-//! Defines agents as trait objects, for programs that choose the type of their agent at run time.
+//! Agents as trait objects, for programs that choose an agent type at run time.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use crate::connection::{Connection, Driver};
 use crate::options::Options;
 use crate::transport::Transport;
 
-/// An agent as a trait object, because [`Agent`] is not dyn-compatible. Every agent implements this trait. One value
-/// can serve several connections.
+/// A dyn-compatible version of [`Agent`], which every agent implements automatically. One value can serve several
+/// connections.
 ///
 /// ```
 /// use std::sync::Arc;

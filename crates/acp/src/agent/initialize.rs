@@ -21,7 +21,7 @@ use crate::dialect;
 use crate::error::Error;
 use crate::object::{to_object, to_raw_value};
 
-/// What an agent knows about its client: the name, the protocol version and the capabilities.
+/// The client's name, protocol version and capabilities, from the agent's point of view.
 #[derive(Debug, Clone)]
 pub struct ClientInfo {
     version: ProtocolVersion,
@@ -52,7 +52,7 @@ impl ClientInfo {
         }
     }
 
-    /// Checks that the client supports the method with the given version 1 name.
+    /// Checks that the client supports a method, given by its version 1 name.
     ///
     /// # Errors
     /// The client does not support the method: [`Error::Unsupported`].
@@ -71,7 +71,7 @@ impl ClientInfo {
         self.version == ProtocolVersion::V2
     }
 
-    /// Returns the client's capabilities in version 1 form, regardless of the negotiated version.
+    /// Returns the client's capabilities, always in version 1 form.
     #[must_use]
     pub fn capabilities(&self) -> &ClientCapabilities {
         &self.capabilities
@@ -114,8 +114,8 @@ pub(crate) enum VersionedInitializeResponse {
     V2(v2::InitializeResponse),
 }
 
-/// Reads an `initialize` request and returns the response. Negotiates the requested version if the agent supports it,
-/// or else the agent's latest version.
+/// Handles an `initialize` request: negotiates the requested version if the agent supports it, or else the agent's
+/// latest version.
 pub(crate) fn initialize<A: Agent>(
     side: &AgentSide<A>,
     latest: ProtocolVersion,
@@ -157,14 +157,14 @@ pub(crate) fn initialize<A: Agent>(
     Ok((Arc::new(client), VersionedInitializeResponse::V1(answer)))
 }
 
-/// Returns the `_meta` of the response, which declares the extensions that the agent supports.
+/// Returns `_meta` for the response, with the extensions that the agent supports.
 fn response_meta<A: Agent>(side: &AgentSide<A>) -> Option<Meta> {
     let offered = ClientExtensionRequest::offered_by(side);
     let meta: Meta = implemented_capabilities(&offered);
     Some(meta).filter(|meta| !meta.is_empty())
 }
 
-/// Returns the agent's capabilities, including those for all optional methods that it implements.
+/// Returns the agent's capabilities, including one for each optional method that it implements.
 fn agent_capabilities<A: Agent>(side: &AgentSide<A>) -> AgentCapabilities {
     let agent = &*side.agent;
     let offered = v1::ClientRequest::offered_by(side);

@@ -80,9 +80,8 @@ pub trait Agent: Send + Sync + 'static {
     type State: Send + Sync + 'static;
 
     /// Opens a new session (`session/new`). The paths in `setup` are absolute, and its MCP servers use transports that
-    /// the agent supports. The client does not know the session's id yet, so send updates from
-    /// [`session_opened`](Self::session_opened) instead. See "Creating a Session" on the specification's page "Session
-    /// Setup".
+    /// the agent supports. The client does not know the session's id yet, so do not send updates here but in
+    /// [`session_opened`](Self::session_opened). See "Creating a Session" on the specification's page "Session Setup".
     ///
     /// # Errors
     /// The session is not opened, and the error is sent as the response. After
@@ -110,8 +109,8 @@ pub trait Agent: Send + Sync + 'static {
         None
     }
 
-    /// Returns the types of content that the agent accepts in prompts, in addition to text and resource links. Prompts
-    /// with other content are rejected before they reach [`prompt`](Self::prompt).
+    /// Returns the content types that the agent accepts in prompts in addition to text and resource links. Prompts with
+    /// other content are rejected before they reach [`prompt`](Self::prompt).
     fn prompt_capabilities(&self) -> PromptCapabilities {
         PromptCapabilities::new()
     }
@@ -121,8 +120,8 @@ pub trait Agent: Send + Sync + 'static {
         McpCapabilities::new()
     }
 
-    /// Returns `true` if the agent supports MCP servers on stdio. In version 1, every agent does. In version 2, this is
-    /// a capability.
+    /// Returns `true` if the agent supports MCP servers on stdio. Version 1 requires this of every agent, while version
+    /// 2 makes it a capability.
     fn supports_mcp_stdio(&self) -> bool {
         true
     }
@@ -146,8 +145,8 @@ pub trait Agent: Send + Sync + 'static {
         format!("sess_{}", uuid::Uuid::new_v4().simple()).into()
     }
 
-    /// Does follow-up work for a session that was just opened, such as announcing slash commands. Called once the
-    /// client knows the session's id.
+    /// Follows up on opening a session, for example by announcing slash commands. Called once the client knows the
+    /// session's id.
     fn session_opened(
         &self,
         state: &Self::State,
@@ -273,7 +272,7 @@ pub trait Agent: Send + Sync + 'static {
         async move { Err(request.not_found()) }
     }
 
-    /// Handles an extension notification. The next message is not handled until this method returns.
+    /// Handles an extension notification. The connection handles no further message until this method returns.
     fn extension_notification(
         &self,
         client: &Connection,

@@ -54,7 +54,7 @@ pub(crate) struct SessionOpeningGuard<A: Agent> {
 }
 
 impl<A: Agent> SessionOpeningGuard<A> {
-    /// Stores the agent's state for the session, and returns the rest of `opened`.
+    /// Stores the agent's state for the session and returns the other parts of `opened`.
     fn store_state(&self, opened: OpenedSession<A::State>) -> OpenedSession {
         let state = Arc::new(opened.state);
         let mut sessions = self.side.lock_sessions();
@@ -186,8 +186,8 @@ impl<A: Agent> AgentSide<A> {
         .await;
     }
 
-    /// Handles `session/resume` for a session that is already open, if a version 2 agent cannot open existing sessions.
-    /// The session does not change, and its turns continue.
+    /// Handles `session/resume` for an open session, if a version 2 agent cannot reopen sessions. The session does not
+    /// change, and its turns continue.
     async fn resume_open_session(
         &self,
         id: &SessionId,
@@ -234,8 +234,8 @@ impl<A: Agent> AgentSide<A> {
         }
     }
 
-    /// Chooses the agent's method for opening an existing session. In version 1, the client can use only the methods
-    /// that the agent supports. In version 2, every agent resumes sessions as well as it can.
+    /// Chooses the agent's method for opening an existing session. Version 1 clients can use only the methods that the
+    /// agent supports. In version 2, every agent resumes sessions as well as it can.
     fn choose_open_call(
         &self,
         id: &SessionId,
@@ -263,7 +263,7 @@ impl<A: Agent> AgentSide<A> {
         })
     }
 
-    /// Adds a session to the table, so that later messages can refer to it.
+    /// Adds a session to the table of sessions, so that later messages can refer to it.
     fn open(
         self: &Arc<Self>,
         id: SessionId,
@@ -307,7 +307,7 @@ impl<A: Agent> AgentSide<A> {
         })
     }
 
-    /// Checks that the agent supports everything that a session setup requires.
+    /// Checks that the agent supports everything in a session setup.
     fn check_setup(&self, setup: &SessionSetup) -> Result<()> {
         setup.check_paths().map_err(Error::invalid_params)?;
         let offered = supported_system_prompt(&*self.agent);
@@ -443,7 +443,7 @@ fn to_v2_response(
 }
 
 impl Session {
-    /// Sets whether to discard the session's updates instead of sending them.
+    /// Sets whether the session's updates are discarded rather than sent.
     fn set_muted(&self, muted: bool) {
         self.muted().store(muted, Ordering::Release);
     }

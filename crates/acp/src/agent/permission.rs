@@ -1,4 +1,4 @@
-//! `session/request_permission`, which requests the user's permission for an action.
+//! `session/request_permission`, which asks the user to permit an action.
 
 use acp_wire::v1::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
@@ -12,13 +12,13 @@ use crate::connection::RequestOptions;
 use crate::error::Result;
 use crate::update;
 
-/// The answer to [`Turn::ask`]: the user allowed or rejected the action, or there is no answer.
+/// The user's answer to [`Turn::ask`], if any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "the action must not be performed unless the user allowed it"]
 pub enum PermissionAnswer {
     /// The user allowed the action.
     Allowed,
-    /// The user rejected the action. Continue the turn without it.
+    /// The user rejected the action. Continue the turn without the action.
     Rejected,
     /// There is no answer, because the turn was cancelled or no user is present. End the turn.
     Cancelled,
@@ -33,7 +33,7 @@ impl PermissionAnswer {
 }
 
 impl Turn {
-    /// Asks the user to allow a tool call once. The user sees only what was reported about the call, so report
+    /// Asks the user to allow a tool call once. The user sees only what you have reported about the call, so report
     /// everything that it will do before you ask. See "Requesting Permission" on the specification's page "Tool Calls".
     ///
     /// To offer other options, such as "always", use [`request_permission`](Self::request_permission).
@@ -61,8 +61,8 @@ impl Turn {
     }
 
     /// Sends a permission request. If the turn is cancelled in the meantime, returns
-    /// [`RequestPermissionOutcome::Cancelled`] at once, whether or not the client responds. See "Requesting Permission"
-    /// on the specification's page "Tool Calls".
+    /// [`RequestPermissionOutcome::Cancelled`] at once, even if the client does not respond. See "Requesting
+    /// Permission" on the specification's page "Tool Calls".
     ///
     /// # Errors
     /// The client returned an error, or the connection has ended.

@@ -1,4 +1,4 @@
-//! Handles prompts, and runs each turn from its request to its response.
+//! Handles prompts, and runs each turn from request to response.
 
 use std::sync::Arc;
 
@@ -37,9 +37,9 @@ impl Drop for ActiveTurnGuard {
     }
 }
 
-/// A guard for a turn that was reported to a version 2 client as running. If the guard is dropped before
-/// [`end`](Self::end) is called, for example because the agent panicked, it reports that the turn failed, so that the
-/// client does not wait forever.
+/// A guard for a turn that a version 2 client sees as running. If the guard is dropped without a call to
+/// [`end`](Self::end), for example because the agent panicked, it reports that the turn failed, so that the client does
+/// not wait forever.
 struct ReportedTurnGuard {
     session: Session,
     ended: bool,
@@ -75,8 +75,8 @@ impl Drop for ReportedTurnGuard {
 }
 
 impl<A: Agent> AgentSide<A> {
-    /// Starts a turn. The connection's reader calls this method directly, so that a later cancellation finds the turn,
-    /// and prompts run in the order in which they arrive.
+    /// Starts a turn. The connection's reader calls this directly, so that a later cancellation finds the turn, and
+    /// prompts run in order of arrival.
     pub(crate) fn prompt(
         self: &Arc<Self>,
         session: &SessionId,
@@ -117,7 +117,7 @@ impl<A: Agent> AgentSide<A> {
         });
     }
 
-    /// Runs a turn in version 1, in which the response ends the turn.
+    /// Runs a turn in version 1, where the response ends the turn.
     async fn prompt_v1(
         &self,
         turn: Turn,
@@ -158,8 +158,8 @@ impl<A: Agent> AgentSide<A> {
         responder.respond(result).await;
     }
 
-    /// Runs a turn in version 2. The response is sent when the previous turn has ended, and only confirms that the
-    /// prompt is now part of the conversation. Updates report the results and the end of the turn.
+    /// Runs a turn in version 2. The response, sent once the previous turn has ended, confirms only that the prompt is
+    /// part of the conversation. Updates report the results and the end of the turn.
     async fn prompt_v2(
         &self,
         turn: Turn,

@@ -14,9 +14,9 @@ use crate::error::{Error, Result};
 use crate::pending_request::UnsupportedMethod;
 use crate::update::{MessageChunk, Update};
 
-/// A recorder of the history of sessions. It stores each update before the client gets it, regardless of the method
-/// that sends the update. With [`LoadSession`](super::LoadSession), this ensures that nothing the user has seen is
-/// lost, even if the agent is killed.
+/// Records the history of sessions. It stores each update before the client gets it, whichever method sends it.
+/// Together with [`LoadSession`](super::LoadSession), this ensures that nothing the user has seen is lost, even if the
+/// agent is killed.
 ///
 /// If an update of the history cannot be recorded, it is not sent: the sending call fails with [`Error::RecordFailed`].
 /// Updates of a session are sent in the order in which they are recorded. A slow recorder therefore slows down sending,
@@ -30,7 +30,7 @@ use crate::update::{MessageChunk, Update};
 ///
 /// `S` is the agent's [`State`](super::Agent::State).
 pub trait Recorder<S = ()>: Send + Sync {
-    /// Stores an update before it is sent. The update must be durable by the time this method returns.
+    /// Stores an update before it is sent. The update must be durable when this method returns.
     ///
     /// The update is the same whichever version the client speaks. To store it, convert it with
     /// [`into_v1`](Update::into_v1), or with [`into_v2`](Update::into_v2) if version 1 cannot express it. Messages have
@@ -57,7 +57,7 @@ impl<S: Sync> Recorder<S> for UnsupportedMethod {
 
 type RecordFuture<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
 
-/// A [`Recorder`] as a trait object.
+/// A dyn-compatible version of [`Recorder`].
 pub(crate) trait DynRecorder: Send + Sync {
     fn record<'a>(&'a self, session: &'a Session, update: &'a Update) -> RecordFuture<'a>;
 }
@@ -75,7 +75,7 @@ impl<A: Agent> DynRecorder for AgentSide<A> {
 }
 
 impl<A: Agent> AgentSide<A> {
-    /// Creates the state for recording one session. Returns `None` if the agent has no recorder.
+    /// Creates the recording state for one session, or returns `None` if the agent has no recorder.
     pub(crate) fn session_recording(self: &Arc<Self>) -> Option<SessionRecording> {
         self.agent.recorder()?;
         Some(SessionRecording {
@@ -86,13 +86,12 @@ impl<A: Agent> AgentSide<A> {
     }
 }
 
-/// The recorder of a session, and the lock that keeps its updates in order.
+/// A session's recorder, and the lock that keeps the session's updates in order.
 pub(crate) struct SessionRecording {
     recorder: Arc<dyn DynRecorder>,
-    /// A lock that is held while an update is recorded and sent, so that updates are sent in the order in which they
-    /// are recorded.
+    /// Held while an update is recorded and sent, so that updates are sent in the order in which they are recorded.
     order_lock: Mutex<()>,
-    /// Whether the session is being replayed. The updates of a replay have already been recorded.
+    /// Whether the session is being replayed. A replay's updates are already recorded.
     is_replaying: AtomicBool,
 }
 
@@ -100,7 +99,7 @@ pub(crate) struct SessionRecording {
 pub(crate) type RecordingOrderGuard<'a> = Option<MutexGuard<'a, ()>>;
 
 impl SessionRecording {
-    /// Creates the state for recording a subagent's session with the same recorder.
+    /// Creates the recording state for a subagent's session, with the same recorder.
     pub(super) fn new_for_subagent(&self) -> Self {
         Self {
             recorder: Arc::clone(&self.recorder),
@@ -115,13 +114,13 @@ impl SessionRecording {
 }
 
 impl Session {
-    /// Returns the session's recording. Returns `None` if there is none, or if the session is being replayed.
+    /// Returns the session's recording, or `None` if there is none or the session is being replayed.
     pub(super) fn recording_unless_replaying(&self) -> Option<&SessionRecording> {
         let recording = self.recording()?;
         (!recording.is_replaying.load(Ordering::Acquire)).then_some(recording)
     }
 
-    /// Sets whether the session is being replayed, in which case its updates are not recorded.
+    /// Sets whether the session is being replayed. If so, updates are not recorded.
     pub(super) fn set_replaying(&self, replaying: bool) {
         if let Some(recording) = self.recording() {
             recording.is_replaying.store(replaying, Ordering::Release);
@@ -181,8 +180,8 @@ impl Session {
     }
 }
 
-/// Returns `true` if an update is part of the history. Other updates report current state, such as options, the mode,
-/// commands and whether the agent is working. They are sent again whenever the session is opened.
+/// Returns `true` if an update is part of the history. Other updates report current state, such as options, commands,
+/// the mode and the agent's activity. They are sent again whenever the session is opened.
 fn is_history(update: &Update) -> bool {
     !matches!(
         update,

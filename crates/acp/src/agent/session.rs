@@ -72,7 +72,7 @@ impl<S> OpenedSession<S> {
     }
 }
 
-/// A handle to an open session, which an agent uses to send updates to the client. Clones are cheap and refer to the
+/// A handle to an open session, through which an agent sends updates to the client. Clones are cheap and refer to the
 /// same session.
 ///
 /// Its methods send updates. Each waits while the client reads slowly, and fails if the connection has ended. If the
@@ -87,7 +87,7 @@ struct SessionInner {
     roots: Vec<String>,
     conn: Connection,
     client: Arc<ClientInfo>,
-    /// The part of generated ids that keeps them unique, even if the session is opened again.
+    /// A part of generated ids that keeps them unique even if the session is opened again.
     opening_id: OpeningId,
     /// Whether updates are discarded instead of sent.
     is_muted: AtomicBool,
@@ -96,40 +96,39 @@ struct SessionInner {
     state: Mutex<AgentSessionState>,
     /// The agent's `A::State`, once the session is open. [`AgentSide`](super::side::AgentSide) owns the state.
     agent_state: OnceLock<Weak<dyn Any + Send + Sync>>,
-    /// A lock that is held by the running turn, so that the session runs one turn at a time.
+    /// Held by the running turn, so that the session runs one turn at a time.
     turn_lock: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// The maximum number of stored titles of unfinished tool calls.
+/// The maximum number of unfinished tool calls whose titles are stored.
 const MAX_TOOL_CALL_TITLES: usize = 1024;
 
 #[derive(Default)]
 pub(super) struct AgentSessionState {
     config_options: Vec<SessionConfigOption>,
-    /// The chunk type and the id of the current message. The next chunk continues this message if it is of the same
-    /// type.
+    /// The chunk type and the id of the current message. The next chunk of the same type continues the message.
     pub(super) current_message: Option<(&'static str, MessageId)>,
     message_count: u64,
     /// The number of tool call ids that the library has generated.
     tool_call_count: u64,
     /// The titles of unfinished tool calls, for version 2 permission requests.
     titles: LruMap<String, MAX_TOOL_CALL_TITLES>,
-    /// All plans, whose steps are merged for clients that support only one plan.
+    /// All plans. For clients that support only one plan, their steps are merged.
     plans: Vec<(PlanId, Vec<PlanEntry>)>,
-    /// The number of questions in the current turn that the user has not answered yet.
+    /// The number of unanswered questions to the user in the current turn.
     pending_questions: usize,
-    /// A counter that changes whenever a turn starts or ends. It keeps questions from earlier turns from counting as
+    /// A counter that changes when a turn starts or ends, so that questions from earlier turns no longer count as
     /// pending.
     work_epoch: u64,
-    /// Whether a turn is running, as last reported to version 2 clients.
+    /// Whether a turn is running, according to the last report to version 2 clients.
     is_turn_running: bool,
-    /// The cancellation token of the turn whose prompt the agent is working on.
+    /// The cancellation token of the turn that the agent is working on.
     prompt_token: Option<CancellationToken>,
     /// The cancellation tokens of the running and queued turns, for `session/cancel`.
     turn_tokens: Vec<CancellationToken>,
 }
 
-/// A guard that marks a session as working on a prompt until it is dropped.
+/// A guard that marks the session as working on a prompt until dropped.
 pub(super) struct PromptGuard(Session);
 
 impl Drop for PromptGuard {
@@ -207,7 +206,7 @@ impl Session {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Returns the agent's state for this session, or `None` if the session is still being opened or has been closed.
+    /// Returns the agent's state for this session, or `None` if the session is still opening or already closed.
     pub(super) fn agent_state<A: Agent>(&self) -> Option<Arc<A::State>> {
         self.0.agent_state.get()?.upgrade()?.downcast().ok()
     }
@@ -231,7 +230,7 @@ impl Session {
         &self.0.id
     }
 
-    /// Returns the working directory, an absolute path on the agent's or the client's system. See "Working Directory"
+    /// Returns the working directory as an absolute path on the agent's or the client's system. See "Working Directory"
     /// on the specification's page "Session Setup".
     #[must_use]
     pub fn cwd(&self) -> &str {
@@ -268,8 +267,8 @@ impl Session {
         &self.0.opening_id
     }
 
-    /// Sends a chunk of the agent's message (`agent_message_chunk`), as Markdown text. Consecutive chunks form one
-    /// message. A tool call, a thought or the end of the turn ends the message.
+    /// Sends a chunk of the agent's message (`agent_message_chunk`) as Markdown text. Consecutive chunks form one
+    /// message, until a tool call, a thought or the end of the turn.
     ///
     /// # Errors
     /// The connection has ended.
@@ -285,8 +284,8 @@ impl Session {
         self.send_text_chunk(THOUGHT_CHUNK, text.as_ref()).await
     }
 
-    /// Sends content other than text as a chunk of the agent's message, such as an image or a link to a file. See the
-    /// specification's page "Content".
+    /// Sends an image, a link to a file or other content as a chunk of the agent's message. See the specification's
+    /// page "Content".
     ///
     /// # Errors
     /// The connection has ended.
@@ -305,7 +304,7 @@ impl Session {
             .await
     }
 
-    /// Returns the id of the message to which the next chunk of this type belongs.
+    /// Returns the message id for the next chunk of this type.
     pub(super) fn chunk_message_id(&self, kind: &'static str) -> MessageId {
         let mut state = self.lock_state();
         match &state.current_message {
@@ -348,8 +347,8 @@ impl Session {
         self.lock_state().titles.get(call.as_str()).cloned()
     }
 
-    /// Reports the whole plan, which replaces the previous plan. See "Creating Plans" on the specification's page
-    /// "Agent Plan".
+    /// Reports the full plan, which replaces the previous plan. See "Creating Plans" on the specification's page "Agent
+    /// Plan".
     ///
     /// # Errors
     /// The connection has ended.
@@ -358,7 +357,7 @@ impl Session {
             .await
     }
 
-    /// Reports a whole plan, for sessions with several plans. It replaces the plan with the same id. A client that
+    /// Reports a full plan that replaces the plan with the same id, for sessions with several plans. A client that
     /// supports only one plan (version 1, without `plan`) receives a single plan with the steps of all plans.
     ///
     /// # Errors
@@ -393,8 +392,8 @@ impl Session {
         self.set_plan(all).await
     }
 
-    /// Shows the user a notice, which is not part of the conversation. Does nothing if the client does not support
-    /// notices (version 1, without `session.notices`).
+    /// Shows the user a notice outside the conversation. Does nothing if the client does not support notices (version
+    /// 1, without `session.notices`).
     ///
     /// # Errors
     /// The connection has ended.
@@ -407,7 +406,7 @@ impl Session {
         Ok(())
     }
 
-    /// Announces all slash commands of the session, which replace the previous ones. See "Advertising commands" on the
+    /// Announces the session's slash commands, replacing any announced before. See "Advertising commands" on the
     /// specification's page "Slash Commands".
     ///
     /// # Errors
@@ -430,7 +429,7 @@ impl Session {
         .await
     }
 
-    /// Reports how many tokens of the context window are used, and what the session has cost (`usage_update`).
+    /// Reports the context window usage, in tokens, and the session's cost so far (`usage_update`).
     ///
     /// # Errors
     /// The connection has ended.
@@ -466,7 +465,7 @@ impl Session {
         Ok(())
     }
 
-    /// Replaces the config options. Returns the session's new mode if the mode changed.
+    /// Replaces the config options, and returns the session's new mode if it changed.
     pub(crate) fn replace_config_options(
         &self,
         options: Vec<SessionConfigOption>,
@@ -505,7 +504,7 @@ impl Session {
     }
 
     /// Sets whether a turn is running. Call this before reporting the change. Another task may then report the new
-    /// state early, but the last state reported is always correct.
+    /// state first, but the last report is always correct.
     pub(crate) fn set_working(&self, working: bool) {
         let mut state = self.lock_state();
         state.is_turn_running = working;
@@ -547,7 +546,7 @@ impl Session {
         self.lock_state().turn_tokens.len()
     }
 
-    /// Removes the turns whose tokens are cancelled, which includes all turns that have ended.
+    /// Removes the turns whose tokens are cancelled. This includes all turns that have ended.
     pub(crate) fn remove_ended_turns(&self) {
         self.lock_state()
             .turn_tokens
@@ -561,8 +560,7 @@ impl Session {
         }
     }
 
-    /// Waits until no turn is running in this session, and keeps other turns from starting until the returned guard is
-    /// dropped.
+    /// Waits until no turn is running in this session, and blocks new turns until the returned guard is dropped.
     pub(crate) async fn lock_turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.0.turn_lock.lock().await
     }
@@ -581,14 +579,14 @@ impl Session {
     }
 }
 
-/// A guard that marks a question to the user as pending until it is dropped.
+/// A guard that marks a question to the user as pending until dropped.
 pub(crate) struct PendingQuestion<'a> {
     session: &'a Session,
     turn: &'a CancellationToken,
     work_epoch: u64,
     /// Whether the question is still pending.
     is_pending: bool,
-    /// Whether an update with the agent's new state still has to be sent.
+    /// Whether the agent's new state has yet to be reported.
     needs_state_update: bool,
 }
 

@@ -31,8 +31,8 @@ pub async fn serve_stdio<A: Agent>(agent: A) -> std::io::Result<()> {
     serve(stdio()?, agent).await
 }
 
-/// Serves a client until it closes its end of the connection. Requests that are still in flight then have two seconds
-/// to finish ([`Limits::linger`]).
+/// Serves a client until it closes its end of the connection. Requests in flight then have two seconds to finish
+/// ([`Limits::linger`]).
 ///
 /// # Errors
 /// Reading or writing fails.
@@ -40,8 +40,8 @@ pub async fn serve<A: Agent>(transport: Transport, agent: A) -> std::io::Result<
     serve_with(transport, agent, Options::new().limits(default_limits())).await
 }
 
-/// Serves a client like [`serve`], but with options of your own. For the limits, start from [`default_limits`], because
-/// the default of [`Limits::linger`] is zero. [`Options::draft_version_2`] lets clients use the draft of version 2.
+/// Serves a client like [`serve`], but with custom options. Start from [`default_limits`] for the limits, because
+/// [`Limits::linger`] is zero by default. [`Options::draft_version_2`] lets clients use the draft of version 2.
 ///
 /// # Errors
 /// Reading or writing fails.
@@ -64,8 +64,8 @@ pub(super) fn to_serve_result(end: CloseReason) -> std::io::Result<()> {
     }
 }
 
-/// Starts a connection to a client and returns it with its driver, for programs that also do other work. The options
-/// are used unchanged, including [`Limits::linger`].
+/// Starts a connection to a client and returns it with its driver, for programs that do other work as well. The
+/// options, including [`Limits::linger`], are used as given.
 pub fn start<A: Agent>(
     transport: Transport,
     agent: A,
@@ -88,7 +88,7 @@ pub(super) fn start_shared<A: Agent>(
     Connection::new(transport, options, Arc::new(side))
 }
 
-/// Returns the limits that [`serve`] uses. With them, a client that closes its end of the connection still gets its
+/// Returns the limits that [`serve`] uses. They give a client that closes its end of the connection time to receive its
 /// responses.
 #[must_use]
 pub fn default_limits() -> Limits {
@@ -147,7 +147,7 @@ impl<A: Agent> AgentSide<A> {
         })
     }
 
-    /// Returns the client's name, version and capabilities. Before `initialize`, returns the defaults.
+    /// Returns the client's name, version and capabilities, or the defaults before `initialize`.
     pub(crate) fn client_info(&self) -> Arc<ClientInfo> {
         self.client.get().cloned().unwrap_or_default()
     }

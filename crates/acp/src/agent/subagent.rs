@@ -1,5 +1,4 @@
-//! Subagents. An agent starts these sessions for part of its work, and clients show them in the parent session.
-//! Unstable.
+//! Subagents: sessions that an agent starts for part of its work, shown in the parent session. Unstable.
 
 use std::ops::Deref;
 
@@ -11,8 +10,8 @@ use super::turn::Turn;
 use crate::error::Result;
 use crate::update::Update;
 
-/// A running subagent, which is a [`Turn`] in a session of its own. Clients show the turn's messages, tool calls and
-/// questions as those of the subagent. It is cancelled along with the turn that started it.
+/// A running subagent, which is a [`Turn`] in its own session. Clients show the turn's messages, tool calls and
+/// questions as the subagent's. The subagent is cancelled along with the turn that started it.
 ///
 /// A client cannot act on the subagent's session directly: it cannot send it a prompt, cancel it separately, or open it
 /// again.

@@ -15,13 +15,13 @@ use crate::error::Result;
 pub struct TerminalCommand {
     /// The program to run.
     pub command: String,
-    /// The arguments of the program.
+    /// The arguments to pass to the program.
     pub args: Vec<String>,
-    /// The environment variables to set, in addition to the client's own.
+    /// Environment variables to set in addition to the client's own.
     pub env: Vec<EnvVariable>,
     /// The working directory, as an absolute path. Defaults to the session's working directory.
     pub cwd: Option<String>,
-    /// The maximum size of the stored output, in bytes. The oldest output is dropped first.
+    /// The maximum number of bytes of output to store. The oldest output is dropped first.
     pub output_byte_limit: Option<u64>,
 }
 
@@ -54,7 +54,7 @@ impl TerminalCommand {
         self
     }
 
-    /// Sets the maximum size of the stored output, in bytes. The oldest output is dropped first.
+    /// Sets the maximum number of bytes of output to store. The oldest output is dropped first.
     #[must_use]
     pub fn output_byte_limit(mut self, bytes: u64) -> Self {
         self.output_byte_limit = Some(bytes);
@@ -89,7 +89,7 @@ impl ClientTerminal {
         }
     }
 
-    /// Returns the id that the client gave the terminal.
+    /// Returns the terminal's id, chosen by the client.
     #[must_use]
     pub fn id(&self) -> &TerminalId {
         &self.id
@@ -102,8 +102,8 @@ impl ClientTerminal {
         self.id.clone().into()
     }
 
-    /// Returns the output so far, up to the command's [`output_byte_limit`](TerminalCommand::output_byte_limit). See
-    /// "Getting Output" on the specification's page "Terminals".
+    /// Returns the stored output, limited by the command's [`output_byte_limit`](TerminalCommand::output_byte_limit).
+    /// See "Getting Output" on the specification's page "Terminals".
     ///
     /// # Errors
     /// The client returned an error, or the connection has ended.
@@ -126,7 +126,7 @@ impl ClientTerminal {
         Ok(status)
     }
 
-    /// Kills the command. The terminal remains, and its output can still be read. See "Killing Commands" on the
+    /// Kills the command, but keeps the terminal, so that its output can still be read. See "Killing Commands" on the
     /// specification's page "Terminals".
     ///
     /// # Errors
@@ -136,8 +136,8 @@ impl ClientTerminal {
         self.session.connection().request(&request).await.map(drop)
     }
 
-    /// Releases the terminal and waits for the response. See "Releasing Terminals" on the specification's page
-    /// "Terminals".
+    /// Releases the terminal and waits until the client confirms it. See "Releasing Terminals" on the specification's
+    /// page "Terminals".
     ///
     /// # Errors
     /// The client returned an error, or the connection has ended.

@@ -1,4 +1,4 @@
-//! Tool calls, as reported by the agent.
+//! The agent's tool calls.
 
 use acp_wire::v1::{
     ContentBlock, SessionUpdate, ToolCall, ToolCallContent, ToolCallId, ToolCallLocation,
@@ -11,8 +11,8 @@ use crate::error::Result;
 /// The status name of a cancelled tool call, which exists only in version 2.
 pub(crate) const CANCELLED_STATUS: &str = "cancelled";
 
-/// A new tool call to report. A string is converted to a call with that title, as in `turn.report_tool_call("Read
-/// notes.txt")`. To choose the id yourself, convert a [`ToolCall`].
+/// A new tool call to report. A string becomes a call with that title, as in `turn.report_tool_call("Read notes.txt")`.
+/// To choose the id yourself, convert a [`ToolCall`].
 #[derive(Debug, Clone)]
 pub struct NewToolCall {
     /// Whether the library generates the id when the call is reported.
@@ -30,7 +30,7 @@ impl NewToolCall {
         }
     }
 
-    /// Sets the kind of tool, such as one that reads or edits.
+    /// Sets the kind of tool, such as read or edit.
     #[must_use]
     pub fn kind(mut self, kind: ToolKind) -> Self {
         self.call = self.call.kind(kind);
@@ -96,8 +96,8 @@ impl From<ToolCall> for NewToolCall {
     }
 }
 
-/// A handle to a reported tool call. Its methods report changes to the call. It is cheap to clone, and dropping it
-/// reports nothing. See "Updating" on the specification's page "Tool Calls".
+/// A handle to a reported tool call, for reporting changes to it. The handle is cheap to clone, and dropping it reports
+/// nothing. See "Updating" on the specification's page "Tool Calls".
 #[derive(Debug, Clone)]
 pub struct ToolCallHandle {
     session: Session,
@@ -121,7 +121,7 @@ impl ToolCallHandle {
         ToolCallUpdate::new(&self.id)
     }
 
-    /// Sends an arbitrary update of the tool call, such as a new title.
+    /// Sends any update of the tool call, such as a new title.
     ///
     /// # Errors
     /// The connection has ended.
@@ -140,7 +140,7 @@ impl ToolCallHandle {
             .await
     }
 
-    /// Replaces the content that the call has produced. See "Content" on the specification's page "Tool Calls".
+    /// Replaces the call's content. See "Content" on the specification's page "Tool Calls".
     ///
     /// # Errors
     /// The connection has ended.
@@ -158,7 +158,7 @@ impl ToolCallHandle {
     }
 
     /// Reports that the call was cancelled with its turn, and replaces its content with `content`. Version 1 has no
-    /// status for this, so version 1 clients see a failed call, with a note that says why.
+    /// such status, so version 1 clients see a failed call with a note about the cancellation.
     ///
     /// # Errors
     /// The connection has ended.
@@ -174,7 +174,7 @@ impl ToolCallHandle {
             .await
     }
 
-    /// Reports that the call failed (`failed`), and replaces its content with the reason, as text.
+    /// Reports that the call failed (`failed`), and replaces its content with the reason.
     ///
     /// # Errors
     /// The connection has ended.

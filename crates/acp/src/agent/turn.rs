@@ -1,4 +1,4 @@
-//! A turn, from the agent's point of view: the work on one prompt.
+//! The agent's work on one prompt, which is called a turn.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,14 +19,14 @@ use crate::error::{Error, Result};
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Prompt {
-    /// The user's message, as content blocks in order.
+    /// The content blocks of the user's message, in order.
     pub content: Vec<ContentBlock>,
     /// Custom data from the client (`_meta`).
     pub meta: Option<Meta>,
 }
 
 impl Prompt {
-    /// Returns the concatenated text of all text blocks, without embedded or linked resources.
+    /// Returns the text of all text blocks, concatenated. Embedded and linked resources are left out.
     #[must_use]
     pub fn text(&self) -> String {
         self.content
@@ -36,7 +36,7 @@ impl Prompt {
     }
 }
 
-/// A running turn. It dereferences to its [`Session`], which has the methods that report what happens in the turn.
+/// A running turn. It dereferences to its [`Session`], whose methods report the progress of the turn.
 #[derive(Debug, Clone)]
 pub struct Turn {
     session: Session,
@@ -68,7 +68,7 @@ impl Turn {
 
     /// Lets the agent handle cancellation itself. From now on, [`Agent::prompt`](super::Agent::prompt) is not dropped
     /// when the client cancels the turn. Instead, it must watch the returned token, stop its work, send its last
-    /// updates, and return. The turn ends as cancelled, whatever it returns.
+    /// updates, and return. The turn then counts as cancelled, whatever it returns.
     #[must_use]
     pub fn take_cancellation(&self) -> CancellationToken {
         self.cancellation_taken.store(true, Ordering::Release);
@@ -81,13 +81,13 @@ impl Turn {
         self.cancel_token.is_cancelled()
     }
 
-    /// Waits until the client cancels the turn, possibly forever. By default, the turn is dropped when this happens. To
-    /// continue after a cancellation, call [`take_cancellation`](Self::take_cancellation) first.
+    /// Waits until the client cancels the turn, which may never happen. By default, the turn is dropped when the client
+    /// cancels it. To continue after a cancellation, call [`take_cancellation`](Self::take_cancellation) first.
     pub async fn cancelled(&self) {
         self.cancel_token.cancelled().await;
     }
 
-    /// Waits until the turn is cancelled. Waits forever if the agent handles cancellation itself.
+    /// Waits until the turn is cancelled, or forever if the agent handles cancellation itself.
     pub(crate) async fn cancelled_by_default(&self) {
         self.cancel_token.cancelled().await;
         if self.cancellation_taken.load(Ordering::Acquire) {
@@ -99,9 +99,9 @@ impl Turn {
         &self.cancel_token
     }
 
-    /// Waits for the user's answer. Returns `None` if the turn is cancelled first. Version 2 clients get a state update
-    /// when the agent starts to wait, and another when it continues, whether it got an answer, got an error or dropped
-    /// the question.
+    /// Waits for the user's answer, or returns `None` if the turn is cancelled first. Version 2 clients get a state
+    /// update when the wait begins and another when the agent continues, whether it got an answer or an error, or
+    /// dropped the question.
     pub(super) async fn wait_for_user<T>(
         &self,
         answer: impl Future<Output = Result<T>>,
@@ -187,7 +187,7 @@ impl Turn {
         terminal.ok_or(Error::Cancelled)
     }
 
-    /// Runs `work` to completion. Returns an error if the turn is cancelled first.
+    /// Runs `work` to completion, or returns an error if the turn is cancelled first.
     ///
     /// # Errors
     /// The turn was cancelled ([`Error::Cancelled`]), or `work` failed.

@@ -1,4 +1,4 @@
-//! The queue of a session's turns, which run one at a time.
+//! The queue of a session's turns, which runs them one at a time.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -6,18 +6,18 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-/// A guard that the running turn holds. When it is dropped, the session's next turn starts.
+/// The running turn's guard. Dropping it starts the session's next turn.
 pub(crate) type TurnGuard = OwnedMutexGuard<()>;
 
-/// A position in the queue of a session's turns. Turns run in the order in which they took their tickets, regardless of
-/// which task is polled first. Dropping a ticket gives up the position.
+/// A turn's place in its session's queue. Turns run in the order of their tickets, whichever task is polled first.
+/// Dropping a ticket gives up the place.
 pub(crate) enum TurnTicket {
     Ready(TurnGuard),
     Waiting(Pin<Box<dyn Future<Output = TurnGuard> + Send>>),
 }
 
 impl TurnTicket {
-    /// Reserves the last position in the queue.
+    /// Takes the last place in the queue.
     pub(crate) fn take(turns: &Arc<Mutex<()>>) -> Self {
         let turns = Arc::clone(turns);
         // A lock joins its queue when it is first polled. That must happen now, even if this task has used up its

@@ -10,7 +10,7 @@ use super::session::{AGENT_CHUNK, Session, THOUGHT_CHUNK, USER_CHUNK};
 use crate::error::Result;
 use crate::update::{MessageChunk, Update};
 
-/// An update in the form that the negotiated version uses, or nothing if that version does not need the update.
+/// An update in the form of the negotiated version, or nothing if that version needs no update.
 enum WireUpdate {
     V1(SessionUpdate),
     V2(v2::SessionUpdate),
@@ -18,7 +18,7 @@ enum WireUpdate {
 }
 
 impl Session {
-    /// Sends an update. An update of either version is converted to the negotiated one.
+    /// Sends an update of either version, converted to the negotiated one.
     ///
     /// # Errors
     /// The client speaks version 1, which cannot express the update
@@ -36,7 +36,7 @@ impl Session {
         self.send(message).await
     }
 
-    /// Records the update `recorded`, and sends the update `sent`, if there is one.
+    /// Records the update `recorded` and sends the update `sent`, if any.
     pub(super) async fn record_and_send(
         &self,
         recorded: impl FnOnce() -> Update,
@@ -130,7 +130,7 @@ impl Session {
         }
     }
 
-    /// Sends a chunk of text. This is the most frequent message, so its text is serialized without being copied first.
+    /// Sends a chunk of text. As this is the most frequent message, its text is serialized without copying it first.
     pub(super) async fn send_text_chunk(&self, kind: &'static str, text: &str) -> Result<()> {
         if self.recording_unless_replaying().is_some() {
             // Box it, so that the future stays small for agents without a recorder.

@@ -1,13 +1,13 @@
-//! Translates config options, modes and models. Version 2 has only config options, and has different names for two of
-//! their fields (`configId`, `groupId`). Version 1 also has modes, and older agents have `models`.
+//! Translates config options, modes and models. Version 2 has only config options, and names two of their fields
+//! differently (`configId`, `groupId`). Version 1 also has modes, and older agents have `models`.
 
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
 
 use super::json::{list_items, to_object, to_raw_value};
 
-/// The maximum size of a session's stored options, in bytes. If an agent has more, its modes cannot be set with the
-/// version 1 method.
+/// The maximum size of a session's stored options, in bytes. If an agent's options are larger, the version 1 method
+/// cannot set its modes.
 const MAX_STORED_BYTES: usize = 1024 * 1024;
 
 /// Converts an option from version 1 to version 2.
@@ -44,7 +44,7 @@ fn has_option_category(option: &RawObject, category: &str) -> bool {
     option.field::<String>("category").as_deref() == Some(category)
 }
 
-/// A setting that version 1 agents can have instead of a config option: modes or models.
+/// A setting of version 1 agents that predates config options: modes or models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LegacySetting {
     Mode,
@@ -53,8 +53,8 @@ pub(super) enum LegacySetting {
 
 impl LegacySetting {
     /// Returns the names for this setting: its category, which is also the option's id; the option's display name; the
-    /// version 1 field that contains the setting; and the keys in that field for the current value, the list of values,
-    /// and the id of a list item.
+    /// version 1 field that contains the setting; and that field's keys for the current value, the list of values, and
+    /// the id of a list item.
     fn field_names(self) -> [&'static str; 6] {
         match self {
             Self::Mode => [
@@ -139,7 +139,7 @@ impl V1ConfigOptions {
             .retain(|(_, option)| option_size(option) <= MAX_STORED_BYTES);
     }
 
-    /// Returns all options: the agent's own first, then those that represent its modes and models.
+    /// Returns all options: first the agent's own, then those for its modes and models.
     pub(super) fn list(&self) -> Vec<RawObject> {
         let mut list = self.agent_options.clone();
         for (switch, option) in &self.legacy_options {
@@ -150,7 +150,7 @@ impl V1ConfigOptions {
         list
     }
 
-    /// Returns `true` if the setting is shown as an option because the agent itself has no option of that category.
+    /// Returns `true` if the setting appears as an option, because the agent itself has none of that category.
     fn is_shown(&self, switch: LegacySetting) -> bool {
         !self
             .agent_options
@@ -158,7 +158,7 @@ impl V1ConfigOptions {
             .any(|option| has_option_category(option, switch.category()))
     }
 
-    /// Returns a copy of the option with an id that none of the agent's own options has.
+    /// Returns a copy of the option with an id that does not clash with the agent's own options.
     fn set_unused_id(&self, switch: LegacySetting, option: &RawObject) -> RawObject {
         let mut option = option.clone();
         option.set("configId", to_raw_value(&self.legacy_setting_id(switch)));
@@ -230,7 +230,7 @@ impl V2ConfigOptions {
         shown.cloned().map(option_to_v1).collect()
     }
 
-    /// Returns the select option that corresponds to the mode or model setting.
+    /// Returns the select option for the mode or model setting.
     fn find_select(&self, switch: LegacySetting) -> Option<&RawObject> {
         self.options.iter().find(|option| {
             has_option_category(option, switch.category())
@@ -238,7 +238,7 @@ impl V2ConfigOptions {
         })
     }
 
-    /// Returns the id of the option that corresponds to the mode or model setting.
+    /// Returns the id of the option for the mode or model setting.
     pub(super) fn legacy_setting_id(&self, switch: LegacySetting) -> Option<Box<RawValue>> {
         self.find_select(switch)?
             .get("configId")

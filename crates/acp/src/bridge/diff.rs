@@ -24,7 +24,7 @@ pub(super) fn diff_to_v2(mut item: RawObject) -> Option<RawObject> {
     Some(item)
 }
 
-/// Converts a version 2 diff to text content. Also returns the paths of the changed files.
+/// Converts a version 2 diff to text content, and also returns the paths of the changed files.
 pub(super) fn diff_to_v1(item: &RawObject) -> (RawObject, Vec<String>) {
     let mut lines = Vec::new();
     let mut paths = Vec::new();

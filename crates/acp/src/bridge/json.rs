@@ -1,4 +1,4 @@
-//! Functions that write new messages or change received ones.
+//! Writes new messages and edits received ones.
 //!
 //! The functions work on raw JSON values, so parts that the bridge does not read are written exactly as received.
 
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 pub(super) use crate::object::{to_object, to_raw_value};
 
-/// The bytes to send to each side after one line has been read.
+/// The bytes to send to each side after a line is handled.
 #[derive(Debug, Default)]
 pub(super) struct BridgeOutput {
     pub(super) client: Vec<u8>,
@@ -22,12 +22,12 @@ pub(super) struct BridgeLine<'a> {
 }
 
 impl BridgeLine<'_> {
-    /// Writes the line as it was received.
+    /// Writes the line as received.
     pub(super) fn write_unchanged(&self, buf: &mut Vec<u8>) {
         write_unchanged(buf, self.bytes);
     }
 
-    /// Writes the line after applying `change` to its members.
+    /// Writes the line after `change` has edited its members.
     pub(super) fn write_changed(&self, buf: &mut Vec<u8>, change: impl FnOnce(&mut RawObject)) {
         let Some(mut members) = parse_json::<RawObject>(self.bytes) else {
             return self.write_unchanged(buf);
@@ -60,17 +60,17 @@ pub(super) fn empty_list() -> Box<RawValue> {
     to_raw_value(&[(); 0])
 }
 
-/// Parses JSON as a `T`. Returns `None` on failure.
+/// Parses JSON as a `T`, or returns `None` on failure.
 pub(super) fn parse_json<T: serde::de::DeserializeOwned>(json: &[u8]) -> Option<T> {
     serde_json::from_slice(json).ok()
 }
 
-/// Returns the session id in the params of a message.
+/// Returns the session id in a message's params, if any.
 pub(super) fn read_session_id(params: &RawObject) -> Option<String> {
     params.field("sessionId")
 }
 
-/// Returns the session id in the params of a request, or an error if there is none.
+/// Returns the session id in a request's params, or an error if there is none.
 ///
 /// # Errors
 /// The request has no session id, so it cannot be translated.
@@ -124,11 +124,11 @@ pub(super) fn write_update(buf: &mut Vec<u8>, session: &str, update: &RawObject)
 /// The bridge's replacement for one session update.
 #[derive(Debug)]
 pub(super) enum TranslatedUpdate {
-    /// The received line is sent unchanged.
+    /// The line as received.
     Unchanged,
-    /// The received line is sent with this update in place of the original one.
+    /// The received line with this update instead of the original.
     Changed(RawObject),
-    /// A new line is sent with this update, which the bridge has created.
+    /// A new line with this update, created by the bridge.
     Generated(RawObject),
 }
 
@@ -153,12 +153,12 @@ pub(super) fn write_translations(
     }
 }
 
-/// Returns the items of a list, each as received. If the field is not a list, returns no items.
+/// Returns the items of a list as received, or none if the field is not a list.
 pub(super) fn list_items(object: &RawObject, key: &str) -> Vec<Box<RawValue>> {
     object.field(key).unwrap_or_default()
 }
 
-/// The key in `_meta` under which the bridge stores values that the other version cannot express.
+/// The key in `_meta` for values that the other version cannot express.
 pub(super) const META_KEY: &str = "acp-bridge";
 
 /// Stores the original value of a translated field in the object's `_meta`.

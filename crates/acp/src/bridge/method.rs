@@ -1,4 +1,4 @@
-//! The names of the methods that the bridge handles, from the method tables.
+//! Method names for the bridge, taken from the method tables.
 
 use acp_wire::jsonrpc::CancelRequestNotification;
 use acp_wire::{Notification, Request, v1, v2};

@@ -1,5 +1,4 @@
-//! A bridge between protocol versions 1 and 2, which connects an agent that speaks one version to a client that speaks
-//! the other.
+//! Bridges protocol versions 1 and 2, so that an agent that speaks one can work with a client that speaks the other.
 //!
 //! [`Bridge::to_v2`] puts a version 1 agent behind a version 2 client, and [`Bridge::to_v1`] puts a version 2 agent
 //! behind a version 1 client. If agent and client turn out to speak the same version, lines pass unchanged.
@@ -65,7 +64,7 @@ use crate::transport::Transport;
 /// A callback for lines from the agent that are not messages.
 pub(crate) type BridgeNoiseHandler = Box<dyn FnMut(&str) + Send>;
 
-/// The side of a bridge that a line comes from: the client or the agent.
+/// One of the two sides of a bridge: the client or the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BridgeSide {
     /// The connection to the client.
@@ -74,19 +73,19 @@ pub enum BridgeSide {
     Agent,
 }
 
-/// How a bridge ended: which side ended first, and with what error, if any.
+/// How a bridge ended: which side closed first, and the error, if any.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct BridgeEnd {
     /// The side whose stream ended first.
     pub first: BridgeSide,
-    /// The error that ended the first side, or `None` if the side closed its stream normally.
+    /// The error that ended the first side's stream, or `None` if the side closed it normally.
     pub error: Option<io::Error>,
     /// The number of lines from the agent that were not messages.
     pub noise: u64,
 }
 
-/// A bridge that is ready to run.
+/// A bridge, ready to run.
 ///
 /// ```no_run
 /// # async fn f(client: acp::Transport, agent: acp::Transport) {
@@ -132,8 +131,8 @@ impl Bridge {
         Self::new(BridgeTarget::V1)
     }
 
-    /// Sets the limits. A bridge uses `message`, `outbox` and `requests`, which apply to each side, and `linger`, which
-    /// is how long the second side may continue after the first one has ended (2 s by default).
+    /// Sets the limits. A bridge uses `message`, `outbox` and `requests` for each side. It also uses `linger`, the time
+    /// for which the second side may continue after the first has ended (2 s by default).
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self

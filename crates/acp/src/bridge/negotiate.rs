@@ -1,4 +1,4 @@
-//! Negotiates the version with `initialize`, and dispatches lines before and after the negotiation.
+//! Negotiates the version with `initialize`, and handles the lines before and after it.
 
 use acp_wire::jsonrpc::{self, Incoming, ParseError, RequestId};
 use acp_wire::v1::ProtocolVersion;
@@ -21,7 +21,7 @@ pub(super) enum BridgeTarget {
     V2,
 }
 
-/// The state of a bridge, including the phase of the negotiation, which determines how lines are handled.
+/// The state of a bridge. The phase of the negotiation determines how lines are handled.
 pub(super) struct BridgeState {
     target: BridgeTarget,
     limits: Limits,
@@ -31,11 +31,11 @@ pub(super) struct BridgeState {
 enum NegotiationPhase {
     /// The client has not initialized the connection yet.
     Uninitialized,
-    /// `initialize` was sent to the agent. Lines from the client wait until the agent has responded.
+    /// `initialize` has been sent to the agent. Lines from the client wait for its response.
     Initializing {
         id: RequestId,
         client: v2_to_v1::initialize::V1ClientFeatures,
-        /// The `initialize` line as the client sent it.
+        /// The client's `initialize` line, as received.
         line: Box<[u8]>,
     },
     /// Both sides use the same version, so lines are passed on unchanged.
@@ -265,7 +265,7 @@ impl BridgeState {
         }
     }
 
-    /// Handles the end of the agent's output. Each of the client's pending requests gets an error response.
+    /// Handles the end of the agent's output by responding to each of the client's pending requests with an error.
     pub(super) fn agent_closed(&mut self, out: &mut BridgeOutput) {
         let error = jsonrpc::Error::internal("the agent exited without responding");
         match &mut self.phase {

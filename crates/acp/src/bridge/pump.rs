@@ -1,5 +1,5 @@
-//! The two read loops of a bridge, one for each side. A loop reads a line, translates it, and buffers the output before
-//! it reads the next line.
+//! The read loops of a bridge, one for each side. A loop reads a line, translates it and buffers the output before it
+//! reads the next line.
 
 use std::io;
 use std::pin::pin;
@@ -22,7 +22,7 @@ pub(super) struct Pump {
     state: Mutex<BridgeState>,
     to_client: BridgeWriter,
     to_agent: BridgeWriter,
-    /// Wakes the client's read loop once the agent has responded to `initialize` or has exited.
+    /// Wakes the client's read loop when the agent has responded to `initialize` or exited.
     negotiated: Notify,
     limits: Limits,
     noise: Mutex<(u64, BridgeNoiseHandler)>,
@@ -119,7 +119,7 @@ impl Pump {
         self.negotiated.notify_one();
     }
 
-    /// Reads one side until the end of its input. Returns the error if reading fails.
+    /// Reads one side until the end of its input, and returns the error if reading fails.
     async fn read_input(&self, mut input: TransportReader, from: BridgeSide) -> Option<io::Error> {
         let mut framer = Framer::new(self.limits.message);
         let mut ended: Option<Option<io::Error>> = None;
@@ -175,8 +175,8 @@ impl Pump {
     }
 
     /// Waits until the buffers to both sides have capacity for the next line. The limit on the other side's buffer
-    /// provides back-pressure. The limit on the sender's own buffer is four times as large, because even if the sender
-    /// does not read the bridge's responses, its other messages, such as a cancel, must get through.
+    /// provides back-pressure. The limit on the sender's own buffer is four times as large, because a sender that does
+    /// not read the bridge's responses must still be able to send other messages, such as a cancel.
     async fn wait_for_capacity(&self, from: BridgeSide) {
         let (other, own) = match from {
             BridgeSide::Client => (&self.to_agent, &self.to_client),
@@ -201,7 +201,7 @@ impl Pump {
 struct PumpEnd {
     first: Option<BridgeSide>,
     error: Option<io::Error>,
-    /// The time at which to stop waiting for the other side.
+    /// When to stop waiting for the other side.
     deadline: Option<Instant>,
 }
 

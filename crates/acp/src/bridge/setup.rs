@@ -1,11 +1,11 @@
-//! Translates session setups, auth methods and commands, which differ slightly between the two versions.
+//! Translates session setup, auth methods and commands, which differ slightly between versions.
 
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
 
 use super::json::{empty_list, list_items, to_object, to_raw_value};
 
-/// Applies `change` to each object in the list at `key`, if the list exists.
+/// Applies `change` to each object in the list at `key`, if there is one.
 fn map_items(params: &mut RawObject, key: &str, change: impl Fn(RawObject) -> RawObject) {
     if let Some(list) = params.field::<Vec<Box<RawValue>>>(key) {
         let list: Vec<Box<RawValue>> = list
@@ -28,7 +28,7 @@ fn type_tag(object: &RawObject) -> Option<String> {
     object.field("type")
 }
 
-/// Converts MCP servers to version 1, in which stdio servers have no type and empty lists are written.
+/// Converts MCP servers to version 1, where stdio servers have no type and empty lists are written out.
 pub(super) fn servers_to_v1(params: &mut RawObject) {
     if !params.has("mcpServers") {
         params.set("mcpServers", empty_list());
@@ -51,7 +51,7 @@ pub(super) fn servers_to_v1(params: &mut RawObject) {
     });
 }
 
-/// Converts MCP servers to version 2, in which every server has a type.
+/// Converts MCP servers to version 2, where every server has a type.
 pub(super) fn servers_to_v2(params: &mut RawObject) {
     map_items(params, "mcpServers", |server| {
         if server.has("type") {
@@ -137,7 +137,7 @@ pub(super) fn commands_to_v2(update: &mut RawObject) {
     });
 }
 
-/// Converts commands to version 1. Omits command types that version 1 does not have.
+/// Converts commands to version 1, omitting types that version 1 does not have.
 pub(super) fn commands_to_v1(update: &mut RawObject) {
     let known = |command: &RawValue| {
         let type_ = type_tag(&to_object(Some(command)));

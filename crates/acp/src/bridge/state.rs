@@ -1,4 +1,4 @@
-//! A bridge's pending requests and its sessions, both limited in number.
+//! A bridge's pending requests and its sessions. Both tables are limited in size.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,7 +7,7 @@ use acp_wire::jsonrpc::{self, RequestId};
 use crate::lru_map::to_key;
 use crate::session_setup::MAX_ID_BYTES;
 
-/// The pending requests from one side, each with the data that the bridge needs to handle the response.
+/// One side's pending requests, each with the data needed to translate its response.
 #[derive(Debug)]
 pub(super) struct PendingRequests<T> {
     pending: BTreeMap<RequestId, T>,
@@ -60,24 +60,24 @@ impl<T> PendingRequests<T> {
         self.pending.remove(id)
     }
 
-    /// Removes and returns all pending requests, ordered by id.
+    /// Removes and returns all pending requests, in the order of their ids.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (RequestId, T)> + use<T> {
         std::mem::take(&mut self.pending).into_iter()
     }
 }
 
-/// The maximum number of sessions in the table. The number of busy sessions is lower, because each busy session has a
-/// pending request, and [`Limits::requests`](crate::Limits::requests) limits the number of pending requests.
+/// The maximum number of sessions in the table. There are always fewer busy sessions, because each has a pending
+/// request, and [`Limits::requests`](crate::Limits::requests) limits those.
 const MAX_SESSIONS: usize = 2048;
 
-/// A session table of limited size. When it is full, the least recently used idle session is removed.
+/// A session table of limited size. When it is full, it drops the least recently used idle session.
 #[derive(Debug, Default)]
 pub(super) struct BridgeSessions<T> {
     entries: HashMap<String, (u64, T)>,
     clock: u64,
 }
 
-/// The state of a session. Busy sessions are never removed from a full table.
+/// A session that can be busy. Busy sessions are never removed from a full table.
 pub(super) trait BusySession {
     fn is_busy(&self) -> bool;
 }

@@ -1,4 +1,4 @@
-//! The bridge from a version 1 agent to a version 2 client.
+//! Bridges a version 1 agent to a version 2 client.
 
 mod agent;
 mod client;
@@ -28,7 +28,7 @@ use crate::lru_map::LruMap;
 /// The maximum number of queued prompts per session.
 const MAX_QUEUED_PROMPTS: usize = 16;
 
-/// The maximum total size of all queued prompts, in bytes. Further prompts are rejected.
+/// The maximum total size of all queued prompts, in bytes. Prompts over this limit are rejected.
 const MAX_QUEUED_BYTES: usize = 64 * 1024 * 1024;
 
 /// The state of a bridge from a version 1 agent to a version 2 client.
@@ -38,18 +38,18 @@ pub(super) struct V1ToV2Bridge {
     sessions: BridgeSessions<V1ToV2Session>,
     /// The client's pending requests, each with the information needed to translate the response.
     client_requests: PendingRequests<V1ToV2Request>,
-    /// The agent's permission requests and elicitations that have no response yet.
+    /// The agent's pending permission requests and elicitations.
     agent_requests: PendingRequests<V1ToV2Question>,
     queued_bytes: usize,
 }
 
 /// A pending request from the client.
 enum V1ToV2Request {
-    /// A request whose response needs no change.
+    /// A request whose response is passed on unchanged.
     PassThrough,
-    /// A request that opens a new session. The session id is in the response.
+    /// A request that opens a new session. Its response contains the session id.
     OpenSession { roots: RawObject },
-    /// A request that opens the given existing session. It was sent to the agent as a resume or a load.
+    /// A request that opens an existing session, sent to the agent as a resume or a load.
     Resume { session: String, roots: RawObject },
     /// A request that sets a config option.
     SetOption { session: String },
@@ -59,7 +59,7 @@ enum V1ToV2Request {
         switch: LegacySetting,
         value: Box<serde_json::value::RawValue>,
     },
-    /// A prompt that the agent is working on. The bridge has already responded to the client.
+    /// A prompt that the agent is working on. The bridge has already responded to it.
     Prompt { session: String },
     /// A prompt that is waiting for the current turn to end.
     Queued { session: String },
@@ -74,7 +74,7 @@ enum V1ToV2Question {
     Pending {
         session: String,
     },
-    /// A request to which the bridge has already responded, because the turn was cancelled.
+    /// A request that the bridge has already answered because the turn was cancelled.
     Answered,
 }
 
@@ -85,19 +85,19 @@ struct V1ToV2Session {
     config: V1ConfigOptions,
     turn: Option<V1ToV2Turn>,
     queued_prompts: VecDeque<QueuedPrompt>,
-    /// The pending requests to close the session, to which the bridge responds when the turn ends.
+    /// The pending close requests, which the bridge responds to when the turn ends.
     close_requests: Vec<RequestId>,
-    /// The agent's questions to which the client has not responded yet.
+    /// The agent's questions that the client has not answered yet.
     pending_questions: Vec<V1ToV2PendingQuestion>,
-    /// The type of the last chunk and the id of its message, if the next chunk can continue that message.
+    /// The type of the last chunk and its message id, if the next chunk can continue the message.
     current_message: Option<(String, String)>,
     /// The titles of the session's tool calls.
     titles: LruMap<String, 512>,
-    /// The ids of the terminals that the client knows about.
+    /// The ids of the terminals known to the client.
     terminals: LruMap<(), 512>,
-    /// Whether the agent is sending a replay that the client did not request. The updates of the replay are dropped.
+    /// Whether the agent is sending a replay that the client did not request and that must be dropped.
     hides_replay: bool,
-    /// The ids of the session's subagents, whose pending questions are cancelled with the session.
+    /// The ids of the session's subagents. Their pending questions are cancelled with the session.
     subagents: LruMap<(), 64>,
 }
 
@@ -134,7 +134,7 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// Returns `true` if the agent supports a method of version 1.
+    /// Returns `true` if the agent supports the given version 1 method.
     fn agent_supports_method(&self, method: &str) -> bool {
         check_offered(&self.agent_capabilities, v1::method(method)).is_ok()
     }
@@ -171,7 +171,7 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// Handles the end of the client's input. Drops all queued prompts.
+    /// Handles the end of the client's input by dropping all queued prompts.
     pub(super) fn client_closed(&mut self) {
         // Queued prompts can no longer start, because the agent's input is closed.
         self.queued_bytes = 0;
@@ -183,7 +183,7 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// Handles the end of the agent's output. Responds with `error` to each of the client's pending requests.
+    /// Handles the end of the agent's output by responding with `error` to all pending requests from the client.
     pub(super) fn agent_closed(&mut self, error: &jsonrpc::Error, out: &mut BridgeOutput) {
         for (id, request) in self.client_requests.drain() {
             match request {
@@ -210,7 +210,7 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// Starts a turn. Acknowledges the prompt to the client, and then passes it to the agent.
+    /// Starts a turn by acknowledging the prompt to the client and then passing it to the agent.
     fn begin_turn(&mut self, session_id: &str, queued: &QueuedPrompt, out: &mut BridgeOutput) {
         let prompt = parse_json::<RawObject>(&queued.line)
             .map(|line| to_object(line.get("params")))
@@ -308,7 +308,7 @@ impl V1ToV2Bridge {
         self.sessions.get_or_insert(session_id).subagents = subagents;
     }
 
-    /// Cancels the queued prompt with this request id, if there is one.
+    /// Cancels the queued prompt with this request id, if any.
     fn cancel_queued_prompt(&mut self, id: &RequestId, out: &mut BridgeOutput) {
         let Some(V1ToV2Request::Queued { session }) = self.client_requests.take(id) else {
             return;
@@ -336,7 +336,7 @@ fn cancelled_response(permission: bool) -> RawObject {
     }
 }
 
-/// Returns a `state_update` that contains only the given state.
+/// Returns a `state_update` with only the given state.
 fn state_update(state: &str) -> RawObject {
     object! { "sessionUpdate": "state_update", "state": state }
 }
@@ -346,7 +346,7 @@ fn new_message_id() -> String {
     Uuid::new_v4().to_string()
 }
 
-/// Reads the params of a `$/cancel_request`, and returns the id of the request to cancel.
+/// Returns the id of the request to cancel from the params of a `$/cancel_request`.
 fn cancelled_request_id(params: &RawObject) -> Option<RequestId> {
     let cancel: CancelRequestNotification = params.read().ok()?;
     Some(cancel.request_id)

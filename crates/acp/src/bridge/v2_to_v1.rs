@@ -1,4 +1,4 @@
-//! The bridge from a version 2 agent to a version 1 client.
+//! Bridges a version 2 agent to a version 1 client.
 
 mod agent;
 mod client;
@@ -26,26 +26,26 @@ use super::state::{BridgeSessions, BusySession, PendingRequests};
 use crate::connection::Limits;
 use crate::lru_map::LruMap;
 
-/// The maximum number of message ids that are stored for prompts whose turns have ended.
+/// The maximum number of stored message ids of prompts whose turns have ended.
 const MAX_ECHOES: usize = 16;
 
-/// The maximum number of steps from a subagent through its parents to the root session.
+/// The maximum nesting depth of a subagent below the root session.
 const MAX_SUBAGENT_DEPTH: usize = 16;
 
 /// The state of a bridge from a version 2 agent to a version 1 client.
 pub(super) struct V2ToV1Bridge {
     client_features: V1ClientFeatures,
     sessions: BridgeSessions<V2ToV1Session>,
-    /// The client's pending requests, including the prompts of running turns. Each has the information needed to
-    /// translate the response.
+    /// The client's pending requests, including the prompts of running turns, each with the data needed to translate
+    /// its response.
     client_requests: PendingRequests<V2ToV1Request>,
-    /// The agent's pending permission requests that hide the content of a tool call.
+    /// The agent's pending permission requests for which a tool call's content is hidden.
     pending_permissions: PendingRequests<PendingPermission>,
     /// The parent session of each subagent.
     parents: LruMap<String, 512>,
 }
 
-/// A pending permission request that hides the content of a tool call.
+/// A pending permission request for which a tool call's content is hidden.
 struct PendingPermission {
     session: String,
     call: String,
@@ -53,17 +53,17 @@ struct PendingPermission {
 
 /// A pending request from the client.
 enum V2ToV1Request {
-    /// A request whose response needs no change.
+    /// A request whose response is passed on unchanged.
     PassThrough,
-    /// A request that opens a new session. The session id is in the response.
+    /// A request that opens a new session. Its response contains the session id.
     OpenSession,
-    /// A request that opens the given existing session, with or without a replay.
+    /// A request that opens an existing session, with or without a replay.
     Resume { session: String, replayed: bool },
     /// A request that sets one of the session's config options.
     SetOption { session: String },
     /// A request that sets a mode or a model, which the agent sees as a config option.
     SetLegacyOption { session: String },
-    /// A prompt, whose response is sent when its turn ends.
+    /// A prompt. Its response is sent when the turn ends.
     Prompt { session: String },
     /// A request that closes, deletes or archives a session.
     Close { session: String },
@@ -72,11 +72,11 @@ enum V2ToV1Request {
 #[derive(Default)]
 struct V2ToV1Session {
     config: V2ConfigOptions,
-    /// The prompts that the bridge has not responded to, in order.
+    /// The prompts without a response, in order.
     turns: VecDeque<V2ToV1Turn>,
     /// Whether the agent is working, according to its last state update.
     is_active: bool,
-    /// The message ids of the client's own prompts, whose echoes are dropped.
+    /// The message ids of the client's own prompts. The bridge drops the agent's echoes of them.
     echoes: VecDeque<String>,
     /// The number of replays in progress.
     replays: usize,
@@ -86,7 +86,7 @@ struct V2ToV1Session {
     plans: SentPlans,
 }
 
-/// A prompt that the bridge has not responded to.
+/// A prompt that the bridge has not responded to yet.
 struct V2ToV1Turn {
     id: RequestId,
     /// Whether the agent has accepted the prompt.
@@ -151,7 +151,7 @@ impl V2ToV1Bridge {
         }
     }
 
-    /// Handles the end of the agent's output. Responds with `error` to each of the client's pending requests.
+    /// Handles the end of the agent's output by responding with `error` to all pending requests from the client.
     pub(super) fn agent_closed(&mut self, error: &jsonrpc::Error, out: &mut BridgeOutput) {
         for (id, _) in self.client_requests.drain() {
             write_error(&mut out.client, &id, error);

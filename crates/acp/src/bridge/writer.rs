@@ -1,4 +1,4 @@
-//! The output of a bridge to one side: a buffer, and the loop that writes it to the transport.
+//! A bridge's output to one side: a buffer, and the loop that writes it to the transport.
 //!
 //! Appending never waits, so the output for one line is written completely and in order on both sides. Before the next
 //! line is read, the reader waits for capacity. This limits the buffer and provides back-pressure.
@@ -24,9 +24,9 @@ pub(super) struct BridgeWriter {
 #[derive(Debug, Default)]
 struct WriteBuffer {
     bytes: Vec<u8>,
-    /// The number of bytes that are currently being written.
+    /// The number of bytes being written.
     writing_len: usize,
-    /// Whether the writer accepts no more bytes.
+    /// Whether the writer has stopped accepting bytes.
     is_closed: bool,
 }
 
@@ -116,5 +116,5 @@ impl BridgeWriter {
     }
 }
 
-/// The capacity, in bytes, to which a larger buffer shrinks once its bytes are written.
+/// The capacity, in bytes, to which a larger buffer shrinks after a write.
 const MAX_IDLE_CAPACITY: usize = 256 * 1024;

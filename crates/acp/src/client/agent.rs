@@ -26,7 +26,7 @@ use crate::session_setup::{SessionSetup, SystemPromptError};
 use crate::transport::Transport;
 
 /// Connects to an agent. Returns a handshake to await, which negotiates the version and the capabilities, and a driver
-/// to poll at the same time. See the specification's page "Initialization".
+/// to poll concurrently. See the specification's page "Initialization".
 ///
 /// ```
 /// # use acp::testing::NoopClient;
@@ -105,7 +105,7 @@ impl Future for Handshake {
     }
 }
 
-/// A connection to an agent. It is cheap to clone. It closes when the last clone and the last session are dropped.
+/// A connection to an agent. It is cheap to clone, and closes when the last clone and the last session are dropped.
 #[derive(Clone)]
 pub struct AgentConnection(pub(crate) Arc<AgentConnectionInner>);
 
@@ -116,7 +116,7 @@ pub(crate) struct AgentConnectionInner {
     pub(super) negotiated: NegotiatedCapabilities,
 }
 
-/// A guard that closes its connection when it is dropped.
+/// A guard that closes its connection when dropped.
 pub(crate) struct ConnectionGuard(Option<Connection>);
 
 impl ConnectionGuard {
@@ -164,7 +164,7 @@ impl AgentConnection {
         self.0.negotiated.info.as_ref()
     }
 
-    /// Returns the agent's capabilities in version 1 form, regardless of the negotiated version.
+    /// Returns the agent's capabilities, always in version 1 form.
     #[must_use]
     pub fn capabilities(&self) -> &AgentCapabilities {
         &self.0.negotiated.capabilities
@@ -285,8 +285,8 @@ impl AgentConnection {
             .await
     }
 
-    /// Returns a page of the agent's sessions (`session/list`). To request the next page, pass the response's
-    /// `next_cursor`.
+    /// Returns a page of the agent's sessions (`session/list`). For the next page, pass the `next_cursor` of the
+    /// response.
     ///
     /// # Errors
     /// The agent does not support the method, the agent returned an error, or the connection has ended.
@@ -314,12 +314,12 @@ impl AgentConnection {
         Ok(())
     }
 
-    /// Closes the connection. If the agent runs as a child process, this closes its stdin.
+    /// Closes the connection. If the agent is a child process, this closes its stdin.
     pub fn close(&self) {
         self.connection().close();
     }
 
-    /// Waits until the connection has closed and all its tasks have ended. Returns the reason.
+    /// Waits until the connection has closed and all its tasks have ended, and returns the reason.
     pub async fn closed(&self) -> CloseReason {
         self.connection().closed().await
     }
@@ -329,7 +329,7 @@ impl AgentConnection {
         ClientSession::new(self.clone(), id, thread)
     }
 
-    /// Checks that the agent supports the method with the given version 1 name.
+    /// Checks that the agent supports a method, given by its version 1 name.
     ///
     /// # Errors
     /// The agent does not support the method: [`Error::Unsupported`].
@@ -347,8 +347,8 @@ impl AgentConnection {
             .map_err(|missing| agent_capability_error(format!("_meta.{missing}")))
     }
 
-    /// Checks that the agent supports everything that a session setup requires. Also adds the client's own MCP servers,
-    /// except for those that the agent does not support.
+    /// Checks that the agent supports everything in a session setup. Also adds the client's own MCP servers, except
+    /// those that the agent does not support.
     pub(super) fn prepare_setup(&self, setup: SessionSetup) -> Result<SessionSetup> {
         if !self.0.negotiated.has_sessions {
             return Err(agent_capability_error("session"));

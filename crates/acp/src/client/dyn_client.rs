@@ -1,4 +1,4 @@
-//! Defines clients as trait objects, for programs that choose the type of their client at run time.
+//! Clients as trait objects, for programs that choose a client type at run time.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use crate::connection::Driver;
 use crate::options::Options;
 use crate::transport::Transport;
 
-/// A client as a trait object, because [`Client`] is not dyn-compatible. Every client implements this trait. One value
-/// can have several connections.
+/// A dyn-compatible version of [`Client`], which every client implements automatically. One value can have several
+/// connections.
 ///
 /// ```
 /// use std::sync::Arc;

@@ -15,7 +15,7 @@ use crate::connection::{Connection, RequestOptions};
 use crate::dialect;
 use crate::error::{Error, Result};
 
-/// An agent's capabilities, in version 1 form regardless of the negotiated version.
+/// An agent's capabilities, always in version 1 form.
 #[derive(Debug)]
 pub(crate) struct NegotiatedCapabilities {
     pub(crate) version: ProtocolVersion,
@@ -35,7 +35,7 @@ pub(crate) struct NegotiatedCapabilities {
 /// The negotiated version, once it is known, shared with the code that handles messages.
 pub(crate) type NegotiatedVersion = Arc<OnceLock<ProtocolVersion>>;
 
-/// An `initialize` request that agents of either version can read. Each agent reads the fields of its own version.
+/// An `initialize` request for agents of either version, each of which reads the fields of its own version.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct BothVersionsRequest<'a> {
@@ -117,8 +117,7 @@ fn negotiate(
     }
 }
 
-/// Converts the error that the agent sent in response to `initialize`. If the agent supports only other versions,
-/// returns a version error.
+/// Converts an error response to `initialize`. If the agent supports only other versions, returns a version error.
 fn version_error(error: jsonrpc::Error, latest: ProtocolVersion) -> Error {
     if error.code != jsonrpc::Error::UNSUPPORTED_PROTOCOL_VERSION {
         return Error::Rpc(error);

@@ -1,4 +1,4 @@
-//! The client's own MCP servers, which are passed to the agent with every session.
+//! The client's own MCP servers, which the agent gets with every session.
 
 use std::sync::{Arc, Weak};
 
@@ -20,8 +20,8 @@ impl ClientMcpServers {
         }))
     }
 
-    /// Adds the client's own servers to the end of a session setup, except for those that the agent does not support. A
-    /// server whose name is already in use is left out, because agents tell servers apart by their names.
+    /// Appends the client's own servers to a session setup, except for those that the agent does not support. A server
+    /// whose name is already in use is left out, because agents identify servers by name.
     pub(crate) fn add_to(
         &self,
         mut setup: SessionSetup,

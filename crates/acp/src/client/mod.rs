@@ -1,4 +1,4 @@
-//! The client's side of the protocol, for an editor, a terminal program or a script.
+//! The client's side of the protocol, for editors, terminal programs and scripts.
 //!
 //! Implement [`Client`] to handle the agent's requests, [`connect`] to an agent, open a [`ClientSession`], send
 //! prompts, and render the session's [`Thread`](crate::Thread).
@@ -59,7 +59,7 @@ pub trait Client: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Handles a session update, which has already been applied to the thread.
+    /// Handles a session update, after it has been applied to the thread.
     ///
     /// Updates come one at a time, in the order in which they arrive. The next message is handled when this method
     /// returns, so a slow handler makes the agent wait. The handler may send requests to the agent and await them,
@@ -74,7 +74,7 @@ pub trait Client: Send + Sync + 'static {
         async {}
     }
 
-    /// Handles a permission request. The default rejects the tool call. See "Requesting Permission" on the
+    /// Handles a permission request, by default by rejecting the tool call. See "Requesting Permission" on the
     /// specification's page "Tool Calls".
     ///
     /// If the turn is cancelled while the request is pending, the future is dropped and the agent is notified.
@@ -91,19 +91,19 @@ pub trait Client: Send + Sync + 'static {
         async move { Ok(request.reject()) }
     }
 
-    /// Returns `true` if the client can run the agent's program in a terminal, where the user logs in
-    /// (`auth.terminal`). Otherwise, [`AgentConnection::auth_methods`] contains no methods of type `terminal`.
+    /// Returns `true` if the client can run the agent's program in a terminal for the user to log in (`auth.terminal`).
+    /// Otherwise, [`AgentConnection::auth_methods`] contains no methods of type `terminal`.
     fn supports_terminal_login(&self) -> bool {
         false
     }
 
-    /// Returns the handler that reads text files (`fs.readTextFile`). Version 2 agents do not read files through the
+    /// Returns the handler for reading text files (`fs.readTextFile`). Version 2 agents do not read files through the
     /// client.
     fn read_text_file(&self) -> Option<&impl ReadTextFile<Self::State>> {
         None::<&UnsupportedMethod>
     }
 
-    /// Returns the handler that writes text files (`fs.writeTextFile`). Version 2 agents do not write files through the
+    /// Returns the handler for writing text files (`fs.writeTextFile`). Version 2 agents do not write files through the
     /// client.
     fn write_text_file(&self) -> Option<&impl WriteTextFile<Self::State>> {
         None::<&UnsupportedMethod>
@@ -146,7 +146,7 @@ pub trait Client: Send + Sync + 'static {
         async move { Err(request.not_found()) }
     }
 
-    /// Handles an extension notification. The next message is not handled until this method returns.
+    /// Handles an extension notification. The connection handles no further message until this method returns.
     fn extension_notification(
         &self,
         notification: ExtensionNotification,

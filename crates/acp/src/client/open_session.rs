@@ -67,10 +67,10 @@ impl SessionSetup {
     }
 }
 
-/// An existing session that is being opened again.
+/// An existing session that is being reopened.
 pub(super) struct SessionReopening {
     id: SessionId,
-    /// The backup to restore if the replay fails, or `None` if the session is opened without a replay.
+    /// The backup to restore if the replay fails, or `None` if there is no replay.
     replay_backup: Option<Option<ReplayBackup>>,
 }
 
@@ -92,7 +92,7 @@ impl SessionReopening {
 }
 
 impl AgentConnection {
-    /// Opens a session: the existing session `old`, or a new one.
+    /// Opens the existing session `old`, or a new session.
     pub(super) async fn open<R: Request<Response: OpenSessionResult>>(
         &self,
         request: &R,

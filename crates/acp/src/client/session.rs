@@ -26,7 +26,7 @@ const PROMPT_OPTIONS: RequestOptions = RequestOptions {
     cancel_on_drop: false,
 };
 
-/// A handle to an open session, which a client uses to send prompts to the agent. Clones are cheap and refer to the
+/// A handle to an open session, through which a client sends prompts to the agent. Clones are cheap and refer to the
 /// same session.
 #[derive(Debug, Clone)]
 pub struct ClientSession {
@@ -40,20 +40,20 @@ impl ClientSession {
         Self { agent, id, thread }
     }
 
-    /// Returns the id that the agent gave the session.
+    /// Returns the session's id, chosen by the agent.
     #[must_use]
     pub fn id(&self) -> &SessionId {
         &self.id
     }
 
-    /// Returns the thread, which contains everything that the user sees of the session.
+    /// Returns the thread, with everything that the user sees of the session.
     #[must_use]
     pub fn thread(&self) -> &ThreadHandle {
         &self.thread
     }
 
-    /// Returns the state that the client `C` keeps for the session. Returns `None` if the session is closed, or if the
-    /// connection belongs to a client of another type.
+    /// Returns the client's state for the session. Returns `None` if the session is closed, or if the connection's
+    /// client is not a `C`.
     #[must_use]
     pub fn state<C: super::Client>(&self) -> Option<Arc<C::State>> {
         self.sessions().client_state::<C>(&self.id)
@@ -92,7 +92,7 @@ impl ClientSession {
         end
     }
 
-    /// Runs a turn in version 1, in which the response ends the turn.
+    /// Runs a turn in version 1, where the response ends the turn.
     async fn prompt_v1(&self, prompt: PromptContent) -> Result<StopReason> {
         let mut request = PromptRequest::new(&self.id, prompt.content);
         request.meta = prompt.meta;
@@ -113,7 +113,7 @@ impl ClientSession {
         Ok(answer.stop_reason)
     }
 
-    /// Runs a turn in version 2. The response only confirms that the prompt was accepted, as described in
+    /// Runs a turn in version 2, where the response confirms only that the prompt was accepted, as described in
     /// `thread/turn.rs`.
     async fn prompt_v2(&self, prompt: PromptContent) -> Result<StopReason> {
         // The prompt was queued, and cancelled before it was accepted.
@@ -138,9 +138,9 @@ impl ClientSession {
         }
     }
 
-    /// Cancels the running turn, if there is one. Pending permission requests get the outcome `cancelled`. The turn
-    /// ends with [`StopReason::Cancelled`] when the agent confirms the cancellation. See "Cancellation" on the
-    /// specification's page "Prompt Turn".
+    /// Cancels the running turn, if any. Pending permission requests get the outcome `cancelled`. The turn ends with
+    /// [`StopReason::Cancelled`] when the agent confirms the cancellation. See "Cancellation" on the specification's
+    /// page "Prompt Turn".
     ///
     /// # Errors
     /// The connection has ended.
@@ -154,7 +154,7 @@ impl ClientSession {
         Ok(())
     }
 
-    /// Cancels one tool call while the turn continues (`tool_call/cancel`, version 2). The agent reports the
+    /// Cancels one tool call without ending the turn (`tool_call/cancel`, version 2). The agent reports the
     /// cancellation with an update.
     ///
     /// # Errors
@@ -176,7 +176,7 @@ impl ClientSession {
         conn.request(&request).await.map(drop)
     }
 
-    /// Terminates the command in a display terminal while the turn continues (`terminal/cancel`, version 2). The agent
+    /// Terminates a display terminal's command without ending the turn (`terminal/cancel`, version 2). The agent
     /// reports the exit status with an update.
     ///
     /// # Errors
@@ -209,8 +209,7 @@ impl ClientSession {
         Some(turn)
     }
 
-    /// Sets the mode of the session, either with a config option or with `session/set_mode`, whichever the agent
-    /// supports.
+    /// Sets the session's mode with a config option or `session/set_mode`, whichever the agent supports.
     ///
     /// # Errors
     /// The agent has no modes, or does not have the requested one; the agent returned an error; or the connection has
@@ -298,7 +297,7 @@ impl ClientSession {
         Ok(())
     }
 
-    /// Checks that the option and the value exist. Converts a boolean that was passed as a string.
+    /// Checks that the option and the value exist, and converts a boolean that was passed as a string.
     fn check_option(
         &self,
         id: &SessionConfigId,
@@ -340,7 +339,7 @@ impl ClientSession {
         })
     }
 
-    /// Closes the session (`session/close`). The agent cancels the turn and frees the resources of the session.
+    /// Closes the session (`session/close`). The agent cancels the turn and frees the session's resources.
     ///
     /// # Errors
     /// The agent does not support the method, the agent returned an error, or the connection has ended.
@@ -375,7 +374,7 @@ fn join_or_none(known: &[&str]) -> String {
     }
 }
 
-/// A guard that cancels the turn if its future is dropped.
+/// A guard that cancels the turn when the turn's future is dropped.
 struct CancelOnDropGuard<'a> {
     session: &'a ClientSession,
     finished: bool,
@@ -399,7 +398,7 @@ impl Drop for CancelOnDropGuard<'_> {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct PromptContent {
-    /// The content blocks, in order. Besides text and resource links, an agent accepts the types of blocks that it
+    /// The content blocks, in order. In addition to text and resource links, an agent accepts the types that it
     /// declares in [`AgentCapabilities::prompt_capabilities`](acp_wire::v1::AgentCapabilities::prompt_capabilities).
     pub content: Vec<ContentBlock>,
     /// Custom data (`_meta`).

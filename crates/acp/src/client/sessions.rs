@@ -1,5 +1,5 @@
-//! The sessions of a live client. Wraps the client core's session table in a lock, and adds the client's own state for
-//! each session and the future that waits for the session's turn.
+//! A live client's sessions: the client core's session table behind a lock, with the client's own state for each
+//! session and the future that waits for the session's turn.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,26 +22,25 @@ use crate::update::Update;
 
 pub(crate) struct ClientSessions {
     table: Mutex<SessionTable<LiveSession>>,
-    /// The factory that creates the client's states. Do not hold a lock when calling it, because the client's code may
-    /// use sessions.
+    /// Creates the client's states. Do not hold a lock when calling it, because the client's code may use sessions.
     state_factory: StateFactory,
 }
 
-/// A session in the table of a live client.
+/// An entry in a live client's session table.
 pub(crate) type ClientSessionEntry = SessionEntry<LiveSession>;
 
-/// The data that a live client stores with each session: its own state and the turn.
+/// A live client's data for a session: its own state, and the turn.
 #[derive(Default)]
 pub(crate) struct LiveSession {
     /// The client's own state for the session, or `None` after the connection has closed.
     client_state: Option<ErasedState>,
-    /// The token of the current or most recent turn, which is cancelled when the turn is cancelled.
+    /// The token that cancels the current or most recent turn.
     turn: CancellationToken,
     /// Passes the turn's result to the waiting future, if the agent speaks version 2.
     waiting: Option<oneshot::Sender<Result<StopReason>>>,
 }
 
-/// A turn that has ended. Its result is sent to the waiting future when this value is dropped.
+/// An ended turn. Dropping it sends the result to the waiting future.
 #[derive(Debug)]
 pub(crate) struct FinishedTurn {
     result: Option<Result<StopReason>>,
@@ -63,7 +62,7 @@ impl Drop for FinishedTurn {
     }
 }
 
-/// The data to deliver to the client along with an update that was applied to its session.
+/// The data that the client gets along with an update.
 pub(crate) struct ReceivedUpdate<S> {
     pub(crate) context: UpdateContext,
     /// The client's own state for the session, or `None` if the connection has closed.
@@ -72,11 +71,10 @@ pub(crate) struct ReceivedUpdate<S> {
     pub(crate) finished_turn: Option<FinishedTurn>,
 }
 
-/// A pending request that opens a session. Until it has a response, the agent may send requests for one unknown
-/// session.
+/// A pending request that opens a session. While it is pending, the agent may send requests for one unknown session.
 pub(crate) struct ClientSessionOpening {
     sessions: Arc<ClientSessions>,
-    /// The id of the session, if it already exists.
+    /// The id of the session to open, unless it is new.
     id: Option<SessionId>,
 }
 
@@ -109,7 +107,7 @@ impl ClientSessionEntry {
         Ok(())
     }
 
-    /// Applies an update to the thread. If the update ended the turn, returns the turn.
+    /// Applies an update to the thread. If this ended the turn, returns the turn.
     fn receive_update(&mut self, update: &Update) -> Option<FinishedTurn> {
         let result = self.thread.change(|thread| thread.receive(update));
         if let Update::StateUpdate(state) = update
@@ -166,7 +164,7 @@ impl ClientSessions {
         self.lock().get(id)?.client_state::<C>()
     }
 
-    /// Returns the id of the root session: the session itself, or the topmost parent of a subagent.
+    /// Returns the id of the root session: the topmost parent of a subagent, or else the session itself.
     pub(crate) fn root_session(&self, id: &SessionId) -> SessionId {
         self.lock().root_session(id)
     }
@@ -183,8 +181,8 @@ impl ClientSessions {
             .map_err(|why| Error::InvalidRequest(why.to_owned()))
     }
 
-    /// Returns a receiver for the result of the running turn. The receiver gets no result if the session is closed, or
-    /// if the turn fails before the agent accepts the prompt.
+    /// Returns a receiver for the running turn's result. It gets none if the session is closed, or if the turn fails
+    /// before the agent accepts the prompt.
     pub(crate) fn wait_for_turn(&self, id: &SessionId) -> oneshot::Receiver<Result<StopReason>> {
         let (sender, end) = oneshot::channel();
         if let Some(entry) = self.lock().get_mut(id) {
@@ -198,8 +196,8 @@ impl ClientSessions {
         self.lock().get(id)?.running_turn()
     }
 
-    /// Records that a version 2 agent has accepted the prompt, along with the id of its message. Returns the turn if it
-    /// has already ended.
+    /// Records that a version 2 agent has accepted the prompt, and the id of the prompt's message. Returns the turn if
+    /// it has already ended.
     pub(crate) fn accept_prompt(
         &self,
         id: &SessionId,
@@ -237,7 +235,7 @@ impl ClientSessions {
         }
     }
 
-    /// Applies an update to its session, and adds the session if it is unknown. Returns the data to deliver to the
+    /// Applies an update to its session, adding the session if it is unknown. Returns the data to deliver to the
     /// client, or `None` if the session is not open and the table is full.
     pub(crate) fn receive_update<C: Client>(
         &self,
@@ -285,7 +283,7 @@ impl ClientSessions {
         Some(received)
     }
 
-    /// Adds the session of a subagent that the session `parent` has announced.
+    /// Adds the session of a subagent announced by the session `parent`.
     fn adopt(&self, parent: &SessionId, child: &SessionId) {
         let Some(adopted) = self.lock().adopt(parent, child) else {
             return;
@@ -306,8 +304,8 @@ impl ClientSessions {
     }
 
     /// Applies a permission request to its session. Returns the request to pass to the client and the token that
-    /// cancels it, or `None` if the session is not known. The token belongs to the turn of the root session, on whose
-    /// behalf a subagent works.
+    /// cancels it, or `None` if the session is unknown. The token is that of the root session's turn, on whose behalf a
+    /// subagent works.
     pub(crate) fn request_permission(
         &self,
         request: ReceivedPermissionRequest,
@@ -347,8 +345,8 @@ impl ClientSessions {
         Some(opening)
     }
 
-    /// Unregisters a request that opens a session, once its response has arrived or the request was dropped. Removes
-    /// the provisional sessions that the request did not open.
+    /// Unregisters a request that opens a session, once it has a response or is dropped. Removes the provisional
+    /// sessions that the request did not open.
     fn end_opening(&self, id: Option<&SessionId>) {
         let gone: Vec<SessionId> = {
             let mut sessions = self.lock();
@@ -410,8 +408,8 @@ impl ClientSessions {
         known.unwrap_or_else(|| self.add(id, ClientSessionEntry::default(), None))
     }
 
-    /// Marks a session as opened and starts a replay, which replaces the thread's content. Returns the earlier state,
-    /// from which [`undo_replay`](Self::undo_replay) restores the session.
+    /// Marks a session as opened and starts a replay, which replaces the thread's content. Returns a backup with which
+    /// [`undo_replay`](Self::undo_replay) can restore the session.
     pub(crate) fn begin_replay(&self, id: &SessionId) -> Option<ReplayBackup> {
         let subagents = self.lock().remove_subagents(id);
         close_sessions(subagents);
@@ -423,7 +421,7 @@ impl ClientSessions {
         before
     }
 
-    /// Restores a session from a backup, after its replay has failed.
+    /// Restores a session from its backup after a failed replay.
     pub(crate) fn undo_replay(&self, id: &SessionId, before: Option<ReplayBackup>) {
         match before {
             Some(before) => self.lock().restore(id, before),

@@ -42,11 +42,11 @@ pub struct UpdateContext {
     pub is_replay: bool,
 }
 
-/// An event to deliver to the client. Updates are not boxed, because nearly all events are updates and each box would
-/// cost an allocation.
+/// An event to deliver to the client. Nearly all events are updates, which are not boxed because each box would cost an
+/// allocation.
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum ClientEvent<S> {
-    /// An update, with the client's own state for its session and the turn that the update ends, if any.
+    /// An update, with the client's own state for its session and the turn that it ended, if any.
     Update(UpdateContext, Arc<S>, Update, Option<FinishedTurn>),
     ElicitationCompleted(ElicitationId),
     AuthStatusChanged(AuthStatusUpdateNotification),
@@ -54,7 +54,7 @@ pub(crate) enum ClientEvent<S> {
 }
 
 impl<C: Client> ClientSide<C> {
-    /// Returns the client's capabilities: those that the client implements, and those that every thread supports.
+    /// Returns the client's capabilities: those that it implements, and those that every thread supports.
     pub(crate) fn capabilities(&self) -> ClientCapabilities {
         let offered = v1::AgentRequest::offered_by(self);
         let mut capabilities: ClientCapabilities = implemented_capabilities(&offered);
@@ -85,7 +85,7 @@ impl<C: Client> ClientSide<C> {
             .unwrap_or(ProtocolVersion::V1)
     }
 
-    /// Applies an update to the thread of its session, and returns the event to deliver.
+    /// Applies an update to its session's thread, and returns the event to deliver.
     fn apply_update(
         &self,
         conn: &Connection,

@@ -1,5 +1,4 @@
-//! Defines a client's state for each session. The state is created when the session is first seen, and dropped when the
-//! session is closed.
+//! A client's state for each session, created when the session is first seen and dropped when it is closed.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -31,9 +30,9 @@ pub trait ClientState<C: ?Sized>: Send + Sync + 'static {
         let _ = stop_reason;
     }
 
-    /// Called when the session was closed or the connection has ended, to stop any work that the session has started.
-    /// Do this here rather than when the state is dropped, because calls that are still running keep the state alive,
-    /// possibly for a long time. Must not block.
+    /// Called when the session was closed or the connection has ended. Stop any work that the session has started here
+    /// rather than when the state is dropped, because running calls keep the state alive, possibly for a long time.
+    /// Must not block.
     fn closed(&self) {}
 }
 
@@ -57,7 +56,7 @@ impl StateFactory {
         }))
     }
 
-    /// Creates the state for a new session. Returns `None` if the client was dropped.
+    /// Creates the state for a new session, or returns `None` if the client has been dropped.
     pub(super) fn create_state(
         &self,
         session: &SessionId,
@@ -67,7 +66,7 @@ impl StateFactory {
     }
 }
 
-/// A session state whose type is known only to its client.
+/// A session state whose concrete type only the client knows.
 pub(super) type ErasedState = Arc<dyn AnyState>;
 
 pub(super) trait AnyState: Any + Send + Sync {
@@ -88,7 +87,7 @@ impl<C: Client> AnyState for TypedState<C> {
 }
 
 impl dyn AnyState {
-    /// Returns the state as its own type, or `None` if `C` is not the type of the client.
+    /// Returns the state as its concrete type, or `None` if the client is not a `C`.
     pub(super) fn get<C: Client>(&self) -> Option<Arc<C::State>> {
         let state: &dyn Any = self;
         state

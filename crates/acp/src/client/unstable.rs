@@ -22,7 +22,7 @@ impl AgentConnection {
         self.connection().request(&request).await
     }
 
-    /// Returns the model providers that the agent calls, with their URLs (`providers/list`).
+    /// Returns the agent's model providers and their URLs (`providers/list`).
     ///
     /// # Errors
     /// The agent does not support the method, the agent returned an error, or the connection has ended.
@@ -32,8 +32,8 @@ impl AgentConnection {
         Ok(self.connection().request(&request).await?.providers)
     }
 
-    /// Sets the URL and the headers that the agent uses to call a provider (`providers/set`). They replace all previous
-    /// settings of the provider. The headers are sent to the agent, including any API keys in them.
+    /// Sets the URL and the headers for a provider (`providers/set`), replacing all its previous settings. The headers,
+    /// including any API keys, are sent to the agent.
     ///
     /// # Errors
     /// The agent does not support the method, the agent returned an error, or the connection has ended.
@@ -42,7 +42,7 @@ impl AgentConnection {
         self.connection().request(request).await.map(drop)
     }
 
-    /// Disables a provider, so that the agent no longer calls its models (`providers/disable`).
+    /// Disables a provider (`providers/disable`). The agent then no longer calls its models.
     ///
     /// # Errors
     /// The agent does not support the method, the provider is required, or the connection has ended.
@@ -111,8 +111,8 @@ impl AgentConnection {
         Ok(status)
     }
 
-    /// Sets the title of a session, which does not have to be open (`session/set_title`). Returns the title as the
-    /// agent stored it, possibly trimmed or truncated.
+    /// Sets the title of a session, whether or not it is open (`session/set_title`). Returns the stored title, which
+    /// the agent may have trimmed or truncated.
     ///
     /// # Errors
     /// The agent does not support the method, the agent returned an error, or the connection has ended.
@@ -156,7 +156,7 @@ impl ClientSession {
         self.agent().connection().request(&request).await
     }
 
-    /// Cancels one of this session's subagents while the turn continues (`session/cancel` for the subagent's session).
+    /// Cancels one of this session's subagents without ending the turn (`session/cancel` for the subagent's session).
     /// The agent reports the cancellation with an update.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
-//! The client core, which tracks the state of a client's sessions without I/O or an executor. It is used by the live
-//! client and by programs that follow a connection from outside ([`Observer`]).
+//! The client core, which tracks the state of a client's sessions without I/O or an executor. The live client uses it,
+//! as do programs that follow a connection from outside ([`Observer`]).
 //!
 //! [`SessionTable`] contains the sessions. Its owner locks it. Only the session's [`Thread`](crate::Thread) knows
 //! whether a turn is running. All of this code works on typed messages of either version. See

@@ -1,4 +1,4 @@
-//! Follows a connection by reading the messages of the client and the agent.
+//! Reconstructs a client's sessions by reading both sides' messages.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,7 +17,7 @@ use crate::dialect;
 use crate::thread::{DEFAULT_LIMIT_BYTES, Thread, ThreadHandle, TurnResult};
 use crate::update::Update;
 
-/// The maximum number of pending requests that are stored for each side.
+/// The maximum number of pending requests to store for each side.
 const MAX_PENDING_REQUESTS: usize = 8 * 1024;
 
 /// An observer of a connection. It reads the messages of the client and the agent, and reconstructs what the client
@@ -29,7 +29,7 @@ const MAX_PENDING_REQUESTS: usize = 8 * 1024;
 pub struct Observer {
     version: ProtocolVersion,
     sessions: SessionTable<()>,
-    /// The ids of all sessions seen so far, including subagents that a replay has removed.
+    /// The ids of all sessions seen so far, even of subagents that a replay has removed.
     seen: HashSet<SessionId>,
     max_sessions: usize,
     has_ignored_sessions: bool,
@@ -37,19 +37,19 @@ pub struct Observer {
     agent_requests: HashMap<RequestId, ResponseObserver>,
 }
 
-/// A change that a message made to a session.
+/// A change to a session caused by a message.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ObservedChange {
     /// The session that has changed.
     pub session_id: SessionId,
-    /// The session's thread, which already includes the change.
+    /// The session's thread, with the change already applied.
     pub thread: ThreadHandle,
-    /// An event that accompanies the change to the thread, if any.
+    /// An event that goes with the change, if any.
     pub event: Option<ObservedEvent>,
 }
 
-/// A session event that is not recorded in the session's thread.
+/// A session event that the session's thread does not record.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ObservedEvent {
@@ -59,13 +59,13 @@ pub enum ObservedEvent {
     PermissionRequested(RequestId, Box<PermissionRequest>),
     /// The client has answered a permission request.
     PermissionAnswered(RequestId, Result<RequestPermissionOutcome, jsonrpc::Error>),
-    /// A replay has started, which replaces the thread's content.
+    /// A replay has started and cleared the thread.
     ReplayStarted,
     /// The replay has failed, and the thread has its earlier content again.
     ReplayFailed,
 }
 
-/// A callback for the response to a pending request.
+/// A callback that gets the response to a pending request.
 type ResponseObserver =
     Box<dyn FnOnce(&mut Observer, ObservedResponse<'_>) -> Option<ObservedChange> + Send + Sync>;
 
@@ -81,7 +81,7 @@ impl std::fmt::Debug for Observer {
 }
 
 impl Observer {
-    /// Creates an observer that follows up to `max_sessions` sessions. Messages for any further sessions are ignored.
+    /// Creates an observer for up to `max_sessions` sessions. Messages for any further sessions are ignored.
     #[must_use]
     pub fn new(max_sessions: usize) -> Self {
         Self {
@@ -95,13 +95,13 @@ impl Observer {
         }
     }
 
-    /// Returns `true` if sessions were ignored because their number exceeded the limit.
+    /// Returns `true` if any sessions were ignored because there were too many.
     #[must_use]
     pub fn has_ignored_sessions(&self) -> bool {
         self.has_ignored_sessions
     }
 
-    /// Applies a message that the client has sent. Returns the resulting change, if any.
+    /// Applies a message from the client, and returns the resulting change, if any.
     pub fn handle_client_message(&mut self, message: &Incoming<'_>) -> Option<ObservedChange> {
         match message {
             Incoming::Request { id, method, params } => {
@@ -127,7 +127,7 @@ impl Observer {
         }
     }
 
-    /// Applies a message that the agent has sent. Returns the resulting change, if any.
+    /// Applies a message from the agent, and returns the resulting change, if any.
     pub fn handle_agent_message(&mut self, message: &Incoming<'_>) -> Option<ObservedChange> {
         match message {
             Incoming::Request { id, method, params } => {
@@ -153,7 +153,7 @@ impl Observer {
         self.version == ProtocolVersion::V2
     }
 
-    /// Returns a session. Adds the session if it is new and the limit allows it.
+    /// Returns a session, adding it if it is new and within the limit.
     fn session(&mut self, id: &SessionId) -> Option<&mut SessionEntry<()>> {
         if self.sessions.get(id).is_none() {
             self.add(id, SessionEntry::default())?;
@@ -188,7 +188,7 @@ impl Observer {
         })
     }
 
-    /// Applies `change` to the thread of a session, and returns the observed change.
+    /// Applies `change` to a session's thread, and returns the observed change.
     fn change_thread(
         &mut self,
         session_id: SessionId,
@@ -401,7 +401,7 @@ impl Observer {
     }
 }
 
-/// Returns a callback that opens the session with `id` or, without `id`, the session given in the response.
+/// Returns a callback that opens the session with `id`, or the session in the response if there is no `id`.
 fn on_opened<R: Request<Response: OpenSessionResult>>(
     _: &R,
     id: Option<&SessionId>,
@@ -416,7 +416,7 @@ fn on_opened<R: Request<Response: OpenSessionResult>>(
     })
 }
 
-/// Returns a callback that changes the thread of a session according to the response.
+/// Returns a callback that changes a session's thread according to the response.
 fn on_thread_response<R: Request>(
     id: SessionId,
     change: impl FnOnce(&mut Thread, R::Response) + Send + Sync + 'static,
@@ -427,7 +427,7 @@ fn on_thread_response<R: Request>(
     })
 }
 
-/// Handles the response to a prompt. Returns the turn's result if the turn has ended.
+/// Handles the response to a prompt, and returns the turn's result if the turn has ended.
 fn answer_prompt(
     thread: &mut Thread,
     is_v2: bool,
@@ -457,8 +457,8 @@ fn parse_result<R: Request>(result: &RawValue) -> Result<R::Response, jsonrpc::E
     response.map_err(|error| jsonrpc::Error::internal(error.to_string()))
 }
 
-/// Detects the version from the response to `initialize`. Some agents return whatever version was requested, but the
-/// fields of the response show which version they speak.
+/// Detects the agent's version from the response to `initialize`. Some agents return whatever version was requested,
+/// but the response's fields reveal which version they speak.
 fn detect_response_version(result: &RawValue) -> ProtocolVersion {
     let response: RawObject = serde_json::from_str(result.get()).unwrap_or_default();
     let version = response.read::<InitializeResponse>();

@@ -1,4 +1,4 @@
-//! Adds known details of the tool call and the subagent to permission requests.
+//! Completes permission requests with known details of the tool call and the subagent.
 
 use acp_wire::v1::{
     self, PermissionOption, RequestPermissionOutcome, SessionId, ToolCallUpdate, ToolKind,
@@ -15,18 +15,18 @@ use crate::update::ToolCallPatch;
 pub struct PermissionRequest {
     /// The session that sent the request, possibly a subagent's.
     pub session_id: SessionId,
-    /// The session that the user has opened: the requesting session itself, or the root session of a subagent.
+    /// The session that the user has opened: the requesting session itself, or a subagent's root session.
     pub root_session_id: SessionId,
-    /// The name of the subagent that sent the request, or `None` if the request does not come from a subagent.
+    /// The name of the subagent that sent the request, or `None` if the sender is not a subagent.
     pub subagent: Option<String>,
-    /// The question to show to the user. Empty if the agent sent none.
+    /// The question to show to the user, or empty if the agent sent none.
     pub title: String,
-    /// The agent's reason for needing the permission, if it gave one.
+    /// The agent's reason for the request, if given.
     pub description: Option<String>,
     /// The tool call, with everything that has been reported about it so far. If a version 2 agent requests permission
     /// for something else, this tool call represents it.
     pub tool_call: ThreadToolCall,
-    /// The command that would run, if a version 2 agent requests permission for a command.
+    /// The command to run, if a version 2 agent requests permission for a command.
     pub command: Option<CommandPermissionSubject>,
     /// The options that the user can choose from.
     pub options: Vec<PermissionOption>,
@@ -35,8 +35,8 @@ pub struct PermissionRequest {
 }
 
 impl PermissionRequest {
-    /// Creates a request that does not come from an agent. The root session and the subagent are read from the thread,
-    /// so the caller must not hold the lock of that thread or of its parents' threads ([`ThreadHandle::read`]).
+    /// Creates a request that does not come from an agent. It reads the root session and the subagent from the thread,
+    /// so the caller must not hold the lock on that thread or its parents' threads ([`ThreadHandle::read`]).
     pub fn new(
         session_id: impl Into<SessionId>,
         tool_call: &ToolCallUpdate,
@@ -64,7 +64,7 @@ impl PermissionRequest {
         }
     }
 
-    /// Returns the kind of tool, such as one that reads or edits. This is a hint from the agent, not a guarantee.
+    /// Returns the kind of tool, such as read or edit. This is a hint from the agent, not a guarantee.
     #[must_use]
     pub fn kind(&self) -> &ToolKind {
         &self.tool_call.kind
@@ -100,7 +100,7 @@ impl PermissionRequest {
 /// A permission request as received, independent of the protocol version.
 pub(crate) struct ReceivedPermissionRequest {
     pub(crate) session_id: SessionId,
-    /// The question to show to the user. If `None`, the title of the tool call serves as the question.
+    /// The question to show to the user, or `None` to use the title of the tool call.
     title: Option<String>,
     description: Option<String>,
     tool_call: Option<ToolCallPatch>,
@@ -142,7 +142,7 @@ impl From<v2::RequestPermissionRequest> for ReceivedPermissionRequest {
 }
 
 impl<S> SessionTable<S> {
-    /// Applies a permission request to the thread of its session, and fills in known details of the tool call and the
+    /// Applies a permission request to its session's thread, and fills in known details of the tool call and the
     /// subagent. Returns `None` if the session is not in the table.
     pub(crate) fn request_permission(
         &self,

@@ -34,7 +34,7 @@ impl SessionAnnouncement<'_> {
 pub(crate) trait OpenSessionResult {
     /// Returns the id of the new session, or `None` if the request opened an existing one.
     fn new_session(&self) -> Option<&SessionId>;
-    /// Returns the modes, models, options and commands that the response contains.
+    /// Returns the modes, models, options and commands in the response.
     fn announcement(&self) -> SessionAnnouncement<'_>;
 }
 

@@ -1,4 +1,4 @@
-//! The table of sessions. It tracks which sessions are known, open, being replayed or subagents.
+//! The session table, which tracks the sessions that are known, open or being replayed, and the subagents.
 
 use std::collections::HashMap;
 
@@ -7,15 +7,16 @@ use acp_wire::v1::SessionId;
 use super::session_opening::SessionAnnouncement;
 use crate::thread::{Thread, ThreadHandle};
 
-/// The maximum number of sessions in the table that the client has not opened. Agents may send updates for a session
-/// before the response that contains its id. The limit prevents an agent from filling memory with invented sessions.
+/// The maximum number of sessions in the table that the client has not opened. There can be some, because agents may
+/// send updates for a session before the response with its id. The limit keeps an agent from filling memory with
+/// made-up sessions.
 pub(crate) const MAX_UNOPENED_SESSIONS: usize = 64;
 
-/// The sessions of a connection. `S` is the data that the owner of the table stores with each session.
+/// A connection's sessions, each with data `S` that the owner of the table stores with it.
 #[derive(Debug)]
 pub(crate) struct SessionTable<S> {
     pub(super) entries: HashMap<SessionId, SessionEntry<S>>,
-    /// The sessions that the client has not opened.
+    /// Sessions that the client has not opened.
     unopened: HashMap<SessionId, UnopenedReason>,
     /// The parent of each subagent. The number of entries is limited.
     pub(super) parents: HashMap<SessionId, SessionId>,
@@ -25,31 +26,30 @@ pub(crate) struct SessionTable<S> {
     pub(crate) opening_count: usize,
 }
 
-/// A session in the table: its thread, and the data of the table's owner.
+/// A session in the table: its thread, and the data that the table's owner stores with it.
 #[derive(Debug, Default)]
 pub(crate) struct SessionEntry<S> {
     pub(crate) thread: ThreadHandle,
     pub(crate) is_replaying: bool,
-    /// The data that the owner of the table stores with the session.
+    /// The table owner's data for the session.
     pub(crate) kept: S,
 }
 
-/// Why the table has a session that the client has not opened.
+/// The reason why a session is in the table although the client has not opened it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UnopenedReason {
     /// The agent has sent an update for the session.
     Unclaimed,
-    /// The client may be opening the session. There is at most one such session for each pending request that opens a
-    /// session.
+    /// The client may be opening the session. There is at most one for each pending request that opens a session.
     Provisional,
 }
 
-/// The state of a session before a replay, to be restored if the replay fails.
+/// A session's state before a replay, to restore if the replay fails.
 #[derive(Debug)]
 pub(crate) struct ReplayBackup {
     unopened: Option<UnopenedReason>,
     parent: Option<SessionId>,
-    /// The thread, boxed because every request that opens a session reserves space for a backup.
+    /// The thread. It is boxed because every request that opens a session reserves space for a backup.
     thread: Box<Thread>,
 }
 
@@ -123,8 +123,8 @@ impl<S> SessionTable<S> {
         (thread, None)
     }
 
-    /// Returns the size limit of a session's thread. All unopened sessions together can be as large as one opened
-    /// session, and so can all subagents together.
+    /// Returns the size limit of a session's thread. Unopened sessions and subagents get a fraction of the usual limit,
+    /// so that all of either kind together are no larger than one opened session.
     fn thread_limit(&self, id: &SessionId, unopened: Option<UnopenedReason>) -> usize {
         if unopened.is_none() && !self.parents.contains_key(id) {
             self.thread_limit
@@ -133,7 +133,7 @@ impl<S> SessionTable<S> {
         }
     }
 
-    /// Marks a session as opened by the client. Returns its thread, if it is known.
+    /// Marks a session as opened by the client, and returns its thread if the session is known.
     pub(crate) fn claim(&mut self, id: &SessionId) -> Option<ThreadHandle> {
         // A subagent that the client opens becomes a root session.
         let is_new_root = self.unopened.contains_key(id) || self.parents.contains_key(id);
@@ -148,8 +148,8 @@ impl<S> SessionTable<S> {
         Some(thread)
     }
 
-    /// Starts a replay, which replaces the thread's content. Returns the earlier state, to pass to
-    /// [`restore`](Self::restore), or `None` if the session is not known.
+    /// Starts a replay, which replaces the thread's content. Returns a backup to pass to [`restore`](Self::restore), or
+    /// `None` if the session is unknown.
     pub(crate) fn begin_replay(&mut self, id: &SessionId) -> Option<ReplayBackup> {
         let entry = self.entries.get_mut(id)?;
         entry.is_replaying = true;
@@ -162,7 +162,7 @@ impl<S> SessionTable<S> {
         Some(backup)
     }
 
-    /// Restores a session to its earlier state, after a replay has failed.
+    /// Restores a session from its backup after a failed replay.
     pub(crate) fn restore(&mut self, id: &SessionId, before: ReplayBackup) {
         let unopened = before.unopened.map(|kind| (id.clone(), kind));
         self.unopened.extend(unopened);
@@ -176,7 +176,7 @@ impl<S> SessionTable<S> {
         }
     }
 
-    /// Applies the agent's announcement of an opened session, and ends the replay.
+    /// Applies what the agent announced for an opened session, and ends the replay.
     pub(crate) fn announce(&mut self, id: &SessionId, announced: &SessionAnnouncement<'_>) {
         for child in self.descendants(id) {
             if let Some(child) = self.entries.get_mut(&child) {

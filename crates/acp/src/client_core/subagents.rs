@@ -16,18 +16,18 @@ const MAX_SUBAGENTS: usize = MAX_UNOPENED_SESSIONS;
 /// The maximum nesting depth of subagents.
 const MAX_DEPTH: usize = 16;
 
-/// A subagent that was announced and is to be added to the table.
+/// An announced subagent, to be added to the table.
 pub(crate) struct AdoptedSubagent<S> {
-    /// The subagent's thread, which its parent shows.
+    /// The subagent's thread, as shown by its parent.
     pub(crate) thread: ThreadHandle,
     pub(crate) is_replaying: bool,
-    /// The entry that the subagent's session had before it was announced, if any.
+    /// The subagent's entry from before it was announced, if any.
     pub(crate) before: Option<SessionEntry<S>>,
 }
 
 impl<S> SessionTable<S> {
-    /// Makes a session a subagent of the session that announced it. Returns `None` if the session is already open or
-    /// cannot be a subagent.
+    /// Turns a session into a subagent of the session that announced it. Returns `None` if the session is already open
+    /// or cannot be a subagent.
     pub(crate) fn adopt(
         &mut self,
         parent: &SessionId,
@@ -35,7 +35,7 @@ impl<S> SessionTable<S> {
     ) -> Option<AdoptedSubagent<S>> {
         let ancestors: Vec<SessionId> = self.ancestors(parent).collect();
         if ancestors.contains(child) || ancestors.len() >= MAX_DEPTH {
-            tracing::warn!(%parent, %child, "ignoring a subagent that is its own ancestor or nested too deeply");
+            tracing::warn!(%parent, %child, "ignoring a subagent that is its own ancestor or is nested too deeply");
             return None;
         }
         if !self.is_open(parent) || self.is_open(child) || self.parents.len() >= MAX_SUBAGENTS {
@@ -75,7 +75,7 @@ impl<S> SessionTable<S> {
         found.split_off(1)
     }
 
-    /// Removes the subagents of a session that was closed or is about to be replayed, and returns them.
+    /// Removes and returns the subagents of a session that was closed or is about to be replayed.
     pub(crate) fn remove_subagents(&mut self, id: &SessionId) -> Vec<SessionEntry<S>> {
         let children = self.descendants(id);
         let children = children
@@ -84,13 +84,13 @@ impl<S> SessionTable<S> {
         children.collect()
     }
 
-    /// Returns the id of the root session, which the user has opened. This is the session itself, or the topmost parent
-    /// of a subagent.
+    /// Returns the id of the root session, which the user has opened: the session itself, or the topmost parent of a
+    /// subagent.
     pub(crate) fn root_session(&self, id: &SessionId) -> SessionId {
         self.ancestors(id).last().unwrap_or_else(|| id.clone())
     }
 
-    /// Returns the name of a subagent, or `None` if the session is not a subagent.
+    /// Returns a subagent's name, or `None` if the session is not a subagent.
     pub(crate) fn subagent_name(&self, id: &SessionId) -> Option<String> {
         let parent = self.entries.get(self.parents.get(id)?)?;
         let name = |thread: &Thread| Some(thread.subagent(id)?.name().to_owned());

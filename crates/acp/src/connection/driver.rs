@@ -1,4 +1,4 @@
-//! The driver, which is the future that reads, writes and runs handlers.
+//! The driver: the future that reads, writes and runs handlers.
 //!
 //! No part of a connection runs anywhere else, so the library needs no particular runtime: everything runs on the
 //! thread and the executor that poll the driver. [`Options::spawn_work`](crate::Options::spawn_work) moves three things
@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use super::Connection;
 use crate::error::CloseReason;
 
-/// A future that the driver polls. If it resolves to a reason, the connection has ended for that reason.
+/// A future polled by the driver. If it resolves to a reason, the connection ends for that reason.
 type DriverFuture = Pin<Box<dyn Future<Output = Option<CloseReason>> + Send>>;
 
 /// A task that runs on the caller's executor.
@@ -29,7 +29,7 @@ pub(super) type SpawnedTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// A function that starts a task on an executor.
 pub(crate) type SpawnFn = Arc<dyn Fn(SpawnedTask) + Send + Sync>;
 
-/// The maximum number of times per poll that the driver looks for new tasks before it yields to its executor.
+/// How often per poll the driver looks for new tasks before it yields to its executor.
 const MAX_POLL_ROUNDS: usize = 64;
 
 /// The future that runs a connection by reading, writing and calling handlers. Nothing happens unless it is polled. It
@@ -55,7 +55,7 @@ impl std::fmt::Debug for Driver {
 }
 
 impl Driver {
-    /// Creates the driver. `life` is a future that runs as long as the connection exists.
+    /// Creates the driver. The future `life` runs as long as the connection exists.
     pub(super) fn new(
         conn: Connection,
         life: impl Future<Output = CloseReason> + Send + 'static,
@@ -70,8 +70,8 @@ impl Driver {
         }
     }
 
-    /// Drives the connection while `work` runs, and then closes the connection and drives it until it has ended.
-    /// Messages that were already sent are still written, for up to two seconds.
+    /// Drives the connection while `work` runs, then closes it and drives it to its end. Messages that were already
+    /// sent are still written, for up to two seconds.
     ///
     /// ```
     /// # use acp::testing::{NoopClient, PromptAgent};
@@ -104,7 +104,7 @@ impl Driver {
         self.futures.extend(self.conn.0.tasks.take_new_tasks());
     }
 
-    /// Drops all remaining work, and wakes everything that is waiting for the connection to end.
+    /// Drops all remaining work, and wakes everything that waits for the end of the connection.
     fn end(&mut self, reason: CloseReason) {
         // Close the queue first: dropping the futures can start new tasks, which would never run.
         self.conn.0.tasks.close();
@@ -152,7 +152,7 @@ impl Drop for Driver {
     }
 }
 
-/// All tasks of a connection other than reading: writing, and the work on requests.
+/// A connection's tasks for writing and for the work on requests, but not for reading.
 pub(crate) struct Tasks {
     queue: Mutex<DriverQueue>,
     /// The number of running tasks that must end before the connection can end.
@@ -162,15 +162,15 @@ pub(crate) struct Tasks {
 
 #[derive(Default)]
 struct DriverQueue {
-    /// New tasks that have not been moved into the driver yet.
+    /// New tasks that are not in the driver yet.
     new_tasks: Vec<DriverFuture>,
-    /// The driver's waker, which is set while the driver is not being polled.
+    /// The driver's waker, set while the driver is not being polled.
     waker: Option<Waker>,
     /// Whether the driver has ended.
     is_closed: bool,
 }
 
-/// A guard that counts as a running task until it is dropped.
+/// A guard that counts as a running task until dropped.
 struct TaskCounter(watch::Sender<usize>);
 
 impl Drop for TaskCounter {
@@ -180,7 +180,7 @@ impl Drop for TaskCounter {
 }
 
 impl Tasks {
-    /// Creates an empty set of tasks. If `spawn` is set, it runs the tasks on the caller's executor.
+    /// Creates an empty set of tasks. If `spawn` is set, tasks run on the caller's executor.
     pub(super) fn new(spawn: Option<SpawnFn>) -> Self {
         Self {
             queue: Mutex::default(),
@@ -227,7 +227,7 @@ impl Tasks {
         }
     }
 
-    /// Returns the tasks that were started since the last call. Removes the waker, because the driver is being polled.
+    /// Returns the tasks started since the last call, and removes the waker, because the driver is being polled.
     fn take_new_tasks(&self) -> Vec<DriverFuture> {
         let (new, waker) = {
             let mut queue = self.lock();
@@ -248,7 +248,7 @@ impl Tasks {
         false
     }
 
-    /// Waits until all tasks have ended, except for detached ones.
+    /// Waits until all tasks except detached ones have ended.
     pub(super) async fn wait(&self) {
         let mut running = self.running_count.subscribe();
         // This cannot fail, because `self` holds the sender.
@@ -263,8 +263,8 @@ impl Tasks {
     }
 }
 
-/// Sleeps for `time`. In a tokio runtime, uses tokio's timer, so that tests can pause it. Elsewhere, uses the timer
-/// thread of `futures-timer`.
+/// Sleeps for `time`. Uses tokio's timer in a tokio runtime, so that tests can pause it, and otherwise the timer thread
+/// of `futures-timer`.
 async fn sleep(time: Duration) {
     if tokio::runtime::Handle::try_current().is_ok() {
         tokio::time::sleep(time).await;
@@ -273,7 +273,7 @@ async fn sleep(time: Duration) {
     }
 }
 
-/// Returns the result of `work`, or `None` if `work` takes longer than `time`.
+/// Runs `work` and returns its result, or `None` if it takes longer than `time`.
 pub(crate) async fn timeout<T>(time: Duration, work: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
         biased;

@@ -1,4 +1,4 @@
-//! Splits input into lines, each of which is one message.
+//! Splits input into lines, one per message.
 //!
 //! Lines end in `\n` or `\r\n`. Empty lines are skipped. If a line is longer than the limit, only its start and end are
 //! kept, to find the message's type and id, and the rest is dropped as it arrives. If a response has a large text, the
@@ -8,7 +8,7 @@ use std::ops::Range;
 
 pub(crate) use super::large_text::{LargeTextReader, LargeTextResponse, MIN_LARGE_TEXT_BYTES};
 
-/// The number of bytes kept from the start of an oversized line, which is enough to contain the id and the method.
+/// The number of bytes kept from the start of an oversized line, enough to find the id and the method.
 pub(crate) const HEAD_LEN: usize = 1024;
 
 /// The number of bytes kept from the end of an oversized line, where some peers write the id.
@@ -22,20 +22,20 @@ const MIN_READ_SPACE: usize = 64 * 1024;
 pub(crate) enum Frame<'a> {
     /// A line within the limit.
     Line(&'a [u8]),
-    /// A response whose large text was extracted.
+    /// A response from which a large text was extracted.
     LargeText(LargeTextResponse),
-    /// A line that is longer than the limit.
+    /// A line longer than the limit.
     Oversized {
         /// The line's first bytes.
         head: &'a [u8],
         /// The line's last bytes.
         tail: &'a [u8],
-        /// The length of the whole line, in bytes.
+        /// The length of the full line, in bytes.
         length: usize,
     },
 }
 
-/// Splits input into lines, and returns each line without copying it.
+/// Splits input into lines without copying them.
 #[derive(Debug)]
 pub(crate) struct Framer {
     buf: Vec<u8>,
@@ -46,7 +46,7 @@ pub(crate) struct Framer {
     max_line: usize,
     /// The number of bytes in the current line that are no longer in the buffer.
     dropped_len: usize,
-    /// The minimum length, in bytes, of a text that is extracted as it arrives.
+    /// The minimum length, in bytes, of a text to extract as it arrives.
     large_text_len: usize,
     /// Reads the large text that is being extracted from the current line, if any.
     large_text: Option<LargeTextReader>,
@@ -69,7 +69,7 @@ impl Framer {
         }
     }
 
-    /// Returns the buffer, with spare capacity at the end for reading input into.
+    /// Returns the buffer, with spare capacity at the end to read input into.
     pub(crate) fn spare_capacity(&mut self) -> &mut Vec<u8> {
         if self.start == self.buf.len() {
             self.buf.clear();
@@ -118,8 +118,8 @@ impl Framer {
         }
     }
 
-    /// Starts to extract a large text from the incomplete line, if the line is a response and `field` returns a field
-    /// name for the response's id. Call this when there is no complete line.
+    /// Starts extracting a large text from the incomplete line, if the line is a response and `field` returns a field
+    /// name for its id. Call this when there is no complete line.
     pub(crate) fn begin_large_text(&mut self, field: impl FnOnce(i64) -> Option<&'static str>) {
         let line = self.buf.get(self.start..).unwrap_or_default();
         if self.large_text.is_none()
@@ -161,7 +161,7 @@ impl Framer {
         }
     }
 
-    /// Marks the next bytes of the current line as consumed.
+    /// Consumes the next bytes of the current line.
     fn consume(&mut self, bytes: usize) {
         self.start += bytes;
         self.dropped_len += bytes;

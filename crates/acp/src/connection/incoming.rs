@@ -1,4 +1,4 @@
-//! Requests in flight, which have been received but have no response yet.
+//! Requests in flight: received, but without a response yet.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,26 +17,26 @@ use super::outbox::LargeTextMessage;
 use super::{Connection, Limits};
 use crate::error::Error;
 
-/// The table of requests that are in flight on a connection.
+/// The table of a connection's requests in flight.
 #[derive(Default)]
 pub(crate) struct InFlightRequests(Mutex<InFlightTable>);
 
 #[derive(Default)]
 struct InFlightTable {
     requests: HashMap<RequestId, InFlightEntry>,
-    /// The memory that all requests together use, in bytes.
+    /// The memory used by all requests together, in bytes.
     memory: usize,
 }
 
 struct InFlightEntry {
     cancel_token: CancellationToken,
-    /// The memory that the request uses, in bytes.
+    /// The memory used by the request, in bytes.
     memory: usize,
 }
 
 impl InFlightTable {
-    /// Checks that `more` bytes are within the memory limit. If no other request is in flight (`alone`), they always
-    /// are, because a request is never larger than the maximum size of a message.
+    /// Checks that `more` bytes are within the memory limit. They always are if no other request is in flight
+    /// (`alone`), because a request is never larger than the maximum size of a message.
     fn check_capacity(&self, more: usize, alone: bool, limits: &Limits) -> Result<(), String> {
         let limit = limits.request_memory;
         if alone || self.memory.saturating_add(more) <= limit {
@@ -90,7 +90,7 @@ impl InFlightRequests {
         Ok(())
     }
 
-    /// Increases the memory that a request uses by `more` bytes. Fails if that exceeds the limit.
+    /// Increases a request's memory by `more` bytes. Fails if that exceeds the limit.
     fn add_memory(&self, id: &RequestId, more: usize, limits: &Limits) -> Result<(), String> {
         let mut table = self.lock();
         table.check_capacity(more, table.requests.len() <= 1, limits)?;
@@ -117,8 +117,8 @@ impl InFlightRequests {
     }
 }
 
-/// A handle for responding to a request. If it is dropped without a response, it sends an internal error, so that the
-/// peer gets a response even if a handler panics.
+/// A handle for responding to a request. Dropping it without a response sends an internal error, so that the peer gets
+/// a response even if a handler panics.
 #[derive(Debug)]
 pub(crate) struct Responder {
     conn: Connection,
@@ -141,7 +141,7 @@ impl Responder {
         self.id.clone()
     }
 
-    /// Reserves memory for the work on this request, in addition to the memory of the request itself.
+    /// Reserves memory for the work on this request, on top of the request's own memory.
     ///
     /// # Errors
     /// Fails if this exceeds [`Limits::request_memory`].
@@ -172,7 +172,7 @@ impl Responder {
         &self.cancel_token
     }
 
-    /// Returns the connection that the request came from.
+    /// Returns the connection on which the request arrived.
     pub(crate) fn connection(&self) -> &Connection {
         &self.conn
     }
@@ -229,7 +229,7 @@ impl Responder {
         let _ = conn.0.outbox.push_in_pieces(&message, last).await;
     }
 
-    /// Runs `work` like [`spawn`](Self::spawn), for responses with a text that can be large.
+    /// Runs `work` like [`spawn`](Self::spawn), for responses with a potentially large text.
     pub(crate) fn spawn_text<R: TextResponse + Sync>(
         self,
         work: impl Future<Output = Result<R, Error>> + Send + 'static,
@@ -257,8 +257,8 @@ impl Responder {
         });
     }
 
-    /// Returns the result of `work`. Returns [`Error::Cancelled`] if the peer cancels the request, or `None` if the
-    /// connection ends.
+    /// Returns the result of `work`, [`Error::Cancelled`] if the peer cancels the request, or `None` if the connection
+    /// ends.
     // `work` is boxed because each future that it is passed to would reserve space for it again, and copy it.
     async fn or_cancelled<R>(
         &self,
@@ -273,7 +273,7 @@ impl Responder {
     }
 
     /// Runs `work` concurrently with the reader and responds with its result. If the peer cancels the request, drops
-    /// the work and responds with error code -32800. The end of the connection also drops the work.
+    /// the work and responds with error code -32800. If the connection ends, also drops the work.
     // Not inlined: otherwise the caller's stack frame would reserve space for every kind of work at once, and the
     // first request would wait for those pages to be mapped.
     #[inline(never)]
@@ -290,8 +290,8 @@ impl Responder {
         });
     }
 
-    /// Runs `work` like [`spawn`](Self::spawn), for responses that can be large. `weigh` returns the size of the
-    /// response in memory, in bytes.
+    /// Runs `work` like [`spawn`](Self::spawn), for potentially large responses. `weigh` returns the response's size in
+    /// memory, in bytes.
     pub(crate) fn spawn_sized<R: Serialize + Send + Sync>(
         self,
         work: impl Future<Output = Result<R, Error>> + Send + 'static,
@@ -332,7 +332,7 @@ impl Responder {
     }
 }
 
-/// Splits a response so that its text can be sent in pieces. Returns the response unchanged if the text is small.
+/// Splits a response so that its text can be sent in pieces. If the text is small, returns the response unchanged.
 fn split_large_text<R: TextResponse>(
     id: Option<&RequestId>,
     mut response: R,
@@ -359,9 +359,9 @@ fn split_large_text<R: TextResponse>(
     })
 }
 
-/// Starts the work on a request: polls it once in the reader, and spawns it if it is not ready. As a result, requests
-/// that do not have to wait take effect in the order in which they arrive, such as a prompt after a mode change. Most
-/// requests are done after the first poll.
+/// Starts the work on a request by polling it once in the reader, and spawns it if it is not ready. Requests that need
+/// not wait, such as a prompt after a mode change, thus take effect in order of arrival. Most requests are done after
+/// the first poll.
 fn poll_once_and_spawn(tasks: &Tasks, work: impl Future<Output = ()> + Send + 'static) {
     let mut work = Box::pin(work);
     // A panic in the first poll must not end the reader. A no-op waker is enough here, because the task is polled

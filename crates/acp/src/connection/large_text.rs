@@ -6,10 +6,10 @@
 use acp_wire::jsonrpc::parse_text_response_start;
 use acp_wire::text::{StringProgress, unescape};
 
-/// The minimum length, in bytes, of a text that is extracted as it arrives.
+/// The minimum length, in bytes, of a text to extract as it arrives.
 pub(crate) const MIN_LARGE_TEXT_BYTES: usize = 128 * 1024;
 
-/// The maximum number of bytes that may precede the text in a response.
+/// The maximum number of bytes before the text in a response.
 const MAX_PREFIX_BYTES: usize = 256;
 
 /// Reads and unescapes a large text as it arrives.
@@ -25,7 +25,7 @@ pub(crate) struct LargeTextReader {
 /// A response whose large text has fully arrived.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct LargeTextResponse {
-    /// The id of the request that the response belongs to.
+    /// The id of the request that the response answers.
     pub(crate) id: i64,
     /// The text, or `None` if it is not a valid JSON string.
     pub(crate) text: Option<String>,
@@ -35,7 +35,7 @@ pub(crate) struct LargeTextResponse {
 
 impl LargeTextReader {
     /// Detects a response with a large text in an incomplete line. `field` returns the name of the text's field for a
-    /// response id, or `None` if the text must not be extracted. Returns the reader and the offset of the text.
+    /// response id, or `None` to leave the text in place. Returns the reader and the offset of the text.
     pub(crate) fn detect(
         line: &[u8],
         field: impl FnOnce(i64) -> Option<&'static str>,
@@ -51,7 +51,7 @@ impl LargeTextReader {
         Some((arriving, at))
     }
 
-    /// Reads the part of `piece` that belongs to the text. Returns the number of bytes read.
+    /// Reads the part of `piece` that belongs to the text, and returns the number of bytes read.
     pub(crate) fn push(&mut self, piece: &[u8]) -> usize {
         match self.progress {
             StringProgress::Incomplete => {

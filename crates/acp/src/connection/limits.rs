@@ -1,38 +1,37 @@
-//! Limits on the memory that a connection uses.
+//! Limits on a connection's memory.
 
 use std::time::Duration;
 
-/// Limits on the memory that a connection uses, in bytes unless stated otherwise.
+/// Limits on a connection's memory, in bytes unless stated otherwise.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The maximum length of a message (64 MiB). A longer message is skipped. If it is a request, it gets an error
-    /// response. If it is a response, the request that it answers fails.
+    /// The maximum length of a message (64 MiB). A longer message is skipped. A skipped request gets an error response,
+    /// and a skipped response makes its request fail.
     pub message: usize,
-    /// The maximum memory that a parsed message uses (512 MiB), estimated from its text. Many small objects can use a
-    /// hundred times the length of their text, while plain text uses about twice its length. A message over this limit
-    /// is treated like one that is too long.
+    /// The maximum memory of a parsed message (512 MiB), estimated from its text. Many small objects can use a hundred
+    /// times the length of their text, while plain text uses about twice its length. A message over this limit is
+    /// treated like one that is too long.
     pub message_memory: usize,
-    /// The maximum number of bytes that are buffered for writing before senders must wait (256 KiB).
+    /// The maximum number of bytes to buffer for writing before senders must wait (256 KiB).
     pub outbox: usize,
     /// The maximum number of bytes to read ahead while an update handler runs (1 MiB).
     pub read_ahead: usize,
-    /// The maximum number of bytes to read ahead while an update handler runs and a request is pending, possibly one
-    /// from that handler (16 MiB). Beyond this limit, pending requests fail with
-    /// [`Error::Backlog`](crate::Error::Backlog).
+    /// The maximum number of bytes to read ahead while an update handler runs and a request is pending, possibly the
+    /// handler's own (16 MiB). Beyond this limit, pending requests fail with [`Error::Backlog`](crate::Error::Backlog).
     pub backlog: usize,
     /// The maximum number of requests in flight (1024). Further requests are rejected.
     pub requests: usize,
-    /// The maximum memory that the requests in flight use (128 MiB), estimated as for
-    /// [`message_memory`](Self::message_memory). This includes the tool calls of permission requests. Further requests
+    /// The maximum memory of all requests in flight (128 MiB), estimated as for
+    /// [`message_memory`](Self::message_memory). This includes the tool calls in permission requests. Further requests
     /// are rejected, unless no other request is in flight.
     pub request_memory: usize,
     /// The maximum number of prompts that an agent queues for one session (256). Further prompts are rejected.
     pub prompts: usize,
     /// The maximum number of sessions that an agent keeps open for one client (4096). Further sessions are rejected.
     pub sessions: usize,
-    /// The maximum size of the [`Thread`](crate::Thread) that a client has for a session (64 MiB). Beyond this limit,
-    /// the oldest part is dropped, as [`Thread::truncation`](crate::Thread::truncation) reports.
+    /// The maximum size of a client's [`Thread`](crate::Thread) for a session (64 MiB). Beyond this limit, the oldest
+    /// part is dropped, as [`Thread::truncation`](crate::Thread::truncation) reports.
     pub thread: usize,
     /// How long requests in flight may continue after the peer has closed its end of the connection. The default is
     /// zero, or 2 s with [`agent::serve`](crate::agent::serve).
@@ -91,7 +90,7 @@ impl Limits {
     }
 }
 
-/// Methods that calculate the maximum memory of a connection, as described in `docs/memory.md`.
+/// Calculates the maximum memory of a connection, as described in `docs/memory.md`.
 impl Limits {
     /// Returns the maximum memory, in bytes, of a client's connection with `sessions` open sessions. This does not
     /// include the memory of the client's own handlers, or of the requests and prompts that it sends.
@@ -119,7 +118,7 @@ impl Limits {
         self.max_shared_memory().saturating_add(sessions)
     }
 
-    /// Returns the part of the maximum memory that clients and agents have in common, in bytes.
+    /// Returns the part of the maximum memory common to clients and agents, in bytes.
     fn max_shared_memory(&self) -> usize {
         // The buffer grows by doubling, and there are two copies while it grows.
         let text = self
@@ -145,12 +144,11 @@ impl Limits {
     }
 }
 
-/// The number of bytes that are read at a time.
+/// The number of bytes to read at a time.
 const READ_BUFFER_BYTES: usize = 64 * 1024;
 
-/// The memory, in bytes, that the library itself uses for a task that handles a request.
+/// The library's own memory for a task that handles a request, in bytes.
 const TASK_BYTES: usize = 16 * 1024;
 
-/// The memory that an agent's side needs for a session, in bytes. It covers the session's paths and two copies of its
-/// id.
+/// An agent's memory for a session, in bytes. It covers the session's paths and two copies of its id.
 const SESSION_BYTES: usize = 300 * 1024;

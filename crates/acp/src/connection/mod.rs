@@ -1,4 +1,4 @@
-//! A connection, which consists of a reader, a writer, and the requests in both directions.
+//! A connection: a reader, a writer, and the requests in both directions.
 //!
 //! Guarantees:
 //! - **Order.** Messages are handled one at a time, in the order in which they arrive.
@@ -47,10 +47,10 @@ use crate::error::{CloseReason, Error, Result};
 use crate::options::{NoiseHandler, Options};
 use crate::transport::{Transport, TransportReader, TransportWriter};
 
-/// How long a closing connection waits for the peer to read the messages that were already sent.
+/// How long a closing connection waits for the peer to read the messages already sent.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long to continue reading after a write has failed.
+/// How long to keep reading after a failed write.
 const FINAL_READ_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Counts of received lines that are not protocol messages.
@@ -59,9 +59,9 @@ const FINAL_READ_TIMEOUT: Duration = Duration::from_millis(200);
 pub struct Noise {
     /// Lines that are not JSON, such as log output.
     pub lines: u64,
-    /// Responses that do not match a pending request.
+    /// Responses that match no pending request.
     pub unmatched_responses: u64,
-    /// Notifications that are invalid or have an unknown method.
+    /// Notifications that are invalid or whose method is unknown.
     pub unread_notifications: u64,
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// Counts a notification that is invalid or has an unknown method.
+    /// Counts a notification that is invalid or whose method is unknown.
     pub(crate) fn count_unread_notification(&self) {
         self.unread_notifications.fetch_add(1, Ordering::Relaxed);
     }
@@ -88,7 +88,8 @@ pub(crate) trait Handler: Send + Sync + 'static {
     /// The policy for lines that are not messages.
     const NOISE: NoisePolicy;
 
-    /// Starts the work on a request. Requests are passed in the order of their arrival. This method must not block.
+    /// Starts the work on a request. Requests arrive here in the order in which they were received. This method must
+    /// not block.
     fn handle_request(
         self: &Arc<Self>,
         method: &str,
@@ -96,8 +97,8 @@ pub(crate) trait Handler: Send + Sync + 'static {
         responder: Responder,
     );
 
-    /// Handles a notification. Notifications are passed in the order of their arrival. This method must not block, so
-    /// slow work and the application's code belong in [`deliver`](Self::deliver).
+    /// Handles a notification. Notifications arrive here in the order in which they were received. This method must not
+    /// block, so slow work and application code belong in [`deliver`](Self::deliver).
     fn handle_notification(
         self: &Arc<Self>,
         conn: &Connection,
@@ -105,8 +106,8 @@ pub(crate) trait Handler: Send + Sync + 'static {
         params: Option<&RawValue>,
     ) -> Option<Self::Event>;
 
-    /// Handles a notification like [`handle_notification`](Self::handle_notification), but `params` may be invalid
-    /// JSON. Returns `None` if it is invalid, or if the notification should be parsed in the usual way.
+    /// Handles a notification like [`handle_notification`](Self::handle_notification), except that `params` may be
+    /// invalid JSON. Returns `None` if it is invalid, or to have the notification parsed in the usual way.
     fn handle_plain_notification(
         self: &Arc<Self>,
         conn: &Connection,
@@ -117,7 +118,7 @@ pub(crate) trait Handler: Send + Sync + 'static {
         None
     }
 
-    /// Delivers an event to the application. The next message is handled once this method returns.
+    /// Delivers an event to the application. The next message waits until this method returns.
     fn deliver(&self, event: Self::Event) -> impl Future<Output = ()> + Send;
 
     /// Handles the end of the connection.
@@ -136,7 +137,7 @@ pub(crate) enum NoisePolicy {
     Skip,
 }
 
-/// One end of a connection. Clones are cheap, and they refer to the same end.
+/// One end of a connection. Clones are cheap and refer to the same end.
 #[derive(Clone)]
 pub struct Connection(pub(crate) Arc<ConnectionInner>);
 
@@ -148,15 +149,15 @@ pub(crate) struct ConnectionInner {
     pub(crate) counters: Counters,
     pub(crate) limits: Limits,
     pub(crate) on_noise: Option<NoiseHandler>,
-    /// The token that is cancelled to stop the reader.
+    /// Cancelled to stop the reader.
     stop_token: CancellationToken,
-    /// The token that is cancelled to abort the work in flight.
+    /// Cancelled to abort the work in flight.
     pub(crate) abort_token: CancellationToken,
     /// The tasks that write to the transport and work on requests.
     pub(crate) tasks: Tasks,
     /// Why reading or writing failed, if it has.
     failure: OnceLock<CloseReason>,
-    /// Why the connection ended. Set only when all its work has ended.
+    /// Why the connection ended, set once all its work has ended.
     close_reason: watch::Sender<Option<CloseReason>>,
 }
 
@@ -216,7 +217,7 @@ impl Connection {
         self.shut_down(CloseReason::Local);
     }
 
-    /// Waits until the connection has ended and all its work is done. Returns why the connection ended. Work that was
+    /// Waits until the connection has ended and all its work is done, and returns the reason for the end. Work that was
     /// [spawned elsewhere](Options::spawn_work) and takes longer than two seconds may still be polled once more.
     pub async fn closed(&self) -> CloseReason {
         let mut closed = self.0.close_reason.subscribe();
@@ -233,7 +234,7 @@ impl Connection {
         self.0.stop_token.is_cancelled() || self.0.abort_token.is_cancelled()
     }
 
-    /// Returns how many received lines were not protocol messages.
+    /// Returns counts of the received lines that were not protocol messages.
     #[must_use]
     pub fn noise(&self) -> Noise {
         let counters = &self.0.counters;
@@ -271,8 +272,8 @@ impl Connection {
         .await
     }
 
-    /// Sends a request like [`request`](Self::request). Passes the outcome to `on_answer` even if the future was
-    /// dropped. `on_answer` runs in the reader, before the next message is handled.
+    /// Sends a request like [`request`](Self::request). The outcome goes to `on_answer` even if the future was dropped.
+    /// `on_answer` runs in the reader, before the next message is handled.
     pub(crate) async fn request_with<R: Request>(
         &self,
         params: &R,
@@ -301,7 +302,7 @@ impl Connection {
         self.send_request(method, params, ask, None, read).await
     }
 
-    /// Sends a request like [`request`](Self::request). A large text in the response is decoded as it arrives, so that
+    /// Sends a request like [`request`](Self::request), but decodes a large text in the response as it arrives, so that
     /// only one copy of it is in memory.
     pub(crate) async fn request_text<R: Request<Response: TextResponse>>(
         &self,
@@ -387,8 +388,8 @@ impl Connection {
     }
 
     /// Sends the message that `write` produces, without waiting. If the peer has stopped reading, a task sends the
-    /// message once there is capacity. Each such message ends a request in flight, a turn or a terminal, which limits
-    /// the number of messages.
+    /// message once there is capacity. The number of such messages is limited, because each one ends a request in
+    /// flight, a turn or a terminal.
     fn send_without_waiting<T: Send>(
         &self,
         mut write: impl FnMut(&mut Vec<u8>) -> T + Send + 'static,
@@ -437,7 +438,7 @@ struct ConnectionTask<H: Handler> {
 }
 
 impl<H: Handler> ConnectionTask<H> {
-    /// Runs the connection until it has ended. Returns the reason.
+    /// Runs the connection to its end, and returns the reason.
     async fn run(mut self, transport: Transport) -> CloseReason {
         let Transport {
             mut reader,
@@ -527,7 +528,7 @@ impl<H: Handler> ConnectionTask<H> {
         writing
     }
 
-    /// Fails all pending requests, and all requests sent from now on.
+    /// Fails all pending requests, and any sent from now on.
     fn fail_pending(&self, reason: &CloseReason) {
         let error = Error::Closed(reason.clone());
         self.conn.0.pending.close(&error);
@@ -573,14 +574,14 @@ async fn discard_input(mut reader: TransportReader) {
     std::future::pending().await
 }
 
-/// A guard for the writer's task. Dropping the guard aborts the task.
+/// A guard for the writer's task. Dropping it aborts the task.
 #[derive(Default)]
 struct WriterGuard {
-    /// The token that is cancelled when everything has been written or a write has failed.
+    /// Cancelled when everything has been written or a write has failed.
     written: CancellationToken,
-    /// The token that is cancelled when the writer has also been closed.
+    /// Cancelled when the writer has also been closed.
     closed: CancellationToken,
-    /// The token that is cancelled to abort the writer.
+    /// Cancelled to abort the writer.
     abandoned: CancellationToken,
 }
 
@@ -604,10 +605,9 @@ impl Drop for WriterGuard {
 /// Options for sending a request and handling its response.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestOptions {
-    /// Whether the response is handled only after all updates that arrived before it, even if an update handler is
-    /// slow.
+    /// Whether the response waits until all earlier updates have been handled, even if an update handler is slow.
     pub(crate) is_ordered: bool,
-    /// Whether dropping the future sends `$/cancel_request`. If not, the response is ignored.
+    /// Whether dropping the future sends `$/cancel_request`, rather than just ignoring the response.
     pub(crate) cancel_on_drop: bool,
 }
 

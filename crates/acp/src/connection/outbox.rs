@@ -1,4 +1,4 @@
-//! The outbox, a buffer of limited size for outgoing messages.
+//! The outbox: a size-limited buffer for outgoing messages.
 //!
 //! A message is serialized directly into the buffer, and the writer takes the whole buffer. While the writer is busy,
 //! messages collect and are sent in one write. When it is idle, they are sent immediately. Senders that find the buffer
@@ -16,14 +16,14 @@ use tokio::sync::Notify;
 
 use crate::error::CloseReason;
 
-/// The maximum capacity, in bytes, of a buffer that is reused after its contents were written.
+/// The maximum capacity, in bytes, of a buffer that is reused after a write.
 const MAX_REUSED_CAPACITY: usize = 1024 * 1024;
 
-/// The number of bytes of a large text that are inserted at a time. A piece of this size fits into a pipe and into the
-/// CPU cache.
+/// The number of bytes of a large text to insert at a time. A piece of this size fits into a pipe and into the CPU
+/// cache.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// The number of bytes that a sender may send after waiting, before it must queue again.
+/// The number of bytes that a sender may send after it has waited, before it must wait again.
 const SENDER_TURN_BYTES: usize = 8 * 1024;
 
 /// The buffer in which messages wait to be written.
@@ -34,7 +34,7 @@ pub(crate) struct Outbox {
     buffered: Notify,
     /// Wakes the first waiting sender when the writer has taken the buffered messages.
     drained: Notify,
-    /// Keeps waiting senders in the order in which they arrived.
+    /// Keeps waiting senders in order of arrival.
     sender_queue: tokio::sync::Mutex<()>,
     limit: usize,
     reserve: usize,
@@ -43,8 +43,8 @@ pub(crate) struct Outbox {
 #[derive(Debug, Default)]
 struct OutboxState {
     buf: Vec<u8>,
-    /// The number of waiting senders. While any sender is waiting, others can use only the bytes left over from the
-    /// last sender's turn.
+    /// The number of waiting senders. While there are any, other senders can use only the bytes left over from the last
+    /// sender's turn.
     waiting_senders: usize,
     /// The number of bytes left over from the last sender's turn.
     turn_bytes: usize,
@@ -60,19 +60,19 @@ impl OutboxState {
     }
 }
 
-/// A message with a large text, as JSON in three parts.
+/// A message with a large text, as three parts of its JSON.
 #[derive(Debug)]
 pub(crate) struct LargeTextMessage {
     /// The JSON before the text, including its opening quote.
     pub(crate) prefix: Vec<u8>,
-    /// The text, which is not escaped yet.
+    /// The text, not yet escaped.
     pub(crate) text: String,
     /// The JSON after the text, including its closing quote.
     pub(crate) suffix: Vec<u8>,
 }
 
-/// A message that is being inserted in pieces. Dropping this value inserts the rest at once, because the peer may
-/// already have received the start.
+/// A message that is being inserted in pieces. Dropping it inserts the rest at once, because the peer may already have
+/// received the start.
 struct OutboxInsertion<'a> {
     outbox: &'a Outbox,
     text: &'a str,
@@ -80,7 +80,7 @@ struct OutboxInsertion<'a> {
 }
 
 impl OutboxInsertion<'_> {
-    /// Inserts the next piece, with up to `most` bytes of text. Returns `true` after the last piece.
+    /// Inserts the next piece, with at most `most` bytes of text. Returns `true` after the last piece.
     fn write_piece(&mut self, state: &mut OutboxState, most: usize) -> bool {
         let mut most = most.min(self.text.len());
         while !self.text.is_char_boundary(most) {
@@ -109,7 +109,7 @@ impl Drop for OutboxInsertion<'_> {
     }
 }
 
-/// A guard that counts as a waiting sender until it is dropped.
+/// A guard that counts as a waiting sender until dropped.
 struct WaitingSender<'a>(&'a Outbox);
 
 impl<'a> WaitingSender<'a> {
@@ -126,8 +126,8 @@ impl Drop for WaitingSender<'_> {
 }
 
 impl Outbox {
-    /// Creates an outbox with a capacity of `limit` bytes, which one message may exceed, and a reserve of `reserve`
-    /// bytes for messages that cannot wait.
+    /// Creates an outbox with a capacity of `limit` bytes, which a single message may exceed, and a reserve of
+    /// `reserve` bytes for messages that cannot wait.
     pub(crate) fn new(limit: usize, reserve: usize) -> Self {
         Self {
             state: Mutex::default(),
@@ -144,7 +144,7 @@ impl Outbox {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends the message that `write` produces as soon as there is capacity.
+    /// Appends the message that `write` produces once there is capacity.
     pub(crate) async fn push<T>(
         &self,
         mut write: impl FnMut(&mut Vec<u8>) -> T,

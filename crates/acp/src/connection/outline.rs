@@ -4,7 +4,7 @@ use acp_wire::jsonrpc::RequestId;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// The type and the id of an oversized message, as far as they can be read from its first and last bytes.
+/// The type and id of an oversized message, if its first and last bytes show them.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum MessageOutline {
     /// A response, with the id of its request.
@@ -15,7 +15,7 @@ pub(crate) enum MessageOutline {
     Noise,
 }
 
-/// The members of a message that follow its large member.
+/// The members of a message that come after its large member.
 #[derive(Deserialize)]
 struct TrailingMembers {
     id: RequestId,
@@ -23,7 +23,7 @@ struct TrailingMembers {
     _method: Option<IgnoredAny>,
 }
 
-/// Reads the type and the id of a message from its first and last bytes.
+/// Reads a message's type and id from its first and last bytes.
 pub(crate) fn read_outline(head: &[u8], tail: &[u8]) -> MessageOutline {
     let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
     if !head.trim_start().starts_with(['{', '[']) {

@@ -1,4 +1,4 @@
-//! Pending requests, which this side has sent and which have no response yet.
+//! Pending requests: sent by this side, but without a response yet.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,27 +9,26 @@ use tokio::sync::Notify;
 
 use crate::error::Error;
 
-/// A callback for a response. It runs in the reader, in order of arrival, so it can register something that the next
-/// message needs.
+/// A callback for a response. It runs in the reader, in order of arrival, so it can set up what the next message needs.
 pub(crate) type ResponseHandler = Box<dyn FnOnce(Result<&RawValue, Error>) + Send>;
 
-/// The maximum number of abandoned requests. Beyond this limit, the oldest ones are cancelled, so that a peer that
-/// never responds cannot make the table grow.
+/// The maximum number of abandoned requests. Beyond this limit, the oldest ones are cancelled, so that the table cannot
+/// grow if a peer never responds.
 const MAX_ABANDONED_REQUESTS: usize = 1024;
 
-/// An entry in the table of pending requests, which determines how the response is handled.
+/// A pending request, and how to handle its response.
 pub(crate) struct PendingEntry {
     pub(crate) on_response: ResponseHandler,
-    /// Whether the response must be handled after all updates that arrived before it.
+    /// Whether the response must wait until all earlier updates have been handled.
     pub(crate) is_ordered: bool,
-    /// Receives the text of the response if the text is large.
+    /// Receives the response's text if it is large.
     pub(crate) large_text: Option<LargeText>,
 }
 
-/// The text of a response, extracted as it arrived. The response itself has an empty text.
+/// The text of a response, extracted as it arrived. The response itself contains an empty text instead.
 #[derive(Debug, Clone)]
 pub(crate) struct LargeText {
-    /// The name of the request's method.
+    /// The method of the request.
     pub(crate) method: &'static str,
     /// The name of the field that contains the text.
     field: &'static str,
@@ -37,7 +36,7 @@ pub(crate) struct LargeText {
 }
 
 impl LargeText {
-    /// Creates an empty value to receive the text in the response to an `R`.
+    /// Creates an empty value that receives the text in the response to an `R`.
     pub(crate) fn for_request<R: Request<Response: TextResponse>>() -> Self {
         Self {
             method: R::METHOD,
@@ -59,7 +58,7 @@ impl LargeText {
     }
 }
 
-/// The requests that are pending on a connection.
+/// A connection's pending requests.
 #[derive(Default)]
 pub(crate) struct PendingTable {
     table: Mutex<PendingTableState>,
@@ -69,7 +68,7 @@ pub(crate) struct PendingTable {
 #[derive(Default)]
 struct PendingTableState {
     requests: HashMap<i64, PendingEntry>,
-    /// The ids of requests whose responses are no longer awaited. Some may have received a response in the meantime.
+    /// The ids of requests whose responses are no longer awaited. Some may since have received a response.
     abandoned: VecDeque<i64>,
     next_id: i64,
     close_error: Option<Error>,
@@ -80,7 +79,7 @@ struct PendingTableState {
 pub(crate) enum PendingFilter {
     /// All requests.
     All,
-    /// Requests whose responses can be handled before updates that arrived earlier.
+    /// Requests whose responses can be handled before earlier updates.
     Overtaking,
 }
 
@@ -89,8 +88,8 @@ impl PendingTable {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a request and returns its id. If the connection no longer receives responses, calls the handler and returns
-    /// the error.
+    /// Adds a request and returns its id. If the connection no longer receives responses, passes an error to the
+    /// handler and returns it.
     pub(crate) fn add(&self, waiting: PendingEntry) -> Result<i64, Error> {
         let error = {
             let mut table = self.lock();
@@ -109,7 +108,7 @@ impl PendingTable {
         Err(error)
     }
 
-    /// Marks a request as abandoned when nothing is waiting for its response any longer. The handler is still called.
+    /// Marks a request as abandoned, because nothing waits for its response any longer. Its handler is still called.
     pub(crate) fn abandon(&self, id: i64) {
         let mut given_up = Vec::new();
         {
@@ -135,12 +134,12 @@ impl PendingTable {
         }
     }
 
-    /// Waits until a request is added. Returns at once if one was added since the last call.
+    /// Waits until a request is added, or returns at once if one was added since the last call.
     pub(crate) async fn wait_for_request(&self) {
         self.request_added.notified().await;
     }
 
-    /// Removes a request from the table and returns it.
+    /// Removes and returns a request.
     pub(crate) fn take(&self, id: &jsonrpc::RequestId) -> Option<PendingEntry> {
         match id {
             jsonrpc::RequestId::Number(id) => self.lock().requests.remove(id),
@@ -148,7 +147,7 @@ impl PendingTable {
         }
     }
 
-    /// Returns `true` if the response to a request can be handled before updates that arrived earlier.
+    /// Returns `true` if a request's response can be handled before earlier updates.
     pub(crate) fn may_overtake(&self, id: &jsonrpc::RequestId) -> bool {
         match id {
             jsonrpc::RequestId::Number(id) => {
@@ -158,20 +157,20 @@ impl PendingTable {
         }
     }
 
-    /// Returns the name of the field that can contain a large text in the response to a request. Returns `None` if the
-    /// text must not be extracted.
+    /// Returns the name of the response field that can contain a large text, or `None` if the text must not be
+    /// extracted.
     pub(crate) fn large_text_field(&self, id: i64) -> Option<&'static str> {
         let table = self.lock();
         let waiting = table.requests.get(&id).filter(|w| !w.is_ordered)?;
         Some(waiting.large_text.as_ref()?.field)
     }
 
-    /// Returns `true` if the response to any pending request can be handled before updates that arrived earlier.
+    /// Returns `true` if any pending request's response can be handled before earlier updates.
     pub(crate) fn has_overtaking_request(&self) -> bool {
         self.lock().requests.values().any(|w| !w.is_ordered)
     }
 
-    /// Closes the table. Requests that are added from now on fail with `error`.
+    /// Closes the table. Requests added from now on fail with `error`.
     pub(crate) fn close(&self, error: &Error) {
         self.lock().close_error.get_or_insert_with(|| error.clone());
     }

@@ -23,7 +23,7 @@ use crate::transport::TransportReader;
 /// The number of messages to handle before the reader yields to other tasks.
 const MESSAGES_PER_YIELD: usize = 256;
 
-/// Reads and handles messages until the input ends. Returns the reason.
+/// Reads and handles messages until the input ends, and returns the reason.
 pub(super) async fn read_messages<H: Handler>(
     conn: &Connection,
     input: &mut TransportReader,
@@ -99,7 +99,7 @@ async fn deliver<H: Handler>(handler: &H, event: H::Event) {
     .await;
 }
 
-/// Runs code that may belong to the application. Returns `None` if it panics.
+/// Runs code that may be the application's, and returns `None` if it panics.
 pub(super) fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
     let done = catch_unwind(AssertUnwindSafe(work)).ok();
     if done.is_none() {
@@ -124,32 +124,32 @@ async fn fill_framer(
     }
 }
 
-/// A queue of messages that were read while an update handler was running.
+/// A queue of messages read while an update handler was running.
 #[derive(Default)]
 struct ReadAhead {
     items: VecDeque<ReadAheadItem>,
     bytes: usize,
 }
 
-/// A message that was read ahead.
+/// A message that was read while an update handler was running.
 enum ReadAheadItem {
     /// A line within the length limit.
     Line(Box<[u8]>),
-    /// The outline and the size of a message that is over a limit.
+    /// The outline and size of a message that exceeds a limit.
     Oversized(MessageOutline, SizeExcess),
 }
 
-/// The size of a message that is over a limit, in bytes.
+/// The size, in bytes, of a message that exceeds a limit.
 #[derive(Debug, Clone, Copy)]
 enum SizeExcess {
     /// The length of the message's text.
     Text(usize),
-    /// The memory that the message would use if it were parsed.
+    /// The memory that the parsed message would use.
     Memory(usize),
 }
 
 impl ReadAheadItem {
-    /// Returns the memory that the queued item uses, in bytes.
+    /// Returns the memory used by the queued item, in bytes.
     fn memory(&self) -> usize {
         // Each allocation has a header of about two words.
         use MessageOutline::{Request, Response};
@@ -177,7 +177,7 @@ impl ReadAhead {
         Some(ahead)
     }
 
-    /// Returns `true` if reading can continue while the handler runs. Usually, little is read ahead, which provides
+    /// Returns `true` if reading can continue while the handler runs. Usually, little is read ahead, to provide
     /// back-pressure. However, the handler may be waiting for a response that comes after everything read so far.
     fn may_read_ahead(&self, conn: &Connection) -> bool {
         let limits = &conn.0.limits;
@@ -198,7 +198,7 @@ impl ReadAhead {
     }
 }
 
-/// Handles responses that need not wait for earlier updates, and queues all other messages.
+/// Handles responses that need not wait for earlier updates, and queues everything else.
 fn read_ahead<H: Handler>(conn: &Connection, framer: &mut Framer, held: &mut ReadAhead) {
     while let Some(frame) = framer.next() {
         match frame {
@@ -227,12 +227,12 @@ fn read_ahead<H: Handler>(conn: &Connection, framer: &mut Framer, held: &mut Rea
     }
 }
 
-/// Estimates the memory that a message uses, and returns the estimate if it is over the limit.
+/// Estimates a message's memory, and returns the estimate if it exceeds the limit.
 fn check_memory(conn: &Connection, line: &[u8]) -> Option<SizeExcess> {
     excess_memory(line, conn.0.limits.message_memory).map(SizeExcess::Memory)
 }
 
-/// Handles one frame. Returns the event to deliver, if there is one.
+/// Handles one frame, and returns the event to deliver, if any.
 async fn handle_frame<H: Handler>(
     conn: &Connection,
     handler: &Arc<H>,
@@ -323,8 +323,8 @@ fn report_unparsed(conn: &Connection, line: &[u8], error: &ParseError) -> bool {
     is_noise
 }
 
-/// Sends an error response. The reader waits for capacity only if the peer keeps sending messages that must be rejected
-/// and does not read the responses.
+/// Sends an error response. The reader waits for capacity only if the peer keeps sending messages to be rejected
+/// without reading the responses.
 async fn send_error(conn: &Connection, id: &RequestId, error: &jsonrpc::Error) {
     let write = |buf: &mut Vec<u8>| jsonrpc::write_error(buf, id, error);
     if conn.0.outbox.push_now(write).is_none() {
@@ -419,8 +419,7 @@ impl SizeExcess {
     }
 }
 
-/// Rejects a message that is over a limit. If it is a request, it gets an error response. If it is a response, the
-/// request that it answers fails.
+/// Rejects a message that exceeds a limit. A request gets an error response, and a response makes its request fail.
 async fn reject_oversized<H: Handler>(conn: &Connection, whose: MessageOutline, why: SizeExcess) {
     let id = match whose {
         MessageOutline::Response(id) => return fail_oversized_response(conn, &id, why),
@@ -440,10 +439,10 @@ async fn reject_oversized<H: Handler>(conn: &Connection, whose: MessageOutline, 
     send_error(conn, &id, &error).await;
 }
 
-/// The name used in error messages for a request with an unknown method.
+/// The placeholder for an unknown method name in error messages.
 const UNKNOWN_METHOD: &str = "the request";
 
-/// Fails the request whose response is too large.
+/// Fails a request because its response is too large.
 fn fail_oversized_response(conn: &Connection, id: &RequestId, why: SizeExcess) {
     let reason = why.to_message(conn);
     tracing::warn!("{reason}");
@@ -461,7 +460,7 @@ fn fail_oversized_response(conn: &Connection, id: &RequestId, why: SizeExcess) {
     }
 }
 
-/// The maximum number of bytes of a non-JSON line to pass to the callback.
+/// How much of a non-JSON line to pass to the callback, in bytes.
 const MAX_NOISE_BYTES: usize = 1024;
 
 /// Formats the start of a line for the log, without control characters.

@@ -1,10 +1,10 @@
-//! Converts the capabilities of clients and of agents between protocol versions.
+//! Converts client and agent capabilities between protocol versions.
 
 use acp_wire::{RawObject, v1, v2};
 
 use crate::object::{to_object, to_raw_value};
 
-/// Converts a client's capabilities to version 2, which has no capabilities for files and client terminals.
+/// Converts a client's capabilities to version 2, which has none for files and client terminals.
 pub(crate) fn client_to_v2(capabilities: &v1::ClientCapabilities) -> v2::ClientCapabilities {
     let mut new = v2::ClientCapabilities::new();
     if capabilities.auth.terminal {
@@ -16,7 +16,7 @@ pub(crate) fn client_to_v2(capabilities: &v1::ClientCapabilities) -> v2::ClientC
     new
 }
 
-/// Converts a client's capabilities from version 2, in which every client supports all config options, plans, notices,
+/// Converts a client's capabilities from version 2, where every client supports all config options, plans, notices,
 /// compactions and subagents.
 pub(crate) fn client_from_v2(capabilities: v2::ClientCapabilities) -> v1::ClientCapabilities {
     let terminal = capabilities
@@ -38,8 +38,7 @@ pub(crate) fn client_from_v2(capabilities: v2::ClientCapabilities) -> v1::Client
     new
 }
 
-/// Converts an agent's capabilities to version 2. Leaves out the capabilities that every version 2 agent has, and keeps
-/// unknown ones.
+/// Converts an agent's capabilities to version 2. Omits those that every version 2 agent has, and keeps unknown ones.
 pub(crate) fn agent_to_v2(v1_capabilities: &RawObject, mcp_stdio: bool) -> RawObject {
     let part = |name| to_object(v1_capabilities.get(name));
     let prompt = flags_to_objects(&part("promptCapabilities"), &[]);
@@ -77,8 +76,8 @@ pub(crate) fn agent_to_v2(v1_capabilities: &RawObject, mcp_stdio: bool) -> RawOb
     capabilities
 }
 
-/// Converts an agent's capabilities from version 2. Leaves out MCP servers on stdio, which every version 1 agent
-/// supports, and keeps unknown capabilities.
+/// Converts an agent's capabilities from version 2. Omits MCP servers on stdio, which every version 1 agent supports,
+/// and keeps unknown capabilities.
 pub(crate) fn agent_from_v2(v2_capabilities: &RawObject, authenticates: bool) -> RawObject {
     let session: Option<RawObject> = v2_capabilities.field("session");
     let part = |name| session.as_ref().and_then(|session| session.field(name));
@@ -136,7 +135,7 @@ pub(crate) fn agent_from_v2(v2_capabilities: &RawObject, authenticates: bool) ->
     capabilities
 }
 
-/// Returns the name of the version 1 session capability that a method requires.
+/// Returns the version 1 session capability that a method requires.
 fn session_capability(method: &acp_wire::Method) -> Option<&'static str> {
     method.capability?.path.strip_prefix("sessionCapabilities.")
 }
@@ -150,8 +149,7 @@ fn is_in_every_v2_session(name: &str) -> bool {
         .any(|capability| capability.path == "session")
 }
 
-/// Converts boolean version 1 capabilities to version 2 objects. Leaves out unsupported capabilities and those in
-/// `but`.
+/// Converts boolean version 1 capabilities to version 2 objects, omitting unsupported ones and those in `but`.
 fn flags_to_objects(flags: &RawObject, but: &[&str]) -> RawObject {
     let mut objects = object! {};
     for (name, flag) in flags.iter().filter(|(name, _)| !but.contains(name)) {

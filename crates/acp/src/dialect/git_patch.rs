@@ -5,10 +5,11 @@ use std::time::Duration;
 use acp_wire::v1;
 use similar::TextDiff;
 
-/// The maximum total length of the old and the new text, in bytes. Longer texts get no patch, which version 2 allows.
+/// The maximum total length of the old and the new text, in bytes. Version 2 allows diffs without a patch, so longer
+/// texts get none.
 const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
 
-/// The maximum duration of a comparison. Lines that have not been compared by then count as changed.
+/// The maximum duration of a comparison. Any lines not compared by then count as changed.
 const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Formats a diff the way `git diff` does, with absolute paths. Returns `None` if the texts are too long.

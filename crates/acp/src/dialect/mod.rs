@@ -1,4 +1,4 @@
-//! Converts between this library's own types and the types of each protocol version.
+//! Converts between this library's own types and those of each protocol version.
 //!
 //! [`v1`] and [`v2`] convert updates. For requests that both versions have, the library uses the types of version 1:
 //! see `docs/decisions/0007-both-versions.md`.

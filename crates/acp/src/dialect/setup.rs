@@ -7,7 +7,7 @@ use acp_wire::v2;
 
 use crate::session_setup::SessionSetup;
 
-/// A request type, of either version, that opens a session.
+/// A request type that opens a session, in either version.
 pub(crate) trait OpenSessionRequest {
     /// Converts the request's params to a session setup.
     fn into_setup(self) -> SessionSetup;
@@ -45,7 +45,7 @@ fn servers_from_v2(servers: Vec<v2::McpServer>) -> Vec<v1::McpServer> {
     servers.into_iter().filter_map(mcp_server_from_v2).collect()
 }
 
-/// Converts an MCP server to version 2. Returns `None` for SSE servers, which version 2 does not have.
+/// Converts an MCP server to version 2. Returns `None` for SSE servers, which version 2 lacks.
 pub(crate) fn mcp_server_to_v2(server: v1::McpServer) -> Option<v2::McpServer> {
     Some(match server {
         v1::McpServer::Http(server) => {

@@ -131,7 +131,7 @@ impl Update {
     }
 }
 
-/// Converts a field that version 1 can set but not clear. Returns `None` if the update clears the field.
+/// Converts a field that version 1 can set but not clear. Returns `None` if the update clears it.
 fn unless_cleared<T>(field: Option<Option<T>>) -> Option<Option<T>> {
     match field {
         None => Some(None),
@@ -178,7 +178,7 @@ impl From<ToolCall> for update::ToolCallPatch {
     }
 }
 
-/// Converts the first update of a tool call to a `tool_call`.
+/// Converts a tool call's first update to a `tool_call`.
 fn tool_call_to_v1(update: ToolCallUpdate) -> ToolCall {
     let mut new = ToolCall::new(update.tool_call_id, update.title.unwrap_or_default());
     new.name = update.name;
@@ -250,7 +250,7 @@ fn content_from_v1(content: Vec<ToolCallContent>) -> Vec<update::ToolCallOutput>
     content.into_iter().map(Into::into).collect()
 }
 
-/// Converts a tool call's content to version 1. Returns `None` if the content includes a version 2 diff.
+/// Converts a tool call's content to version 1. Returns `None` if it includes a version 2 diff.
 fn content_to_v1(content: Vec<update::ToolCallOutput>) -> Option<Vec<ToolCallContent>> {
     use update::ToolCallOutput as Content;
     let one = |content| {

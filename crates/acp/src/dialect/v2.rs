@@ -51,7 +51,7 @@ impl From<SessionUpdate> for Update {
 
 impl Update {
     /// Converts the update to version 2. Returns `None` for a chunk without a message id, and for a mode change,
-    /// because the mode is a config option in version 2.
+    /// because version 2 represents the mode as a config option.
     #[must_use]
     pub fn into_v2(self) -> Option<SessionUpdate> {
         Some(match self {
@@ -174,7 +174,7 @@ impl From<update::ToolCallOutput> for ToolCallContent {
     }
 }
 
-/// Converts a diff to version 2, in which a diff consists of the kind of change and a patch.
+/// Converts a diff to version 2, where it consists of the kind of change and a patch.
 fn diff_to_v2(diff: v1::Diff) -> Diff {
     let patch = format_git_patch(&diff).map(|text| DiffPatch::new(DiffPatchFormat::GitPatch, text));
     let change = DiffPathChange::new(diff.path).file_type(DiffFileType::Text);

@@ -1,4 +1,4 @@
-//! Cancellation: which futures are dropped and which messages are sent, on each side.
+//! Cancellation: which futures each side drops, and which messages it sends.
 //!
 //! As usual in Rust, a future is cancelled by dropping it, and handles clean up when they are dropped. The library
 //! translates between this and the protocol's messages.

@@ -1,4 +1,4 @@
-//! Complete programs from the `examples` directory of this crate. Each one also runs as a test. To run an example, use
+//! Complete programs from the `examples` directory of this crate. Each one also runs as a test. Run an example with
 //! `cargo run -p acp-sdk --example NAME`.
 //!
 //! # `agent.rs`

@@ -1,4 +1,4 @@
-//! A guide to this library, chapter by chapter. Each example runs as a test.
+//! A guide to this library in chapters. Its examples run as tests.
 //!
 //! | chapter | contents |
 //! |---|---|

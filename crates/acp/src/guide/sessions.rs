@@ -1,4 +1,4 @@
-//! Sessions: how to open, load and resume them, and how to use prompts, config options, modes, commands and the thread.
+//! Sessions: opening, loading and resuming them, and using prompts, config options, modes, commands and the thread.
 //!
 //! A session is a conversation with a working directory. A connection can have many sessions, which run concurrently.
 //! Each session runs one turn at a time.

@@ -1,4 +1,4 @@
-//! Estimates of how much memory messages take. There are two kinds of estimates, for two purposes:
+//! Estimates of the memory that messages use. There are two kinds of estimates, for two purposes:
 //!
 //! - [`parsed_memory`] estimates from the text of a message, before it is parsed, so that a message that would take too
 //!   much can be rejected. It must not allocate, and does not know which types the message will be read into, so it
@@ -17,9 +17,9 @@ pub(crate) use weight::weight;
 
 // Both estimates count these in the same way.
 
-/// The size of a `BTreeMap` node, in bytes, which is counted for an object whose fields are not known. A node has
-/// capacity for eleven entries, so even an object with one entry uses a whole node.
+/// The size of a `BTreeMap` node, in bytes. It is counted for an object whose fields are not known. A node has capacity
+/// for eleven entries, so even an object with one entry uses a full node.
 const MAP_BYTES: usize = 704;
 
-/// The memory that a string uses in addition to its text, in bytes: its pointer, and the allocator's rounding.
+/// A string's memory in addition to its text, in bytes: its pointer, and the allocator's rounding.
 const STRING_BYTES: usize = 48;

@@ -1,19 +1,19 @@
-//! Estimates how much memory a message uses once it is parsed, based on its text.
+//! Estimates a parsed message's memory from its text.
 
 use super::{MAP_BYTES, STRING_BYTES};
 
-/// The memory counted for each byte of text, in bytes. It is twice the text, because parts that can be malformed are
-/// copied once.
+/// The number of bytes of memory counted for each byte of text. Text counts twice because parts that may be malformed
+/// are copied once.
 const MEMORY_PER_TEXT_BYTE: usize = 2;
 /// The memory counted for an object, in bytes. Protocol structs are smaller than maps, so this covers both.
 const OBJECT_BYTES: usize = MAP_BYTES;
-/// The memory that a list uses, in bytes, if it has capacity for four items.
+/// The memory of a list with capacity for four items, in bytes.
 const LIST_BYTES: usize = 192;
-/// The memory that each additional item of a list or an object uses, in bytes. Lists grow by doubling, and map nodes
-/// are at least half full.
+/// The memory of each additional item in a list or an object, in bytes. Lists grow by doubling, and map nodes are at
+/// least half full.
 const ITEM_BYTES: usize = 192;
 
-/// Estimates the memory that a message uses, in bytes. Returns `None` if the estimate is at most `limit`.
+/// Estimates a message's memory, in bytes. Returns `None` if the estimate is within `limit`.
 pub(crate) fn excess_memory(text: &[u8], limit: usize) -> Option<usize> {
     // No byte counts for more than this.
     if text.len() <= limit / (MEMORY_PER_TEXT_BYTE + OBJECT_BYTES)
@@ -24,8 +24,8 @@ pub(crate) fn excess_memory(text: &[u8], limit: usize) -> Option<usize> {
     Some(parsed_memory(text)).filter(|memory| *memory > limit)
 }
 
-/// Returns an upper bound of the estimate, which also counts characters inside strings. This is much faster than the
-/// estimate if most of the message is one string, such as the text of a file.
+/// Returns an upper bound of the estimate by also counting characters inside strings. This is much faster than the
+/// estimate for a message that is mostly one string, such as the text of a file.
 fn memory_upper_bound(text: &[u8]) -> usize {
     let mut sum = text.len().saturating_mul(MEMORY_PER_TEXT_BYTE);
     // Each count of a part fits into a byte, so that the compiler can vectorize the comparisons.
@@ -46,7 +46,7 @@ fn memory_upper_bound(text: &[u8]) -> usize {
     sum
 }
 
-/// Estimates the memory that a message uses once it is parsed, in bytes. The message does not have to be valid JSON.
+/// Estimates a message's memory once parsed, in bytes. The message need not be valid JSON.
 pub(crate) fn parsed_memory(text: &[u8]) -> usize {
     let mut sum = text.len().saturating_mul(MEMORY_PER_TEXT_BYTE);
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! Estimates how much memory a value uses, by serializing it.
+//! Estimates a value's memory by serializing it.
 
 use serde::ser::{
     Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
@@ -7,23 +7,22 @@ use serde::ser::{
 
 use super::{MAP_BYTES, STRING_BYTES};
 
-/// The memory that each kind of value uses, in bytes.
+/// The memory of each kind of value, in bytes.
 mod cost {
-    /// The memory that a number, a boolean or `null` uses, in bytes.
+    /// The memory of a number, a boolean or `null`, in bytes.
     pub(super) const SCALAR_BYTES: usize = 8;
-    /// The memory that a list uses in addition to its items, in bytes.
+    /// The memory of a list without its items, in bytes.
     pub(super) const LIST_BYTES: usize = 64;
-    /// The memory that a list item uses in addition to its content, in bytes. It is twice the size of a `Value`,
-    /// because lists grow by doubling.
+    /// The memory of a list item without its content, in bytes. It is twice the size of a `Value`, because lists grow
+    /// by doubling.
     pub(super) const ITEM_BYTES: usize = 64;
-    /// The memory that a map entry uses in nodes that are at least half full, in bytes.
+    /// The memory of a map entry, in bytes, if nodes are at least half full.
     pub(super) const ENTRY_BYTES: usize = 160;
-    /// The memory that a struct uses, in bytes. This is twice the size of the largest protocol struct that occurs in
-    /// lists.
+    /// The memory of a struct, in bytes. It is twice the size of the largest protocol struct that occurs in lists.
     pub(super) const RECORD_BYTES: usize = 640;
 }
 
-/// Estimates how much memory `value` uses, in bytes.
+/// Estimates the memory of `value`, in bytes.
 pub(crate) fn weight<T: Serialize + ?Sized>(value: &T) -> usize {
     let mut sum = WeightSum(0);
     // This cannot fail: everything that can be serialized as JSON can be serialized here.

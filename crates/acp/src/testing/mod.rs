@@ -41,7 +41,7 @@ use crate::client::{AgentConnection, Handshake};
 use crate::error::Result;
 use crate::{Agent, Client, Connection, Options, Thread, ThreadHandle, Transport, transport};
 
-/// The default timeout when a test waits for a message or a state.
+/// How long a test waits by default for a message or a state.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Connects an agent and a client in memory, using protocol version 1.
@@ -136,13 +136,13 @@ pub fn wait_for_thread(
         {
             let shown = thread.read(|thread| format!("{:#?}", thread.items()));
             panic!(
-                "{caller}: the thread did not reach the expected state within {DEFAULT_TIMEOUT:?}; it shows {shown}"
+                "{caller}: the thread did not reach the expected state within {DEFAULT_TIMEOUT:?}; its items are {shown}"
             );
         }
     }
 }
 
-/// A client with no optional capabilities. It rejects permission requests and ignores updates.
+/// A client without optional capabilities. It rejects permission requests and ignores updates.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoopClient;
 
@@ -150,7 +150,7 @@ impl Client for NoopClient {
     type State = ();
 }
 
-/// An agent defined by a single function that works on its prompts.
+/// An agent defined by a single function that handles its prompts.
 ///
 /// ```
 /// use acp::testing::{NoopClient, PromptAgent, connect};

@@ -11,11 +11,11 @@ use super::{DEFAULT_TIMEOUT, start_agent, start_client};
 use crate::client::AgentConnection;
 use crate::{Agent, Client, Connection, Options, Transport};
 
-/// The capacity of the pipe in each direction, in bytes. Pipes on Linux have the same capacity.
+/// The capacity of the pipe in each direction, in bytes, the same as for pipes on Linux.
 const PIPE_CAPACITY: usize = 64 * 1024;
 
-/// A peer that a test controls message by message. It never responds on its own, and reads a message only when the test
-/// asks for one.
+/// A peer that a test controls message by message. It never responds on its own, and reads messages only when the test
+/// asks for them.
 ///
 /// Methods that start with `expect_` read the next message, and panic if it is not the expected one.
 ///
@@ -24,7 +24,7 @@ const PIPE_CAPACITY: usize = 64 * 1024;
 pub struct ScriptedPeer {
     pub(super) input: Option<DuplexStream>,
     pub(super) output: Option<DuplexStream>,
-    /// Input that has been read but not processed yet.
+    /// Input that was read but not yet processed.
     pub(super) buffer: Vec<u8>,
     pub(super) patience: Duration,
     pub(super) history: LineHistory,
@@ -39,7 +39,7 @@ impl ScriptedPeer {
         Self::pair_with(PIPE_CAPACITY)
     }
 
-    /// Creates a peer like [`pair`](Self::pair), with pipes that each have a capacity of `bytes` bytes.
+    /// Creates a peer like [`pair`](Self::pair), with a capacity of `bytes` bytes for each pipe.
     #[must_use]
     pub fn pair_with(bytes: usize) -> (Transport, Self) {
         let (their_output, our_input) = tokio::io::duplex(bytes);
@@ -55,8 +55,8 @@ impl ScriptedPeer {
         (Transport::new(their_input, their_output), peer)
     }
 
-    /// Connects `agent` to a new peer, which acts as the client and has sent nothing yet. Returns the agent's end of
-    /// the connection and the peer. Must be called in a tokio runtime.
+    /// Connects `agent` to a new peer, which acts as a client that has sent nothing yet. Returns the agent's end of the
+    /// connection and the peer. Must be called in a tokio runtime.
     #[must_use]
     pub fn connect_agent(agent: impl Agent) -> (Connection, Self) {
         Self::connect_agent_with(agent, Options::default())
@@ -81,8 +81,8 @@ impl ScriptedPeer {
         Self::connect_client_with(client, Options::default(), json!({"protocolVersion": 1}))
     }
 
-    /// Connects `client` like [`connect_client`](Self::connect_client), with options for the client. The peer sends the
-    /// given response to `initialize`.
+    /// Connects `client` like [`connect_client`](Self::connect_client), with options for the client. The peer responds
+    /// to `initialize` with the given response.
     ///
     /// # Panics
     /// Under the same conditions as [`connect_client`](Self::connect_client).
@@ -122,24 +122,24 @@ impl ScriptedPeer {
         self.output = None;
     }
 
-    /// Closes the pipe from the other side, whose writes fail from now on.
+    /// Closes the pipe from the other side, so that its writes fail from now on.
     pub fn stop_reading(&mut self) {
         self.input = None;
     }
 
-    /// Returns the pipe to the other side, for example to see how much the other side reads. Returns `None` after
+    /// Returns the pipe to the other side, for example to check how much that side has read. Returns `None` after
     /// [`stop_writing`](Self::stop_writing).
     pub fn output(&mut self) -> Option<&mut DuplexStream> {
         self.output.as_mut()
     }
 
-    /// Returns the pipe from the other side, without the input that has already been read into the peer's buffer.
-    /// Returns `None` after [`stop_reading`](Self::stop_reading).
+    /// Returns the pipe from the other side, without any input that is already in the peer's buffer. Returns `None`
+    /// after [`stop_reading`](Self::stop_reading).
     pub fn input(&mut self) -> Option<&mut DuplexStream> {
         self.input.as_mut()
     }
 
-    /// Splits the peer into a half that reads and a half that writes, so that a test can do both concurrently.
+    /// Splits the peer into a reading half and a writing half, so that a test can do both concurrently.
     #[must_use]
     pub fn split(mut self) -> (Self, Self) {
         let writing = Self {

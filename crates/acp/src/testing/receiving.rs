@@ -19,20 +19,22 @@ const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
 pub struct ReceivedRequest {
     /// The id, which the response must repeat.
     pub id: Value,
-    /// The params, or `null` if the request has none.
+    /// The params, or `null` if there are none.
     pub params: Value,
 }
 
 /// Methods that receive messages.
 impl ScriptedPeer {
     /// Returns the next line without its line ending, or `None` if the other side has closed the connection. Unlike
-    /// [`next_message`](Self::next_message) and the `expect_…` methods, it has no timeout.
+    /// [`next_message`](Self::next_message) and the `expect_…` methods, it never times out.
     ///
     /// # Panics
     /// The other side closes the connection within a line, or a line is longer than 64 MiB.
     pub async fn next_line(&mut self) -> Option<Vec<u8>> {
         let Some(input) = &mut self.input else {
-            panic!("the peer has stopped reading");
+            panic!(
+                "cannot receive: the scripted peer's input is closed or belongs to its other half"
+            );
         };
         let mut looked_at = 0;
         loop {
@@ -60,7 +62,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// Returns the next line. Panics if it does not arrive before the timeout.
+    /// Returns the next line. Panics if none arrives before the timeout.
     async fn expect_line(&mut self, caller: &Location<'_>, expected: &str) -> Vec<u8> {
         let patience = self.patience;
         match tokio::time::timeout(patience, self.next_line()).await {
@@ -76,7 +78,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// Passes the next message to `look` and returns the result. If `look` returns `None`, panics because a different
+    /// Passes the next message to `look` and returns the result. Panics if `look` returns `None`, because a different
     /// message was expected.
     async fn expect_match<T>(
         &mut self,
@@ -168,7 +170,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// Expects the next message to be an update of a type such as `agent_message_chunk`, and returns the update.
+    /// Expects the next message to be an update of the given type, such as `agent_message_chunk`, and returns it.
     ///
     /// # Panics
     /// The next message is a different one, or no message arrives.
@@ -228,8 +230,8 @@ impl ScriptedPeer {
         }
     }
 
-    /// Reads notifications until the response to a request arrives. Returns the params of the notifications, in order,
-    /// and the result.
+    /// Reads notifications until the response to a request arrives. Returns the notifications' params in order, and the
+    /// response's result.
     ///
     /// # Panics
     /// Any other message arrives, for example a request, or no message arrives.
@@ -261,7 +263,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// Expects nothing to arrive for the given time. Waits for the whole time, unless tokio's time is paused.
+    /// Expects nothing to arrive for the given time. This takes the full time, unless tokio's time is paused.
     ///
     /// # Panics
     /// A message or the end of the input arrives.

@@ -1,4 +1,4 @@
-//! The most recent messages of a scripted peer, which are printed when a test fails.
+//! A scripted peer's most recent messages, printed when a test fails.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -6,10 +6,10 @@ use std::fmt;
 /// The maximum number of stored lines.
 const MAX_KEPT_LINES: usize = 20;
 
-/// The maximum number of bytes stored of each line.
+/// The maximum number of bytes to store of each line.
 const MAX_LINE_BYTES: usize = 400;
 
-/// The most recent lines that were sent and received.
+/// The most recent lines sent and received.
 #[derive(Debug, Default)]
 pub(super) struct LineHistory {
     lines: VecDeque<String>,

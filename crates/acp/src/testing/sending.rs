@@ -10,7 +10,7 @@ use super::ScriptedPeer;
 
 /// Methods that send messages. They panic if the other side does not read the message before the timeout.
 impl ScriptedPeer {
-    /// Sends raw bytes, for example an incomplete line or invalid JSON.
+    /// Sends raw bytes, such as an incomplete line or invalid JSON.
     #[track_caller]
     pub fn send_bytes(&mut self, bytes: impl AsRef<[u8]>) -> impl Future<Output = ()> {
         let caller = Location::caller();
@@ -18,7 +18,9 @@ impl ScriptedPeer {
             let bytes = bytes.as_ref();
             self.history.record_sent(bytes.trim_ascii_end());
             let Some(output) = &mut self.output else {
-                panic!("{caller}: the peer has stopped writing");
+                panic!(
+                    "{caller}: cannot send: the scripted peer's output is closed or belongs to its other half"
+                );
             };
             match tokio::time::timeout(self.patience, output.write_all(bytes)).await {
                 Ok(Ok(())) => {}
@@ -36,7 +38,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// Sends a line, and appends a line ending.
+    /// Sends a line, adding a line ending.
     #[track_caller]
     pub fn send_line(&mut self, line: impl AsRef<[u8]>) -> impl Future<Output = ()> {
         let mut bytes = line.as_ref().to_vec();
@@ -44,7 +46,7 @@ impl ScriptedPeer {
         self.send_bytes(bytes)
     }
 
-    /// Sends a message unchanged.
+    /// Sends a message as is.
     #[track_caller]
     pub fn send(&mut self, message: Value) -> impl Future<Output = ()> {
         self.send_line(message.to_string())
@@ -90,7 +92,7 @@ impl ScriptedPeer {
         )
     }
 
-    /// Sends a chunk of an agent message, as an agent. All chunks in a session belong to one message.
+    /// Sends a chunk of an agent message, as an agent. All chunks in a session form one message.
     #[track_caller]
     pub fn send_message_chunk(&mut self, session: &str, text: &str) -> impl Future<Output = ()> {
         let content = json!({"type": "text", "text": text});
@@ -100,13 +102,13 @@ impl ScriptedPeer {
         )
     }
 
-    /// Initializes version 1 without capabilities, as a client. Returns the agent's response.
+    /// Initializes a version 1 connection without capabilities, as a client, and returns the agent's response.
     #[track_caller]
     pub fn initialize(&mut self) -> impl Future<Output = Value> {
         self.initialize_with(json!({"protocolVersion": 1, "clientCapabilities": {}}))
     }
 
-    /// Sends `initialize` with any params, as a client. Returns the agent's response.
+    /// Sends `initialize` with the given params, as a client, and returns the agent's response.
     #[track_caller]
     pub fn initialize_with(&mut self, params: Value) -> impl Future<Output = Value> {
         let caller = Location::caller();
@@ -116,7 +118,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// Opens a session in `/`, as a client. Returns the session's id.
+    /// Opens a session in `/`, as a client, and returns the session's id.
     #[track_caller]
     pub fn open_session(&mut self) -> impl Future<Output = String> {
         let caller = Location::caller();
@@ -131,7 +133,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// Sends a prompt, as a client. Returns the id of the request.
+    /// Sends a prompt, as a client, and returns the id of the request.
     #[track_caller]
     pub fn prompt(&mut self, session: &str, text: &str) -> impl Future<Output = i64> {
         let prompt = json!([{"type": "text", "text": text}]);

@@ -54,8 +54,8 @@ impl Thread {
         }
     }
 
-    /// Returns the item number of a compaction. Adds the item if it is new. There are few compactions, so a linear
-    /// search from the end is fast enough.
+    /// Returns a compaction's item number, adding the item if it is new. There are few compactions, so a linear search
+    /// from the end is fast enough.
     fn find_or_add_compaction(&mut self, id: &CompactionId) -> usize {
         let is_it = |kind: &ItemKind| matches!(kind, ItemKind::Compaction(c) if c.id == *id);
         match self.items.iter().rposition(|item| is_it(&item.kind)) {

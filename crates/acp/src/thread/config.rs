@@ -1,4 +1,4 @@
-//! The config options of a thread. If an agent has modes or models but no options for them, the thread adds options.
+//! A thread's config options. If an agent has modes or models but no options for them, the thread adds some.
 
 use acp_wire::v1::{
     ModelId, SessionConfigId, SessionConfigKind, SessionConfigOption, SessionConfigOptionCategory,
@@ -8,10 +8,10 @@ use acp_wire::v1::{
 
 use super::Thread;
 
-/// The id of the config option that represents the modes of an agent without a mode option.
+/// The id of the config option for the modes of an agent without a mode option.
 pub(crate) const MODE_OPTION_ID: &str = "mode";
 
-/// The id of the config option that represents the models of an agent without a model option.
+/// The id of the config option for the models of an agent without a model option.
 pub(crate) const MODEL_OPTION_ID: &str = "model";
 
 fn has_category(option: &SessionConfigOption, category: &SessionConfigOptionCategory) -> bool {
@@ -44,8 +44,8 @@ impl Thread {
         self.config_options.extend(options.iter().cloned());
     }
 
-    /// Replaces the agent's config options with those in the response to `session/set_config_option`. If the response
-    /// contains no options, they are unchanged.
+    /// Replaces the agent's config options with those in the response to `session/set_config_option`. If it contains
+    /// none, the options are unchanged.
     pub fn set_config_options(&mut self, options: &[SessionConfigOption]) {
         if !options.is_empty() {
             self.revision += 1;
@@ -53,7 +53,7 @@ impl Thread {
         }
     }
 
-    /// Replaces the agent's config options, but keeps the options that represent modes and models.
+    /// Replaces the agent's config options, but keeps those for modes and models.
     pub(super) fn replace_config_options(&mut self, options: &[SessionConfigOption]) {
         use SessionConfigOptionCategory::{Mode, Model};
         if !self.fits_within(options) {
@@ -70,12 +70,12 @@ impl Thread {
         self.config_options.extend(options.iter().cloned());
     }
 
-    /// Returns `true` if the mode must be set with `session/set_mode`, because the agent has no option for it.
+    /// Returns `true` if the agent has no option for the mode, so that it must be set with `session/set_mode`.
     pub(crate) fn uses_set_mode(&self) -> bool {
         self.uses_set_mode
     }
 
-    /// Returns `true` if the model must be set with `session/set_model`, because the agent has no option for it.
+    /// Returns `true` if the agent has no option for the model, so that it must be set with `session/set_model`.
     pub(crate) fn uses_set_model(&self) -> bool {
         self.uses_set_model
     }
@@ -113,7 +113,7 @@ fn new_select_value(
     value
 }
 
-/// Creates a config option that represents the agent's modes.
+/// Creates a config option for the agent's modes.
 fn to_mode_option(modes: &SessionModeState) -> SessionConfigOption {
     let values = modes.available_modes.iter();
     let values = values.map(|m| new_select_value(m.id.as_str(), &m.name, m.description.as_ref()));
@@ -122,7 +122,7 @@ fn to_mode_option(modes: &SessionModeState) -> SessionConfigOption {
         .category(SessionConfigOptionCategory::Mode)
 }
 
-/// Creates a config option that represents the agent's models.
+/// Creates a config option for the agent's models.
 fn to_model_option(models: &SessionModelState) -> SessionConfigOption {
     let values = models.available_models.iter();
     let values =

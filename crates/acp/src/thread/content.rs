@@ -1,4 +1,4 @@
-//! The content of tool calls, in the same form for both protocol versions.
+//! Tool call content, in one form for both protocol versions.
 
 use acp_wire::RawObject;
 use acp_wire::v1::{self, ContentBlock, TerminalId};
@@ -16,14 +16,14 @@ pub enum ThreadToolCallContent {
     Content(ContentBlock),
     /// Changes to one or more files.
     Diff(ThreadDiff),
-    /// A terminal, whose output is in [`Thread::terminal`](super::Thread::terminal).
+    /// A terminal. Its output is in [`Thread::terminal`](super::Thread::terminal).
     Terminal(TerminalId),
     /// An unknown content type, as received.
     Unknown(RawObject),
 }
 
-/// Changes to one or more files. A version 1 agent sends the text of one file before and after the change. A version 2
-/// agent sends the list of changed files, and possibly a patch.
+/// Changes to one or more files. A version 1 agent sends one file's text before and after the change. A version 2 agent
+/// sends a list of changed files, and possibly a patch.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ThreadDiff {
@@ -34,7 +34,7 @@ pub struct ThreadDiff {
 }
 
 impl ThreadDiff {
-    /// Returns the path and the texts of the file, if the diff contains only one file and its texts are known.
+    /// Returns the file's path and texts, if the diff contains only one file and its texts are known.
     #[must_use]
     pub fn file_texts(&self) -> Option<(&str, &FileTexts)> {
         match &self.changes[..] {
@@ -50,7 +50,7 @@ impl ThreadDiff {
 pub struct FileChange {
     /// The operation on the file.
     pub operation: FileOperation,
-    /// The absolute path of the file. Empty if an unknown operation has no path.
+    /// The absolute path of the file, or empty for an unknown operation without a path.
     pub path: String,
     /// The previous path, if the file was moved or copied.
     pub old_path: Option<String>,
@@ -74,12 +74,12 @@ pub enum FileOperation {
     Move,
     /// The file was copied.
     Copy,
-    /// An operation that is not in the specification.
+    /// An operation that the specification does not define.
     Unknown(String),
 }
 
 impl FileOperation {
-    /// Returns the operation as it is written in version 2 of the protocol.
+    /// Returns the operation's name in version 2 of the protocol.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -93,7 +93,7 @@ impl FileOperation {
     }
 }
 
-/// The text of a file before and after a change. This type will never gain fields, so it is not `non_exhaustive`.
+/// A file's text before and after a change. This type will never gain fields, so it is not `non_exhaustive`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileTexts {
     /// The text before the change, or `None` for a new file.

@@ -75,7 +75,7 @@ impl Thread {
         self.replace_commands(announced);
     }
 
-    /// Replaces the slash commands. Checks their size before copying them.
+    /// Replaces the slash commands, checking their size before copying them.
     fn replace_commands(&mut self, announced: &[v2::AvailableCommand]) {
         if self.fits_within(announced) {
             self.commands = announced.iter().filter_map(command_to_v1).collect();
@@ -138,8 +138,8 @@ impl Thread {
         }
     }
 
-    /// Starts a replay. Clears the thread, except for the session's settings and the current activity. Returns the
-    /// thread from before the replay.
+    /// Starts a replay by clearing the thread, except for the session's settings and the current activity. Returns the
+    /// thread as it was.
     pub(crate) fn begin_replay(&mut self) -> Self {
         let mut replayed = Self::with_limit(self.limit());
         replayed.revision = self.revision + 1;
@@ -148,8 +148,8 @@ impl Thread {
         before
     }
 
-    /// Undoes a failed replay. Restores the items of `before`, but keeps settings and activity that have changed in the
-    /// meantime.
+    /// Undoes a failed replay by restoring the items of `before`. Settings and activity that have since changed are
+    /// kept.
     pub(crate) fn end_replay(&mut self, before: Self) {
         let failed = std::mem::replace(self, before);
         self.copy_current_state(&failed);
@@ -163,7 +163,7 @@ impl Thread {
         }
     }
 
-    /// Copies the settings and the current activity from another thread of the same session, but not its history.
+    /// Copies the settings and the current activity, but not the history, from another thread of the same session.
     fn copy_current_state(&mut self, other: &Self) {
         self.turn.clone_from(&other.turn);
         self.stop_reason.clone_from(&other.stop_reason);
@@ -222,7 +222,7 @@ impl Thread {
         self.enforce_limit();
     }
 
-    /// Sets the exit status of the command in a terminal.
+    /// Sets the exit status of a terminal's command.
     pub fn set_terminal_exit_status(&mut self, id: &TerminalId, status: &TerminalExitStatus) {
         self.change_terminal(id, |terminal| {
             terminal.exit_status = Some(status.clone().into());
@@ -237,7 +237,7 @@ impl Thread {
         self.enforce_limit();
     }
 
-    /// Applies `change` to a terminal. Adds the terminal first if it is new.
+    /// Applies `change` to a terminal, adding the terminal if it is new.
     pub(super) fn change_terminal(
         &mut self,
         id: &TerminalId,

@@ -1,4 +1,4 @@
-//! Handles to a thread, which a connection and its front ends share.
+//! Thread handles, shared by a connection and its front ends.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -17,11 +17,11 @@ pub struct ThreadHandle(Arc<SharedThread>);
 struct SharedThread {
     thread: Mutex<Thread>,
     changed: Notify,
-    /// The thread of the parent, if this is the thread of a subagent.
+    /// The parent's thread, if this is a subagent's thread.
     parent: OnceLock<ThreadParent>,
 }
 
-/// The parent of a subagent's thread, with the ids of the parent's and the subagent's sessions.
+/// The parent of a subagent's thread, with the session ids of the parent and the subagent.
 #[derive(Debug)]
 struct ThreadParent {
     thread: Weak<SharedThread>,
@@ -31,7 +31,7 @@ struct ThreadParent {
     subagent_id: SessionId,
 }
 
-/// The root session that a subagent works for, along with the subagent's name.
+/// A subagent's name and the root session for which it works.
 pub(crate) struct SubagentOrigin {
     /// The id of the session that the user opened.
     pub(crate) root_session_id: SessionId,
@@ -57,12 +57,12 @@ impl ThreadHandle {
     }
 
     /// Locks the thread, passes it to `look`, and returns the result. `look` should be quick. It must not use a handle
-    /// to the same thread, which would deadlock.
+    /// to the same thread, because that would deadlock.
     pub fn read<T>(&self, look: impl FnOnce(&Thread) -> T) -> T {
         look(&self.lock())
     }
 
-    /// Locks the thread, changes it with `change`, and wakes everything that is waiting for a change.
+    /// Locks the thread, changes it with `change`, and wakes everything that waits for a change.
     pub fn change<T>(&self, change: impl FnOnce(&mut Thread) -> T) -> T {
         let changed = change(&mut self.lock());
         self.0.changed.notify_waiters();
@@ -70,15 +70,15 @@ impl ThreadHandle {
         changed
     }
 
-    /// Marks a subagent as changed in this thread and in all its ancestors. Never waits for a lock while holding the
-    /// lock of a descendant.
+    /// Marks a subagent as changed in this thread and its ancestors. Never waits for a lock while holding a
+    /// descendant's lock.
     fn touch_subagent(&self, subagent: &SessionId) {
         self.lock().touch_subagent(subagent);
         self.0.changed.notify_waiters();
         self.touch_parent();
     }
 
-    /// Notifies the parent's thread, if there is one, that this thread has changed.
+    /// Notifies the parent's thread, if any, that this thread has changed.
     fn touch_parent(&self) {
         if let Some(parent) = self.0.parent.get()
             && let Some(above) = parent.thread.upgrade()
@@ -87,8 +87,8 @@ impl ThreadHandle {
         }
     }
 
-    /// Sets the parent of this thread to `above`, the thread of `session`, which has announced `subagent`. The parent
-    /// is notified whenever this thread changes. Does nothing if the thread already has a parent.
+    /// Sets this thread's parent to `above`, the thread of `session`, which has announced `subagent`. The parent is
+    /// notified of every change to this thread. Does nothing if the thread already has a parent.
     pub(crate) fn set_parent(&self, above: &Self, session: &SessionId, subagent: &SessionId) {
         // This fails if the thread already has a parent, which then remains the parent.
         let _ = self.0.parent.set(ThreadParent {
@@ -122,8 +122,8 @@ impl ThreadHandle {
         })
     }
 
-    /// Waits until the revision of the thread is greater than `seen`, and returns the revision. Several changes can
-    /// cause a single wake-up, so a slow reader can miss intermediate states, but never content.
+    /// Waits until the thread's revision is greater than `seen`, and returns it. Several changes can cause a single
+    /// wake-up, so a slow reader can miss intermediate states but never content.
     pub async fn changed(&self, seen: u64) -> u64 {
         loop {
             let mut changed = pin!(self.0.changed.notified());

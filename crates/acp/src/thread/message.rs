@@ -13,7 +13,7 @@ use crate::update::MessageChunk;
 pub struct ThreadMessage {
     /// The id of the message, if the agent sent one.
     pub id: Option<MessageId>,
-    /// The content of the message. Consecutive chunks of text form one block.
+    /// The message's content. Consecutive text chunks form one block.
     pub content: Vec<ContentBlock>,
     /// Whether the start of the message was dropped because the thread exceeded its limit. See
     /// [`Thread::truncation`](super::Thread::truncation).
@@ -61,7 +61,7 @@ pub(super) struct PromptEcho {
 }
 
 impl ItemKind {
-    /// Returns the item's message, if it is a message from `speaker`.
+    /// Returns the item's message if it is from `speaker`.
     fn message_mut(&mut self, speaker: ThreadSpeaker) -> Option<&mut ThreadMessage> {
         match (self, speaker) {
             (Self::User(m), ThreadSpeaker::User)
@@ -73,7 +73,7 @@ impl ItemKind {
 }
 
 impl Thread {
-    /// Adds the user's message, so that it is shown before the agent echoes it.
+    /// Adds the user's message to the thread before the agent echoes it.
     pub(super) fn add_prompt_echo(&mut self, content: &[ContentBlock]) {
         let item = self.push(ItemKind::User(ThreadMessage {
             id: None,
@@ -111,7 +111,7 @@ impl Thread {
         self.item_mut(item)?.kind.message_mut(speaker)
     }
 
-    /// Applies a chunk, either to the message with the chunk's id, wherever that message is, or to the last message.
+    /// Applies a chunk to the message with the chunk's id, wherever it is, or else to the last message.
     pub(super) fn apply_chunk(&mut self, chunk: &MessageChunk, speaker: ThreadSpeaker) {
         match &chunk.message_id {
             Some(id) if chunk.is_found_by_id => self.apply_chunk_by_id(id, &chunk.content, speaker),
@@ -119,7 +119,7 @@ impl Thread {
         }
     }
 
-    /// Applies a chunk to the last message. If that message has another speaker or id, adds a new message.
+    /// Applies a chunk to the last message, or to a new message if the last one has another speaker or id.
     fn apply_chunk_at_end(&mut self, chunk: &MessageChunk, speaker: ThreadSpeaker) {
         if speaker == ThreadSpeaker::User && self.apply_echo(chunk) {
             return;
@@ -172,7 +172,7 @@ impl Thread {
         true
     }
 
-    /// Applies a chunk to the message with the given id, wherever that message is.
+    /// Applies a chunk to the message with the given id, wherever it is.
     fn apply_chunk_by_id(
         &mut self,
         id: &MessageId,
@@ -194,7 +194,7 @@ impl Thread {
         }
     }
 
-    /// Applies a whole message, which replaces the content of the message with the same id.
+    /// Applies a full message, which replaces the content of the message with the same id.
     pub(super) fn apply_message(&mut self, whole: &v2::Message, speaker: ThreadSpeaker) {
         let (at, _) = self.find_or_add_message(&whole.message_id, speaker);
         if let (Some(content), Some(message)) = (&whole.content, self.message_at(at, speaker)) {
@@ -204,8 +204,8 @@ impl Thread {
         }
     }
 
-    /// Returns the item number of a message. Adds the message if it is new. The flag is `true` if the message is the
-    /// start of the agent's echo of the prompt.
+    /// Returns a message's item number, adding the message if it is new. The flag is `true` if the message starts the
+    /// agent's echo of the prompt.
     fn find_or_add_message(&mut self, id: &MessageId, speaker: ThreadSpeaker) -> (usize, bool) {
         let mut at = self.messages.get(id).copied();
         let mut begins = false;
@@ -240,7 +240,7 @@ impl Thread {
     }
 }
 
-/// Appends a chunk to the content of a message. Consecutive text chunks are joined. Returns the added size in bytes.
+/// Appends a chunk to a message's content, joining consecutive text chunks. Returns the added size in bytes.
 pub(super) fn append_chunk(content: &mut Vec<ContentBlock>, chunk: &ContentBlock) -> usize {
     if let (Some(ContentBlock::Text(last)), ContentBlock::Text(next)) = (content.last_mut(), chunk)
         && last.annotations == next.annotations

@@ -40,7 +40,7 @@ pub use terminal::ThreadTerminal;
 pub use tool_call::ThreadToolCall;
 pub use turn::TurnResult;
 
-/// The plan entries and statuses from version 2, which threads use for both protocol versions.
+/// Plan entries and statuses from version 2. Threads use them for both protocol versions.
 pub use acp_wire::v2::{PlanEntry, PlanEntryStatus, ToolCallStatus};
 
 /// Everything that the user sees of a session: its items, plans, terminals and settings.
@@ -54,9 +54,9 @@ pub struct Thread {
     plans: Vec<ThreadPlan>,
     terminals: HashMap<TerminalId, ThreadTerminal>,
     config_options: Vec<SessionConfigOption>,
-    /// Whether the agent has modes but no config option for them, so that the thread has added one.
+    /// Whether the thread has added a config option for the agent's modes, because the agent itself has none.
     uses_set_mode: bool,
-    /// Whether the agent has models but no config option for them, so that the thread has added one.
+    /// Whether the thread has added a config option for the agent's models, because the agent itself has none.
     uses_set_model: bool,
     commands: Vec<AvailableCommand>,
     title: Option<String>,
@@ -72,7 +72,7 @@ pub struct Thread {
     truncation: Truncation,
 }
 
-/// The activity that an agent reports. Version 1 agents do not report it.
+/// The activity reported by an agent. Version 1 agents report none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Activity {
@@ -92,7 +92,7 @@ pub enum Activity {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Item {
-    /// The revision of the thread when this item last changed.
+    /// The thread's revision when this item last changed.
     pub revision: u64,
     /// The kind of the item, with its content.
     pub kind: ItemKind,
@@ -104,9 +104,9 @@ pub struct Item {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum ItemKind {
-    /// A message that the user has sent.
+    /// A message from the user.
     User(ThreadMessage),
-    /// A message that the agent has sent to the user.
+    /// A message from the agent to the user.
     Agent(ThreadMessage),
     /// A thought from the agent.
     Thought(ThreadMessage),
@@ -131,14 +131,14 @@ impl Thread {
         Self::default()
     }
 
-    /// Returns the revision of the thread, which starts at 0 and increases with every change.
+    /// Returns the thread's revision, which starts at 0 and increases with every change.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// Returns the items, in the order in which they started. Items that were dropped
-    /// ([`truncation`](Self::truncation)) are not included.
+    /// Returns the items, in the order in which they started, without any that were dropped
+    /// ([`truncation`](Self::truncation)).
     #[must_use]
     pub fn items(&self) -> &[Item] {
         &self.items
@@ -159,8 +159,8 @@ impl Thread {
         &self.plans
     }
 
-    /// Returns the terminal with the given id, if the thread contains it. A terminal remains after the agent has
-    /// released it, unless it was dropped ([`truncation`](Self::truncation)).
+    /// Returns the terminal with the given id, if the thread contains it. A terminal that the agent has released
+    /// remains, unless it was dropped ([`truncation`](Self::truncation)).
     #[must_use]
     pub fn terminal(&self, id: &TerminalId) -> Option<&ThreadTerminal> {
         self.terminals.get(id)
@@ -185,13 +185,13 @@ impl Thread {
         self.title.as_deref()
     }
 
-    /// Returns the time of the session's last change, as reported by the agent (ISO 8601).
+    /// Returns the time of the session's last change (ISO 8601), as reported by the agent.
     #[must_use]
     pub fn updated_at(&self) -> Option<&str> {
         self.updated_at.as_deref()
     }
 
-    /// Returns how many tokens of the context window are used, and what the session has cost.
+    /// Returns the context window usage, in tokens, and the session's cost.
     #[must_use]
     pub fn usage(&self) -> Option<&UsageUpdate> {
         self.usage.as_ref()
@@ -203,7 +203,7 @@ impl Thread {
         self.is_turn_running() || self.activity != Activity::Idle
     }
 
-    /// Returns the activity that the agent reports.
+    /// Returns the activity reported by the agent.
     #[must_use]
     pub fn activity(&self) -> Activity {
         self.activity
@@ -215,8 +215,8 @@ impl Thread {
         self.background.as_deref()
     }
 
-    /// Returns the stop reason of the last turn. Returns `None` before the first turn, during a turn, and after a turn
-    /// that failed.
+    /// Returns the last turn's stop reason. Returns `None` before the first turn, during a turn, and after a failed
+    /// turn.
     #[must_use]
     pub fn stop_reason(&self) -> Option<&StopReason> {
         self.stop_reason.as_ref()

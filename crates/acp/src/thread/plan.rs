@@ -6,7 +6,7 @@ use acp_wire::v2::{PlanEntry, PlanUpdateContent};
 
 use super::Thread;
 
-/// The id for the plan of an agent that has only one plan, such as a version 1 agent.
+/// The plan id used for agents that have only one plan, such as version 1 agents.
 pub const ONLY_PLAN_ID: &str = "plan";
 
 /// An agent's plan as shown to the user.
@@ -15,7 +15,7 @@ pub const ONLY_PLAN_ID: &str = "plan";
 pub struct ThreadPlan {
     /// The id of the plan, which is [`ONLY_PLAN_ID`] if the agent has only one.
     pub id: PlanId,
-    /// The plan's content, which is a list of steps, a file or Markdown text.
+    /// The plan's content: a list of steps, a file or Markdown.
     pub content: PlanContent,
     /// The thread's revision when this plan last changed.
     pub revision: u64,
@@ -38,7 +38,7 @@ pub enum PlanContent {
 }
 
 impl ThreadPlan {
-    /// Returns the steps of the plan, or an empty list if it does not consist of steps.
+    /// Returns the plan's steps, or an empty list if it has another kind of content.
     #[must_use]
     pub fn entries(&self) -> &[PlanEntry] {
         match &self.content {
@@ -67,7 +67,7 @@ impl Thread {
         }
     }
 
-    /// Stores a plan of an unknown type. A plan without an id is stored as the agent's only plan.
+    /// Stores a plan of an unknown type. Without an id, it counts as the agent's only plan.
     fn set_unknown_plan(&mut self, object: &RawObject) {
         let id = object.field("planId").or_else(|| object.field("id"));
         let content = PlanContent::Unknown(object.clone());

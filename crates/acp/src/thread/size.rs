@@ -20,14 +20,14 @@ pub(crate) const DEFAULT_LIMIT_BYTES: usize = 64 * 1024 * 1024;
 pub struct Truncation {
     /// The number of dropped items. The oldest items are dropped first.
     pub items: usize,
-    /// The number of dropped terminals. The least recently updated terminals are dropped first. If such a terminal
-    /// prints more output, it appears again, without its earlier output.
+    /// The number of dropped terminals. The least recently updated terminals are dropped first. A dropped terminal that
+    /// prints more output reappears without its earlier output.
     pub terminals: u64,
     /// The number of dropped plans. The least recently changed plans are dropped first.
     pub plans: u64,
-    /// The number of parts dropped from items and settings that otherwise remain. A part can be the start of a message
-    /// or the content of a tool call, which is then marked as truncated, or a value that was too large, such as a list
-    /// of commands or options.
+    /// The number of parts dropped from items and settings that otherwise remain. A part can be the start of a message,
+    /// the content of a tool call, or a value that was too large, such as a list of commands or options. Truncated
+    /// messages and calls are marked as such.
     pub parts: u64,
 }
 
@@ -64,8 +64,8 @@ fn replace_term(sum: &mut usize, before: usize, after: usize) {
     *sum = sum.saturating_sub(before).saturating_add(after);
 }
 
-/// The size of an item without its content, in bytes. It consists of the item's slot in the list, which grows by
-/// doubling, and its entries in indexes.
+/// The size of an item without its content, in bytes: its slot in the list, which grows by doubling, and its index
+/// entries.
 const ITEM_OVERHEAD_BYTES: usize = 2 * size_of::<Item>() + 256;
 
 /// The size of a terminal or a plan without its content, in bytes.
@@ -155,7 +155,7 @@ impl Thread {
         self.truncation
     }
 
-    /// Returns the number of the next item. Dropping items does not change the numbers of other items.
+    /// Returns the next item's number. Dropping items does not renumber the others.
     pub(super) fn next_item(&self) -> usize {
         self.truncation.items + self.items.len()
     }
@@ -164,7 +164,7 @@ impl Thread {
         self.items.get(number.checked_sub(self.truncation.items)?)
     }
 
-    /// Returns an item to modify, and sets its revision to that of the thread.
+    /// Returns an item for modification, and sets its revision to the thread's.
     pub(super) fn item_mut(&mut self, number: usize) -> Option<&mut Item> {
         let item = self
             .items
@@ -194,7 +194,7 @@ impl Thread {
         }
     }
 
-    /// Updates the recorded size of an item that has changed.
+    /// Updates the recorded size of an item after a change.
     pub(super) fn update_item_weight(&mut self, number: usize) {
         if let Some(item) = self.item_mut(number) {
             let after = item.kind.weight();
@@ -211,7 +211,7 @@ impl Thread {
         }
     }
 
-    /// Records the size of a plan and returns that size. `before` is the size of the plan that it replaces.
+    /// Records and returns the size of a plan. `before` is the size of the plan that it replaces.
     pub(super) fn update_plan_weight<T: Serialize + ?Sized>(
         &mut self,
         id: &acp_wire::v1::PlanId,
@@ -227,8 +227,8 @@ impl Thread {
         replace_term(&mut self.size.plans, plan.weight, 0);
     }
 
-    /// Returns `true` if a setting is small enough to store, which means at most 1/16 of the limit. Otherwise, counts
-    /// the setting as dropped.
+    /// Returns `true` if a setting is small enough to store, at most 1/16 of the limit. Otherwise, counts it as
+    /// dropped.
     pub(super) fn fits_within<T: Serialize + ?Sized>(&mut self, value: &T) -> bool {
         let fits = weight(value) <= self.size.limit / 16;
         if !fits {
@@ -237,8 +237,8 @@ impl Thread {
         fits
     }
 
-    /// Drops the oldest parts if the thread exceeds its limit. Drops somewhat more than necessary, so that the next
-    /// change does not have to drop anything.
+    /// Drops the oldest parts if the thread is over its limit. Drops a bit more than necessary, so that the next change
+    /// does not cause another drop.
     pub(super) fn enforce_limit(&mut self) {
         let ThreadSize {
             limit,
@@ -295,7 +295,7 @@ impl Thread {
             .shrink_to(self.terminals.len().saturating_mul(2));
     }
 
-    /// Drops items from the start. The last item is truncated or dropped only if it alone is too large.
+    /// Drops items from the start. The last item is truncated or dropped only if it is too large on its own.
     fn drop_items(&mut self, room: usize) {
         let mut gone = 0;
         for item in self.items.iter().take(self.items.len().saturating_sub(1)) {
@@ -357,14 +357,14 @@ impl ThreadTerminal {
         self.stored_len() + text(&self.command) + text(&self.cwd) + self.state_weight
     }
 
-    /// Updates the recorded memory use of the terminal's state: its exit status, dimensions and capabilities.
+    /// Updates the recorded size of the terminal's state: its exit status, dimensions and capabilities.
     pub(super) fn update_state_weight(&mut self) {
         self.state_weight =
             weight(&self.exit_status) + weight(&self.size) + weight(&self.capabilities);
     }
 }
 
-/// The sizes, in bytes, of those parts of a tool call that can be large.
+/// The sizes of a tool call's potentially large parts, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ToolCallSize {
     pub(super) content: usize,

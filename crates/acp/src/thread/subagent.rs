@@ -1,4 +1,4 @@
-//! Applies subagent updates and messages between sessions to a thread.
+//! Applies subagent updates and session-to-session messages to a thread.
 
 use acp_wire::v1::{
     ContentBlock, MessageId, SessionId, SessionMessageChunk, SubagentSessionCapabilities,
@@ -9,7 +9,7 @@ use acp_wire::v2::StateUpdate;
 use super::{ItemKind, Thread, ThreadHandle};
 use crate::memory::weight;
 
-/// The size limit of a parent's thread, divided by the size limit of a subagent's thread.
+/// The ratio of a thread's size limit to that of its subagents' threads.
 const SUBAGENT_LIMIT_DIVISOR: usize = 64;
 
 /// A subagent in a thread, with its own thread.
@@ -22,9 +22,9 @@ pub struct ThreadSubagent {
     pub title: Option<String>,
     /// A detailed description of the subagent's task.
     pub description: Option<String>,
-    /// The operations that a client may perform on the subagent. If `None`, there are none.
+    /// The operations that a client may perform on the subagent. `None` means that none are allowed.
     pub capabilities: Option<SubagentSessionCapabilities>,
-    /// Whether the subagent is working, if the agent reports it.
+    /// The subagent's state, if the agent reports it.
     pub state: Option<StateUpdate>,
     /// The working directory, if it differs from the parent's.
     pub cwd: Option<String>,
@@ -35,7 +35,7 @@ pub struct ThreadSubagent {
 }
 
 impl ThreadSubagent {
-    /// Returns the name to show to the user: the title, or the session id if there is no title.
+    /// Returns the name to show to the user: the title, or else the session id.
     #[must_use]
     pub fn name(&self) -> &str {
         let title = self.title.as_deref().filter(|title| !title.is_empty());
@@ -92,9 +92,9 @@ impl ThreadSubagent {
 pub struct ThreadSessionMessage {
     /// The id of the message in this session.
     pub id: MessageId,
-    /// The session that sent the message, if the agent reports it.
+    /// The session that sent the message, if known.
     pub sender: Option<SessionId>,
-    /// The session that receives the message, if the agent reports it.
+    /// The session that receives the message, if known.
     pub recipient: Option<SessionId>,
     /// The content of the message.
     pub content: Vec<ContentBlock>,
@@ -153,7 +153,7 @@ impl Thread {
         }
     }
 
-    /// Finds the item number of a subagent. There are few subagents, so a linear search from the end is fast enough.
+    /// Finds a subagent's item number. There are few subagents, so a linear search from the end is fast enough.
     fn find_subagent(&self, id: &SessionId) -> Option<usize> {
         let is_it =
             |kind: &ItemKind| matches!(kind, ItemKind::Subagent(known) if known.session_id == *id);
@@ -193,7 +193,7 @@ impl Thread {
         }
     }
 
-    /// Returns the item number of a message between sessions. Adds the item if it is new.
+    /// Returns the item number of a message between sessions, adding the item if it is new.
     fn find_or_add_session_message(&mut self, id: &MessageId) -> usize {
         let known = self.messages.get(id).copied();
         let is_one = |item: &super::Item| matches!(item.kind, ItemKind::SessionMessage(_));

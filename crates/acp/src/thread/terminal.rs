@@ -8,10 +8,10 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::utf8::Utf8Pieces;
 
-/// The maximum size of the output that is stored for a terminal, in bytes.
+/// The maximum size of a terminal's stored output, in bytes.
 pub(super) const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
 
-/// A terminal as the user sees it, with the end of its output and its exit status.
+/// A terminal as shown to the user, with the end of its output and its exit status.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ThreadTerminal {
@@ -36,12 +36,12 @@ pub struct ThreadTerminal {
     pub(super) last_revision: u64,
     /// The estimated size of the terminal in memory, in bytes.
     pub(super) weight: usize,
-    /// The memory that the terminal's exit status, dimensions and capabilities use, in bytes.
+    /// The size in memory of the terminal's exit status, dimensions and capabilities, in bytes.
     pub(super) state_weight: usize,
 }
 
 impl ThreadTerminal {
-    /// Returns the stored output, which is at most the last MiB.
+    /// Returns the stored output, up to the last MiB.
     #[must_use]
     pub fn output(&self) -> String {
         self.chunks.iter().map(String::as_str).collect()
@@ -52,20 +52,20 @@ impl ThreadTerminal {
         self.kept_bytes
     }
 
-    /// Returns how many bytes the terminal has printed in total.
+    /// Returns the total number of bytes that the terminal has printed.
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
         self.total_bytes
     }
 
-    /// Returns the value of [`total_bytes`](Self::total_bytes) at which the output was last cleared. The visible output
-    /// starts there. A version 2 agent clears the output by replacing it.
+    /// Returns the value that [`total_bytes`](Self::total_bytes) had when the output was last cleared. The visible
+    /// output starts there. A version 2 agent clears the output by replacing it.
     #[must_use]
     pub fn cleared_at(&self) -> u64 {
         self.cleared_at
     }
 
-    /// Returns the stored output that was printed after the first `seen` bytes.
+    /// Returns the stored output after the first `seen` bytes printed.
     #[must_use]
     pub fn output_since(&self, seen: u64) -> String {
         let mut at = self.total_bytes - self.kept_bytes as u64;
@@ -122,7 +122,7 @@ impl ThreadTerminal {
         self.cleared_at = self.total_bytes;
     }
 
-    /// Appends base64-encoded output, which can end in the middle of a character.
+    /// Appends base64-encoded output that may end in the middle of a character.
     pub(super) fn print_base64(&mut self, data: &str) {
         let Ok(bytes) = STANDARD.decode(data.trim()) else {
             tracing::warn!("ignoring terminal output that is not valid base64");
@@ -175,7 +175,11 @@ mod tests {
             for bytes in text.as_bytes().chunks(piece) {
                 terminal.print_base64(&STANDARD.encode(bytes));
             }
-            assert_eq!(terminal.output(), text, "in pieces of {piece}");
+            assert_eq!(
+                terminal.output(),
+                text,
+                "printed in chunks of {piece} bytes"
+            );
         }
         let mut terminal = ThreadTerminal::default();
         terminal.print_base64(&STANDARD.encode(b"a\xff\xe2b"));

@@ -18,11 +18,11 @@ pub struct ThreadToolCall {
     pub id: ToolCallId,
     /// The programmatic name of the tool, if the agent reports it.
     pub name: Option<String>,
-    /// The title to show to the user. Empty if the agent has not sent one.
+    /// The title to show to the user, or empty if the agent has sent none.
     pub title: String,
-    /// The kind of tool, such as one that reads or edits.
+    /// The kind of tool, such as read or edit.
     pub kind: ToolKind,
-    /// The status that the agent has reported most recently.
+    /// The most recent status from the agent.
     pub status: ToolCallStatus,
     /// Whether the call was unfinished when its turn was cancelled.
     pub is_cancelled: bool,
@@ -146,8 +146,8 @@ impl ThreadToolCall {
 }
 
 impl Thread {
-    /// Applies an update of a new or known tool call. A new call with the id of an unfinished call changes that call,
-    /// because the agent may already have reported it in an update or a permission request, or may reuse ids. If the
+    /// Applies an update to a new or known tool call. A new call with the id of an unfinished call changes that call,
+    /// because the agent may have reported it before in an update or a permission request, or may reuse ids. If the
     /// earlier call has finished, a new call is added.
     pub(super) fn update_tool_call(&mut self, update: &ToolCallPatch) {
         let id = &update.tool_call_id;
@@ -157,8 +157,8 @@ impl Thread {
         self.change_tool_call(id, |call| call.apply(update));
     }
 
-    /// Applies `change` to a tool call. Adds the call first if it is new, because some agents send only updates, or
-    /// send a permission request first.
+    /// Applies `change` to a tool call, adding the call if it is new, because some agents send only updates, or send a
+    /// permission request first.
     pub(super) fn change_tool_call(
         &mut self,
         id: &ToolCallId,
@@ -178,7 +178,7 @@ impl Thread {
         }
     }
 
-    /// Applies the tool call from a permission request, and returns the complete call.
+    /// Applies a permission request's tool call, and returns the complete call.
     pub fn apply_permission_request(&mut self, update: &ToolCallPatch) -> ThreadToolCall {
         let id = &update.tool_call_id;
         self.revision += 1;

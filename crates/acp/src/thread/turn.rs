@@ -1,4 +1,4 @@
-//! Tracks the turn of a thread, from the prompt to the end of the work.
+//! Tracks a thread's turn, from the prompt to the end of the work.
 //!
 //! In version 1, the response to `session/prompt` ends the turn. In version 2, the response only confirms that the
 //! message was accepted, and `state_update` reports the end of the work:
@@ -18,7 +18,7 @@ use acp_wire::v2::{self, StateUpdate};
 use super::Thread;
 use crate::update::Update;
 
-/// The result of a turn: its stop reason, or the error that the agent reported.
+/// The result of a turn: its stop reason, or an error from the agent.
 pub type TurnResult = Result<StopReason, jsonrpc::Error>;
 
 /// The progress of a running turn.
@@ -26,12 +26,12 @@ pub type TurnResult = Result<StopReason, jsonrpc::Error>;
 pub(super) struct TurnProgress {
     is_accepted: bool,
     is_working: bool,
-    /// The result of the turn, if it ended before the response to the prompt arrived.
+    /// The turn's result, if the turn ended before the response to the prompt arrived.
     early_result: Option<TurnResult>,
 }
 
 impl TurnProgress {
-    /// Applies a state that the agent has reported. Returns the turn's result if the state ends the turn.
+    /// Applies a state reported by the agent, and returns the turn's result if the state ends the turn.
     fn apply_state(&mut self, state: &StateUpdate) -> Option<TurnResult> {
         let StateUpdate::Idle(idle) = state else {
             // In an unknown state, the agent may be busy.
@@ -53,7 +53,7 @@ impl TurnProgress {
     }
 }
 
-/// Reads the turn's result from the idle state that ends the turn.
+/// Reads the turn's result from the idle state that ended it.
 fn turn_result(idle: &v2::IdleStateUpdate) -> TurnResult {
     match &idle.stop_reason {
         Some(v2::StopReason::Error) => Err(idle.error.clone().unwrap_or_else(|| {
@@ -79,8 +79,8 @@ impl Thread {
         self.enforce_limit();
     }
 
-    /// Records that a version 2 agent has accepted the prompt, along with the id of its message. Returns the turn's
-    /// result if the turn has already ended.
+    /// Records that a version 2 agent has accepted the prompt, and the id of the prompt's message. Returns the turn's
+    /// result if it has already ended.
     pub(crate) fn accept_prompt(&mut self, message: &MessageId) -> Option<TurnResult> {
         self.confirm_prompt_echo(message);
         let turn = self.turn.as_mut()?;
@@ -89,7 +89,7 @@ impl Thread {
         self.end_turn_with(result)
     }
 
-    /// Applies an update to the thread and its turn. Returns the turn's result if the update ended the turn.
+    /// Applies an update to the thread and its turn, and returns the turn's result if the update ended it.
     pub(crate) fn receive(&mut self, update: &Update) -> Option<TurnResult> {
         self.apply_to_items(update);
         let Update::StateUpdate(state) = update else {

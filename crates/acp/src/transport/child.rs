@@ -14,16 +14,16 @@ use tokio_util::sync::CancellationToken;
 use super::Transport;
 use crate::connection::timeout;
 
-/// How long a process may take to exit after its stdin was closed. An agent that uses [`serve`](crate::agent::serve)
+/// How long a process may take to exit after its stdin is closed. An agent that uses [`serve`](crate::agent::serve)
 /// continues for up to two seconds (its [`Limits::linger`](crate::Limits::linger)), and then writes its remaining
-/// output for up to two more. With a shorter limit, agents that behave correctly would be killed.
+/// output for up to two more. A shorter limit would kill agents that behave correctly.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a closing connection waits for its process to exit, including the time to kill it. The extra second allows
-/// for systems under load.
+/// for a busy system.
 const CLOSE_TIMEOUT: Duration = EXIT_TIMEOUT.saturating_add(Duration::from_secs(1));
 
-/// How long to wait for the exit status of a process that has closed its pipes.
+/// How long to wait for the exit status of a process whose pipes are closed.
 const STATUS_TIMEOUT: Duration = Duration::from_millis(200);
 
 #[cfg(unix)]
@@ -69,7 +69,7 @@ pub(super) fn spawn(command: &mut Command) -> io::Result<Transport> {
 /// A child process. Dropping the last clone kills the process, and tokio reaps it.
 #[derive(Clone)]
 struct ChildProcess {
-    /// The exit status, or `None` if the operating system does not report one.
+    /// The exit status, or `None` if the operating system reports none.
     exit: Shared<BoxFuture<'static, Option<ExitStatus>>>,
     kill_token: CancellationToken,
 }
@@ -110,7 +110,7 @@ impl ChildProcess {
     }
 }
 
-/// Whether the failure of a process has been reported at the end of one of its pipes.
+/// Tracks whether a process's failure has been reported at the end of one of its pipes.
 #[derive(Default)]
 enum FailureReport {
     /// The pipe is still open.
@@ -141,7 +141,7 @@ impl FailureReport {
     }
 }
 
-/// The stdout of a process. At the end of the output, it reports whether the process failed.
+/// A process's stdout. At the end of the output, it reports whether the process failed.
 struct ProcessOutput {
     stdout: ChildStdout,
     process: ChildProcess,
@@ -169,14 +169,14 @@ impl AsyncRead for ProcessOutput {
     }
 }
 
-/// The stdin of a process. Closing it waits for the process to exit.
+/// A process's stdin. Closing it waits for the process to exit.
 struct ProcessInput {
     stage: ProcessStage,
     process: ChildProcess,
     end: FailureReport,
 }
 
-/// The stage that a process has reached on its way to exiting.
+/// The state of a process: running, exiting or exited.
 enum ProcessStage {
     Running(Stdin),
     /// The process's stdin was closed, but the process has not exited yet.

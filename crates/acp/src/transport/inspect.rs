@@ -12,7 +12,7 @@ use crate::connection::frame::{Frame, Framer};
 /// The maximum length of an inspected line, in bytes. Longer lines are skipped.
 const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
 
-/// A reader that passes each line to a callback before it returns the line.
+/// A reader that passes each line to a callback before returning it.
 pub(super) struct InspectingReader<F> {
     inner: TransportReader,
     framer: Framer,

@@ -1,4 +1,4 @@
-//! Transports, which are pairs of byte streams that carry messages.
+//! Transports: pairs of byte streams that carry messages.
 //!
 //! A connection does not care where its bytes come from. This module has transports for stdin and stdout ([`stdio()`]),
 //! for two sides in one process ([`memory`]), and for a child process that exits when its connection ends
@@ -33,9 +33,9 @@ pub(crate) type TransportWriter = Pin<Box<dyn AsyncWrite + Send>>;
 pub struct Transport {
     pub(crate) reader: TransportReader,
     pub(crate) writer: TransportWriter,
-    /// How long closing the writer may take at the end of the connection, once all messages are written. A value other
-    /// than zero means that closing the writer ends a process. The writer is then closed even if a write failed, and
-    /// the output of the process is read and dropped in the meantime.
+    /// The maximum time for closing the writer at the end of the connection, after all messages are written. If it is
+    /// not zero, closing the writer ends a process. The writer is then closed even after a failed write, while the
+    /// process's output is read and discarded.
     pub(crate) close_timeout: Duration,
 }
 
@@ -57,8 +57,8 @@ impl Transport {
         }
     }
 
-    /// Creates a transport like [`new`](Self::new), but from streams that implement the traits of the crate `futures`.
-    /// Executors other than tokio use these traits.
+    /// Creates a transport like [`new`](Self::new), but from streams that implement the `futures` traits, as used by
+    /// executors other than tokio.
     pub fn from_futures(
         reader: impl futures_io::AsyncRead + Send + 'static,
         writer: impl futures_io::AsyncWrite + Send + 'static,
@@ -118,8 +118,8 @@ impl Transport {
         child::spawn(command.borrow_mut())
     }
 
-    /// Creates a transport from the stdin and stdout of a child process. Returns `None` if either is not piped. Unlike
-    /// with [`spawn`](Self::spawn), the caller must end the process.
+    /// Creates a transport from the stdin and stdout of a child process, or returns `None` if either is not piped.
+    /// Unlike with [`spawn`](Self::spawn), the caller must end the process.
     #[cfg(feature = "process")]
     pub fn child(child: &mut tokio::process::Child) -> Option<Self> {
         Some(Self::pipes(child.stdout.take()?, child.stdin.take()?))
@@ -134,7 +134,7 @@ impl Transport {
         Self::new(stdout, stdin)
     }
 
-    /// Splits the transport into its two streams, for programs that only pass bytes through.
+    /// Splits the transport into its two streams, for programs that pass bytes through unchanged.
     ///
     /// Shutting down the writing half ends a process started by [`spawn`](Self::spawn) and waits for it to exit. In the
     /// meantime, read or drop the reading half: a process whose stdout is full cannot exit.
@@ -167,7 +167,7 @@ impl std::fmt::Debug for Transport {
     }
 }
 
-/// Creates two transports that are connected in memory. Each direction buffers up to 64 KiB, like a pipe.
+/// Creates two transports connected in memory. Each direction buffers up to 64 KiB, like a pipe.
 #[must_use]
 pub fn memory() -> (Transport, Transport) {
     const PIPE_CAPACITY: usize = 64 * 1024;

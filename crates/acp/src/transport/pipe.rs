@@ -1,4 +1,4 @@
-//! Enlarges pipes for large writes, on Linux.
+//! Enlarges pipes for large writes. Linux only.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -7,14 +7,14 @@ use std::task::{Context, Poll};
 
 use tokio::io::AsyncWrite;
 
-/// The capacity of an enlarged pipe, in bytes. The default is 64 KiB. The maximum is larger, but all pipes of a user
-/// are limited to a total of 64 MiB (`/proc/sys/fs/pipe-user-pages-soft`).
+/// The capacity of an enlarged pipe, in bytes. The default is 64 KiB. Larger capacities are possible, but each user's
+/// pipes share a limit of 64 MiB (`/proc/sys/fs/pipe-user-pages-soft`).
 const ENLARGED_CAPACITY: usize = 256 * 1024;
 
 /// The minimum size, in bytes, of a write that enlarges the pipe.
 const ENLARGING_WRITE_BYTES: usize = 128 * 1024;
 
-/// A writer that enlarges its pipe before the first large write. It also supports writers that are not pipes.
+/// A writer that enlarges its pipe before the first large write. Writers that are not pipes also work.
 #[derive(Debug)]
 pub(super) struct GrowingPipe<W> {
     inner: W,
@@ -31,7 +31,7 @@ impl<W> GrowingPipe<W> {
 }
 
 impl<W: AsFd> GrowingPipe<W> {
-    /// Enlarges the pipe. A larger pipe is less often full or empty, so the processes wait for each other less often.
+    /// Enlarges the pipe. A larger pipe is full or empty less often, so the processes wait less for each other.
     fn grow(&mut self) {
         self.has_tried_to_grow = true;
         // If this is not allowed, or `inner` is not a pipe, the size stays the same.

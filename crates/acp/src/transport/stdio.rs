@@ -4,7 +4,7 @@ use std::io;
 
 use super::Transport;
 
-/// Takes over this process's stdin and stdout for the protocol.
+/// Reserves this process's stdin and stdout for the protocol.
 ///
 /// On Unix, nothing else can use them from now on: what this process or its children print to stdout goes to stderr,
 /// and stdin is empty. Pipes and sockets are read and written without blocking. Terminals, files and everything else
@@ -45,7 +45,7 @@ mod unix {
         ))
     }
 
-    /// Duplicates a file descriptor. Child processes do not inherit the duplicate.
+    /// Duplicates a file descriptor without letting child processes inherit the duplicate.
     fn clone_fd(fd: std::os::fd::BorrowedFd<'_>) -> io::Result<OwnedFd> {
         fd.try_clone_to_owned()
     }

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::common::{TestPeer, idle_agent};
 
-/// An agent that keeps track of which of its sessions are archived.
+/// An agent that tracks which of its sessions are archived.
 #[derive(Default, Clone)]
 struct ArchivingAgent(Arc<Mutex<BTreeMap<SessionId, bool>>>);
 

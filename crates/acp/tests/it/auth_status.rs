@@ -66,7 +66,7 @@ impl Authentication for AuthStatusAgent {
     }
 }
 
-/// A client that forwards changes of the authentication status to the test.
+/// A client that forwards authentication status changes to the test.
 struct AuthStatusClient(mpsc::UnboundedSender<AuthStatusUpdateNotification>);
 
 impl Client for AuthStatusClient {

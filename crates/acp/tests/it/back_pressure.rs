@@ -1,4 +1,4 @@
-//! Tests of back-pressure. Queues are bounded, and only senders to a slow peer have to wait.
+//! Tests of back-pressure. Queues are bounded, and senders wait only if their peer is slow.
 
 use crate::common;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ fn small_limits() -> Limits {
     limits_with(|l| l.outbox = OUTBOX_LIMIT_BYTES)
 }
 
-/// Returns an agent that sends `messages` numbered messages in a turn, and counts them in `sent`.
+/// Returns an agent that sends `messages` numbered messages per turn, counting them in `sent`.
 fn talking_agent(messages: usize, sent: &Arc<AtomicUsize>) -> impl Agent + use<> {
     let sent = Arc::clone(sent);
     PromptAgent(move |turn: acp::agent::Turn, _| {
@@ -162,7 +162,7 @@ async fn a_prompt_dropped_before_sending_leaves_the_session_usable() {
     );
 }
 
-/// Returns a client's session whose outbox is full of `_filler` notifications.
+/// Returns a client's session after filling its outbox with `_filler` notifications.
 async fn fill_outbox() -> (acp::client::ClientSession, TestPeer) {
     let (conn, mut peer) =
         TestPeer::connect_to_client_with(NoopClient, small_limits(), PIPE_CAPACITY, json!({}))
@@ -225,7 +225,7 @@ async fn a_handler_that_does_not_return_blocks_reading() {
     );
 }
 
-/// An agent that sends as many updates as the prompt says, with permission requests in between.
+/// An agent that sends as many updates as the prompt asks for, with permission requests in between.
 struct FloodAgent;
 
 impl Agent for FloodAgent {

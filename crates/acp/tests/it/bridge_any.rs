@@ -1,5 +1,5 @@
-//! Sends random messages over a bridge. The other side must be able to read them in its own version, both with our
-//! types and with the official ones.
+//! Sends random messages over a bridge, and checks that the other side can read them in its own version, with both our
+//! types and the official ones.
 
 use crate::bridge_peers::start_bridge;
 use acp::wire::{v1, v2};
@@ -8,8 +8,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Sends updates and permission requests over a bridge to the given version. Returns them as the other side receives
-/// them.
+/// Sends updates and permission requests over a bridge to the given version, and returns what the other side receives.
 fn translate_lines(to: u8, said: Vec<Value>) -> Vec<Value> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -60,7 +59,7 @@ fn translate_lines(to: u8, said: Vec<Value>) -> Vec<Value> {
     })
 }
 
-/// Generates random updates (`T`) and occasional requests (`P`) from an agent.
+/// Generates an agent's random updates (`T`) and occasional requests (`P`).
 fn generate_messages<T, P>(bytes: &[u8]) -> Vec<Value>
 where
     T: for<'a> Arbitrary<'a> + serde::Serialize,
@@ -82,7 +81,7 @@ where
     all
 }
 
-/// Replaces each id with one of only a few, so that updates refer to the same objects. Also makes paths absolute.
+/// Replaces all ids with a small set of ids, so that updates refer to the same objects. Also makes paths absolute.
 fn replace_ids_with_few(value: &mut Value) {
     match value {
         Value::Object(object) => {

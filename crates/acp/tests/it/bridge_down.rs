@@ -24,7 +24,7 @@ async fn initialize_bridge(capabilities: Value) -> BridgedPeers {
     b
 }
 
-/// Returns a bridge with an open session `s`. The response that opened the session contains the given fields.
+/// Returns a bridge with an open session `s`. The response to `session/new` contains the given fields.
 async fn open_session_with(capabilities: Value, mut fields: Value) -> BridgedPeers {
     let mut b = initialize_bridge(capabilities).await;
     b.client
@@ -53,7 +53,7 @@ fn idle_update(reason: &str) -> Value {
     json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": reason})
 }
 
-/// Sends a prompt from the client, and accepts it as the agent.
+/// Sends a prompt as the client, and accepts it as the agent.
 async fn begin_turn(b: &mut BridgedPeers, id: i64) {
     b.client
         .send_request(id, "session/prompt", prompt_params("hi"))
@@ -627,7 +627,7 @@ async fn a_diff_becomes_text_with_locations() {
     );
 }
 
-/// Returns a tool call update with the given `_meta`.
+/// Returns a tool call update that shows a terminal in its `_meta`.
 fn shown_terminal(meta: Value) -> Value {
     tool_call(json!({"_meta": meta}))
 }
@@ -1192,7 +1192,7 @@ async fn unknown_capabilities_pass_unchanged() {
     );
 }
 
-/// Sends the updates of a subagent to a client that supports subagents and to one that does not.
+/// A client without support for subagents gets their permission requests, but not their updates.
 #[tokio::test(start_paused = true)]
 async fn subagents_are_sent_only_to_clients_that_support_them() {
     let announced =

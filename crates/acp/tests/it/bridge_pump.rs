@@ -36,7 +36,7 @@ fn prompt_params(text: &str) -> Value {
     json!({"sessionId": "s", "prompt": [{"type": "text", "text": text}]})
 }
 
-/// Sends a prompt from a version 2 client, and receives it as the agent.
+/// Sends a prompt as a version 2 client, and receives it as the agent.
 async fn begin_turn(b: &mut BridgedPeers, id: i64) {
     b.client
         .send_request(id, "session/prompt", prompt_params("hi"))
@@ -310,8 +310,8 @@ async fn pending_requests_are_limited() {
     }
 }
 
-/// Returns a client and an agent that both speak version 1. If `bridges` is `true`, there are two bridges between them.
-/// Otherwise, a single bridge passes their messages on unchanged.
+/// Returns a client and an agent that both speak version 1. If `bridges` is `true`, two chained bridges connect them.
+/// Otherwise, a single bridge passes on their messages unchanged.
 fn version_1_peers(bridges: bool) -> (bridge_peers::BridgePeer, bridge_peers::BridgePeer) {
     let (client_side, client) = bridge_peer(PeerRole::Client(1), PIPE_CAPACITY);
     let (agent_side, agent) = bridge_peer(PeerRole::Agent(1), PIPE_CAPACITY);

@@ -26,7 +26,7 @@ async fn initialize_bridge(capabilities: Value) -> BridgedPeers {
     b
 }
 
-/// Returns a bridge with an open session `s`. The response that opened the session contains the given fields.
+/// Returns a bridge with an open session `s`. The response to `session/new` contains the given fields.
 async fn open_session_with(capabilities: Value, mut fields: Value) -> BridgedPeers {
     let mut b = initialize_bridge(capabilities).await;
     b.client
@@ -55,7 +55,7 @@ fn idle_update(reason: &str) -> Value {
     json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": reason})
 }
 
-/// Sends a prompt from the client, and expects the start of the turn on both sides.
+/// Sends a prompt as the client, and expects the turn to start on both sides.
 async fn send_prompt(b: &mut BridgedPeers, id: i64, text: &str) {
     b.client
         .send_request(id, "session/prompt", prompt_params(text))
@@ -63,7 +63,7 @@ async fn send_prompt(b: &mut BridgedPeers, id: i64, text: &str) {
     begin_turn(b, id, text).await;
 }
 
-/// Expects the start of a turn on both sides.
+/// Expects a turn to start on both sides.
 async fn begin_turn(b: &mut BridgedPeers, id: i64, text: &str) {
     let answer = b.client.next().await;
     assert_eq!(answer["id"], id, "{answer}");

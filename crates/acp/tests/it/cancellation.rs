@@ -1,4 +1,4 @@
-//! Tests of how turns and requests are cancelled, including race conditions.
+//! Tests of cancelling turns and requests, including race conditions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ use crate::common::{
 
 /// An agent whose prompts determine whether and how each turn ends.
 struct EndingsAgent {
-    /// The number of the agent's futures that have been dropped.
+    /// The number of the agent's futures dropped so far.
     gone: Arc<AtomicUsize>,
     gate: Arc<Semaphore>,
 }

@@ -1,4 +1,4 @@
-//! Tests of child processes as transports. A process ends with its connection, no matter how the connection ends.
+//! Tests of child processes as transports. A process ends with its connection, however the connection ends.
 #![cfg(unix)]
 
 use std::io::{BufRead, BufReader, PipeReader, Read};
@@ -19,7 +19,7 @@ const RESPOND_TO_INITIALIZE: &str = r#"read -r line
 printf '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}\n'
 "#;
 
-/// A process that a test has started.
+/// A process started by a test.
 struct SpawnedProcess {
     pid: Pid,
     stderr: BufReader<PipeReader>,
@@ -49,7 +49,7 @@ impl SpawnedProcess {
         is_process_gone(self.pid)
     }
 
-    /// Waits until the process has exited and been reaped. Returns everything that the process has written to stderr.
+    /// Waits until the process has exited and been reaped, and returns everything it wrote to stderr.
     async fn wait_for_exit(self) -> String {
         let Self { pid, mut stderr } = self;
         let (sender, receiver) = oneshot::channel();
@@ -69,8 +69,8 @@ impl SpawnedProcess {
     }
 }
 
-/// Drives a connection until it ends, and checks that the process has exited by then. Returns the close reason and
-/// everything that the process wrote to stderr.
+/// Drives a connection to its end, and checks that the process has exited by then. Returns the close reason and
+/// everything the process wrote to stderr.
 async fn run_driver(driver: Driver, seen: SpawnedProcess) -> (CloseReason, String) {
     let reason = with_timeout("the connection ends", driver).await;
     assert!(seen.is_gone());

@@ -1,4 +1,4 @@
-//! Tests of a client that exits while its agent is sending messages.
+//! Tests in which a client exits while its agent is sending messages.
 
 use crate::common::with_timeout;
 use acp::agent::{Prompt, Turn, serve};

@@ -1,4 +1,4 @@
-//! Tests of the client's state for a session: when it is created, which calls receive it, and when it is dropped.
+//! Tests of a client's session state: when it is created, which calls receive it, and when it is dropped.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::common::{PIPE_CAPACITY, TestPeer, thread_lines, wait_until_idle, with_timeout};
 
-/// A client that numbers the states of its sessions and records their events.
+/// A client that numbers its session states and records their events.
 #[derive(Clone, Default)]
 struct StateClient {
     events: Arc<Mutex<Vec<String>>>,
@@ -111,7 +111,7 @@ async fn start_client() -> (StateClient, AgentConnection, TestPeer) {
     (editor, conn, peer)
 }
 
-/// Expects a `method` request, and responds to it.
+/// Expects and responds to a `method` request.
 async fn answer_request(peer: &mut TestPeer, method: &str, result: serde_json::Value) {
     let (id, _) = peer.expect_request(method).await;
     peer.answer(&id, result).await;

@@ -1,4 +1,4 @@
-//! Tests of the end of a connection. All waiting calls get an error, and no tasks or objects are left behind.
+//! Tests of the end of a connection. All waiting calls fail, and no tasks or objects are left behind.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -16,8 +16,7 @@ use crate::common::{
     message_notification, thread_lines, wait_until_idle, with_timeout,
 };
 
-/// An agent that follows the instructions in the prompt. The reference count of `kept` shows whether the agent still
-/// exists.
+/// An agent that follows the prompt's instructions. The reference count of `kept` shows whether the agent still exists.
 struct ClosingAgent {
     gate: Arc<Semaphore>,
     kept: Arc<()>,
@@ -73,7 +72,7 @@ fn lingering_limits() -> Limits {
     limits_with(|l| l.linger = Duration::from_secs(2))
 }
 
-/// Returns the number of running tasks, not counting the test itself.
+/// Returns the number of running tasks, other than the test itself.
 fn task_count() -> usize {
     tokio::runtime::Handle::current()
         .metrics()

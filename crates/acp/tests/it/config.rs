@@ -19,7 +19,7 @@ use crate::common::{
     with_timeout,
 };
 
-/// An agent with a mode, a model and a boolean option. The model "small" does not have the mode "plan".
+/// An agent with a mode, a model and a boolean option. The model "small" lacks the mode "plan".
 struct ConfigAgent(Mutex<Vec<SessionConfigOption>>);
 
 fn select_option(id: &str, current: &str, values: &[&str]) -> SessionConfigOption {
@@ -108,7 +108,7 @@ fn boolean_capabilities() -> Value {
     json!({"session": {"configOptions": {"boolean": {}}}})
 }
 
-/// Returns the ids of the options with their values.
+/// Returns each option's id and value.
 fn option_values(options: &Value) -> Vec<String> {
     let options = options.as_array().unwrap_or_else(|| panic!("{options}"));
     options
@@ -117,7 +117,7 @@ fn option_values(options: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Connects a client to a `ConfigAgent` and opens a session. Also returns the response that opened the session.
+/// Connects a client to a `ConfigAgent` and opens a session. Also returns the response to `session/new`.
 async fn open_session(capabilities: Value) -> (TestPeer, String, Value) {
     let (_, mut peer) = TestPeer::connect_to_agent(config_agent());
     peer.initialize(capabilities).await;
@@ -311,7 +311,7 @@ fn model_option(current: &str) -> Value {
     json!({"id": "model", "name": "Model", "category": "model", "type": "select", "currentValue": current, "options": options})
 }
 
-/// Returns a client's session whose agent has the given modes and options.
+/// Opens a client session with an agent that has the given modes and options.
 async fn open_session_with(
     modes: Option<Value>,
     options: Option<Value>,
@@ -328,7 +328,7 @@ async fn open_session_with(
     (session, peer)
 }
 
-/// Returns each config option in the thread with its value.
+/// Returns each of the thread's config options with its value.
 fn option_lines(session: &acp::client::ClientSession) -> Vec<String> {
     session.thread().read(|thread| {
         let options = thread.config_options().iter();
@@ -661,7 +661,7 @@ async fn a_client_calls_supported_methods() {
     with_timeout("the turn ends", turn).await.unwrap().unwrap();
 }
 
-/// An agent that sends its client every kind of request and reports the results.
+/// An agent that sends its client requests of every kind and reports the results.
 struct AskingAgent;
 
 impl Agent for AskingAgent {

@@ -61,7 +61,7 @@ async fn a_connection_ends_if_its_writer_is_dropped() {
     assert_writer_stopped(&error);
 }
 
-/// A stream that panics when it is written to.
+/// A stream that panics on writes.
 struct PanickingStream;
 
 impl AsyncWrite for PanickingStream {
@@ -90,7 +90,7 @@ async fn a_connection_ends_when_its_writer_panics() {
     assert_writer_stopped(&error);
 }
 
-/// A stream whose writes fail, and which records whether it was closed.
+/// A stream whose writes fail, and that records whether it was closed.
 struct FailingStream(Arc<AtomicBool>);
 
 impl AsyncWrite for FailingStream {

@@ -11,7 +11,7 @@ use acp::{Agent, Client, Options, Result, transport};
 
 use crate::common::{thread_lines, with_timeout};
 
-/// An agent that sends a word, followed by the number of times that it has sent the word.
+/// An agent that sends a word and the number of times it has sent that word.
 struct WordCountAgent(&'static str, AtomicUsize);
 
 impl Agent for WordCountAgent {
@@ -28,7 +28,7 @@ impl Agent for WordCountAgent {
     }
 }
 
-/// An agent of a type other than `WordCountAgent`.
+/// An agent whose type is not `WordCountAgent`.
 struct FailingAgent;
 
 impl Agent for FailingAgent {
@@ -44,7 +44,7 @@ impl Agent for FailingAgent {
     }
 }
 
-/// A client of a type other than `NoopClient`.
+/// A client whose type is not `NoopClient`.
 struct QuietClient;
 
 impl Client for QuietClient {

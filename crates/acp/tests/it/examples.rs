@@ -1,4 +1,4 @@
-//! Runs the examples as programs. `cargo test` builds them before it runs these tests.
+//! Runs the examples as programs. `cargo test` builds them before these tests run.
 
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
-/// The timeout for running a program.
+/// The timeout for each program.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn example_path(name: &str) -> PathBuf {

@@ -252,7 +252,7 @@ impl Notification for TestHintNotification {
     const METHOD: &'static str = "_example.com/hint";
 }
 
-/// A client that adds numbers, fails if it gets none, and records hints.
+/// A client that adds numbers, fails if there are none, and records hints.
 #[derive(Clone, Default)]
 struct AddingClient(ExtensionLog);
 

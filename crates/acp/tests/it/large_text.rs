@@ -1,4 +1,4 @@
-//! Tests of large files in `fs/read_text_file`, which are transferred piece by piece.
+//! Tests of `fs/read_text_file` with large files, which are transferred in pieces.
 
 use std::sync::Mutex;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::common::{TestPeer as Scripted, limits_with};
 use testing::ScriptedPeer;
 
-/// Returns varied text of at least `bytes` bytes, with many characters that JSON escapes.
+/// Returns varied text of at least `bytes` bytes with many characters to escape in JSON.
 fn long_text(bytes: usize) -> String {
     let line = "\tlet name = \"é😀\\u{1}\"; // \u{0} \u{8} \u{c} \u{7f} \u{2028} 漢\r\n";
     line.repeat(bytes / line.len() + 1)
@@ -122,7 +122,7 @@ async fn start_read(
     (conn, peer, session, prompt, call.id)
 }
 
-/// Responds to the agent's request with `result`. Returns the text or the error that the agent gets, and the peer.
+/// Responds to the agent's request with `result`. Returns the peer, and the text or error that the agent receives.
 async fn respond_with_text(result: &str, limit: usize) -> (Result<String>, ScriptedPeer) {
     let agent = FileReadingAgent::new();
     let limits = limits_with(|l| l.message = limit);

@@ -1,4 +1,4 @@
-//! Tests of the client's own MCP servers, which are passed to the agent with every session.
+//! Tests of the client's own MCP servers, which the agent gets with every session.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! Tests of an observer, whose threads must match those of the client.
+//! Tests that an observer's threads match those of the client.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::common::{PromptAgent, with_timeout};
 
-/// A sent line. The flag is `true` if the client sent the line, and `false` if the agent did.
+/// A sent line. The flag is `true` if the client sent it, and `false` if the agent did.
 type SentLine = (bool, Vec<u8>);
 
 fn observe_line(observer: &mut Observer, is_client: bool, line: &[u8]) -> Option<ObservedChange> {
@@ -138,7 +138,7 @@ async fn an_observer_shows_what_the_client_shows_in_both_versions() {
     }
 }
 
-/// An observed connection whose messages are written by the test.
+/// An observed connection, for which the test writes the messages.
 struct ObservedConnection {
     observer: Observer,
     id: i64,
@@ -165,7 +165,7 @@ impl ObservedConnection {
         )
     }
 
-    /// Sends a request from the client.
+    /// Sends a request as the client.
     fn send_request(&mut self, method: &str, params: Value) -> Option<ObservedChange> {
         self.id += 1;
         self.send(
@@ -174,7 +174,7 @@ impl ObservedConnection {
         )
     }
 
-    /// Sends the agent's response to the client's last request.
+    /// Responds to the client's last request as the agent.
     fn send_result(&mut self, result: Value) -> Option<ObservedChange> {
         self.send(false, json!({"id": self.id, "result": result}))
     }
@@ -195,7 +195,7 @@ impl ObservedConnection {
         self.send_update(session, update).unwrap()
     }
 
-    /// Sends a request from the agent, and then the client's response to it.
+    /// Sends a request as the agent, and then responds to it as the client.
     fn send_agent_request(
         &mut self,
         method: &str,

@@ -1,4 +1,4 @@
-//! Tests that messages are handled in order, no matter which side is slow.
+//! Tests that messages are handled in order, whichever side is slow.
 
 use crate::common;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -168,7 +168,7 @@ async fn late_updates_do_not_belong_to_the_next_turn() {
     assert_eq!(thread_lines(session.thread()), expected);
 }
 
-/// A slot from which a client's handler gets its session once that session exists.
+/// A slot for the session that a client's handler needs. It is filled once the session is open.
 type SessionSlot = Arc<OnceLock<ClientSession>>;
 
 /// Opens a session with modes, so that an update handler can set one.
@@ -185,7 +185,7 @@ async fn open_session_with_modes(
     (conn, session, peer)
 }
 
-/// Returns a client that sets the mode when it receives the text "go", and waits for the response.
+/// Returns a client that sets the mode and waits for the response when it receives the text "go".
 fn mode_setting_client(
     place: &SessionSlot,
     log: &OrderLog,

@@ -1,4 +1,4 @@
-//! Tests of prompts that are sent without waiting for one another.
+//! Tests of prompts sent without waiting for each other.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex};

@@ -36,7 +36,7 @@ fn read_messages(version: u16) -> Vec<(String, Value)> {
     found
 }
 
-/// Returns the names of the methods that the given side sends.
+/// Returns the methods that the given side sends.
 fn method_names(methods: &[Method], sender: Sender, kind: MethodKind) -> BTreeSet<&'static str> {
     let of_it = methods
         .iter()
@@ -263,7 +263,7 @@ impl Elicitation<()> for FullPeer {
     }
 }
 
-/// Checks that the peer handles a method and does not respond with an unknown-method error.
+/// Checks that the peer does not respond to a method with an unknown-method error.
 async fn assert_handled(peer: &mut TestPeer, id: i64, method: &str, params: &Value) {
     peer.send_request(id, method, params.clone()).await;
     loop {

@@ -21,7 +21,7 @@ struct SlowRecorder {
     kept: RecordedValues,
     /// The number of updates that may be stored.
     may: Arc<Semaphore>,
-    /// The number of updates after which storing fails.
+    /// The number of updates that can be stored before storing fails.
     full: usize,
 }
 
@@ -97,7 +97,7 @@ struct RecorderFixture {
     version: u16,
 }
 
-/// Opens a session with a client of the given version. Storing fails after `full` updates.
+/// Opens a session with a client of the given version. After `full` updates, storing fails.
 async fn start<F, Fut>(version: u16, full: usize, prompt: F) -> RecorderFixture
 where
     F: Fn(Turn) -> Fut + Send + Sync + 'static,
@@ -159,8 +159,7 @@ impl RecorderFixture {
         }
     }
 
-    /// Returns all updates until the turn ends, and the message that ends it. Other version 2 state updates are left
-    /// out.
+    /// Returns all updates of the turn and the message that ends it, without other version 2 state updates.
     async fn read_until_turn_end(&mut self) -> (Vec<Value>, Value) {
         let mut updates = Vec::new();
         loop {

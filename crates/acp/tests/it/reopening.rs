@@ -1,4 +1,4 @@
-//! Tests of sessions that are reopened while a turn is running, in version 2.
+//! Tests of reopening a session while a turn is running, in version 2.
 
 use std::sync::Arc;
 
@@ -60,8 +60,8 @@ fn thread_text(thread: &Thread) -> String {
     }
 }
 
-/// Resumes a session during a turn. Returns the activity that the client then sees, how the turn ends, and the text in
-/// the thread.
+/// Resumes a session during a turn. Returns the activity that the client then sees, the turn's stop reason, and the
+/// text in the thread.
 async fn resume_during_turn(resumes: bool) -> (Activity, StopReason, String) {
     let stop = Arc::new(Notify::new());
     let worker = ReopeningAgent {

@@ -1,4 +1,4 @@
-//! Tests of the agent's state for a session, which is passed to every call about the session and dropped with it.
+//! Tests of an agent's session state, which is passed to every call about the session and dropped with it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ use acp::{Error, Result};
 struct CountingState {
     title: Mutex<String>,
     prompts: AtomicUsize,
-    /// The number of states that currently exist.
+    /// The number of existing states.
     all: Arc<AtomicUsize>,
     /// A reference to the session, which must not keep the session open.
     _session: Session,
@@ -45,7 +45,7 @@ impl Drop for CountingState {
 #[derive(Default)]
 struct NotebookAgent {
     notebooks: Arc<AtomicUsize>,
-    /// The number of states that existed when each session was closed.
+    /// The number of states existing when each session was closed.
     at_close: Arc<Mutex<Vec<(String, usize)>>>,
 }
 

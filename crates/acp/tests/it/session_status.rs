@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::common::with_timeout;
 
-/// An agent with a stored session that it has not opened.
+/// An agent with a stored session that is not open.
 struct SessionStatusAgent;
 
 impl Agent for SessionStatusAgent {

@@ -11,7 +11,7 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::common::{TestPeer, idle_agent, wait_for_thread, with_timeout};
 
-/// An agent that repeats each message during a turn, until a message says `stop`.
+/// An agent that repeats each message during a turn, until it receives `stop`.
 struct SteeredAgent {
     mouth: mpsc::UnboundedSender<String>,
     ear: Mutex<Option<mpsc::UnboundedReceiver<String>>>,
@@ -119,7 +119,7 @@ async fn an_empty_message_is_rejected() {
     assert_eq!(peer.expect_error(2).await.0, -32602);
 }
 
-/// An agent that takes time to end a cancelled turn.
+/// An agent that is slow to end a cancelled turn.
 struct SlowCancelAgent(Arc<Notify>);
 
 impl Agent for SlowCancelAgent {

@@ -1,4 +1,4 @@
-//! Tests of subagents. An agent starts these sessions for part of its work, and their questions are asked in the root
+//! Tests of subagents: sessions that an agent starts for part of its work, and whose questions are asked in the root
 //! session.
 
 use std::sync::{Arc, Mutex};
@@ -20,7 +20,7 @@ use crate::common::{
     wait_until_idle, with_timeout,
 };
 
-/// A client that records which session each form belongs to.
+/// A client that records the session of each form.
 #[derive(Clone, Default)]
 struct FormClient(Arc<Mutex<Vec<String>>>);
 
@@ -60,7 +60,7 @@ struct SubagentClient {
     waits: bool,
 }
 
-/// The state of a session of this client.
+/// The state of one of this client's sessions.
 struct SubagentSession {
     id: SessionId,
     closed: Arc<Mutex<Vec<String>>>,
@@ -101,7 +101,7 @@ impl Client for SubagentClient {
     }
 }
 
-/// Connects a client to a scripted agent of the given version, with the session `s`.
+/// Connects a client to a scripted agent of the given version, and opens the session `s`.
 async fn open_session(client: impl Client, version: ProtocolVersion) -> (ClientSession, TestPeer) {
     let (transport, mut peer) = connect_pipes(PIPE_CAPACITY);
     let options = Options::new().draft_version_2();
@@ -139,7 +139,7 @@ fn message_update(id: &str, text: &str) -> Value {
            "content": {"type": "text", "text": text}})
 }
 
-/// Returns a permission request for a session, in the form that the given version uses.
+/// Returns a permission request for a session, in the form of the given version.
 fn permission_request(session: &str, call: &str, version: ProtocolVersion) -> Value {
     let options = json!([{"optionId": "y", "name": "Yes", "kind": "allow_once"}]);
     let call = json!({"toolCallId": call, "title": format!("Do {call}")});
@@ -152,7 +152,7 @@ fn permission_request(session: &str, call: &str, version: ProtocolVersion) -> Va
     }
 }
 
-/// Returns the items of a subagent's thread as text, one line each.
+/// Returns a subagent's thread items as lines of text.
 fn subagent_lines(thread: &ThreadHandle, id: &str) -> Vec<String> {
     let thread = thread.read(|thread| thread.subagent(&id.into()).unwrap().thread.clone());
     thread_lines(&thread)

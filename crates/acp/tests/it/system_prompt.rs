@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::common::{TestPeer, idle_agent};
 
-/// An agent that records the instructions that it receives.
+/// An agent that records the system prompts it receives.
 #[derive(Default, Clone)]
 struct SystemPromptAgent {
     instructions: Arc<Mutex<Vec<String>>>,

@@ -1,4 +1,4 @@
-//! Tests of the scripted peer and the in-memory connection, from the point of view of users of the `testing` module.
+//! Tests of the scripted peer and the in-memory connection, as used through the `testing` module.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -41,7 +41,7 @@ fn agent_texts(session: &acp::client::ClientSession) -> Vec<String> {
     })
 }
 
-/// Returns the message with which `work` panics.
+/// Returns the panic message of `work`.
 async fn panic_message(work: impl Future<Output = ()>) -> String {
     let mut work = std::pin::pin!(work);
     // Checks the message, not the output of the test.

@@ -1,4 +1,4 @@
-//! Tests of properties that a thread has after any sequence of updates.
+//! Tests of properties that hold for a thread after any sequence of updates.
 
 use acp::Thread;
 use acp::thread::ItemKind;
@@ -25,7 +25,7 @@ fn text_chunk(speaker: ModelSpeaker, text: &str) -> SessionUpdate {
     }
 }
 
-/// Returns the messages in a thread.
+/// Returns a thread's messages.
 fn message_texts(thread: &Thread) -> Vec<(ModelSpeaker, String)> {
     let items = thread.items().iter();
     items

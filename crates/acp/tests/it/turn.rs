@@ -1,4 +1,4 @@
-//! Tests of turns between an agent and a client that both use this library, in memory.
+//! In-memory tests of turns between an agent and a client that both use this library.
 
 use crate::common;
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use acp::v1::{
 };
 use acp::{Agent, Options, Result};
 
-/// An agent that repeats the prompt, and first requests permission if the prompt says so.
+/// An agent that repeats the prompt, after requesting permission if the prompt asks for it.
 struct EchoAgent;
 
 impl Agent for EchoAgent {

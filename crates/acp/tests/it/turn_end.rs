@@ -1,4 +1,4 @@
-//! Tests of how a client is notified when turns and sessions end, even if nothing is waiting for them.
+//! Tests that a client is notified when turns and sessions end, even if nothing is waiting for them.
 
 use std::sync::{Arc, Mutex};
 

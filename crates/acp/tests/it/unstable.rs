@@ -1,4 +1,4 @@
-//! Tests of additions to the stable version 1 schema, such as forks, models and several plans. Also tests undocumented
+//! Tests of additions to the stable version 1 schema, such as forks, models and multiple plans, and of undocumented
 //! behavior of existing agents.
 
 use acp::agent::{ForkSession, OpenedSession, Prompt, Session, SessionSetup, Turn};

@@ -23,7 +23,7 @@ use crate::common::{
     PIPE_CAPACITY, PromptAgent, TestPeer, connect_pipes, idle_agent, wait_until_idle,
 };
 
-/// Connects a client to an agent. The client requests the given version.
+/// Connects a client, which requests the given version, to an agent.
 async fn initialize_agent(
     agent: impl Agent,
     version: u16,
@@ -66,7 +66,7 @@ async fn expect_update(peer: &mut TestPeer, expected: Value) {
     assert_eq!(got, expected);
 }
 
-/// Expects the start of a turn: the response, the message and the state. Returns the id of the message.
+/// Expects the start of a turn: the response, the message and the state. Returns the message's id.
 async fn begin_turn(peer: &mut TestPeer, id: i64, text: &str) -> String {
     let answer = peer.expect_result(id).await;
     let message = next_update(peer).await;
@@ -847,7 +847,7 @@ async fn version_2_statuses_are_sent_to_version_2_clients() {
     assert_eq!(next_update(&mut peer).await["status"], "cancelled");
 }
 
-/// An agent with one tool call that can be cancelled.
+/// An agent with one tool call, which can be cancelled.
 struct ToolCallCancelAgent(Mutex<Vec<String>>);
 
 impl Agent for ToolCallCancelAgent {

@@ -77,7 +77,7 @@ async fn wait_for_turn(turn: TurnHandle) -> Result<StopReason> {
     with_timeout("the turn ends", turn).await.unwrap()
 }
 
-/// Starts a turn by sending a prompt, the agent's response to it, and its first updates.
+/// Starts a turn: the client sends a prompt, and the agent sends its response and first updates.
 async fn begin_turn(session: &ClientSession, peer: &mut TestPeer) -> TurnHandle {
     let (id, turn) = peer.start_prompt(session, "hello").await;
     peer.answer(&id, json!({"messageId": "u1"})).await;
@@ -166,7 +166,7 @@ async fn a_version_error_differs_from_other_errors() {
     for (data, expected) in [
         (
             json!({"requested": 1, "supported": [2, 3]}),
-            "the agent speaks version 3",
+            "the agent speaks protocol version 3",
         ),
         (Value::Null, "Unsupported protocol version"),
     ] {
@@ -388,7 +388,7 @@ async fn a_turn_can_fail_before_and_after_it_is_accepted() {
     wait_for_thread(session.thread(), |thread| !thread.is_running()).await;
 }
 
-/// A client that never responds to a question.
+/// A client that never answers questions.
 struct SilentClient;
 
 impl Client for SilentClient {
@@ -896,7 +896,7 @@ async fn single_tool_calls_and_terminals_can_be_cancelled() {
     assert!(matches!(error, Error::Rpc(e) if e.code == -32602));
 }
 
-/// Work that the agent starts on its own can be cancelled like a turn, and can ask the user for permission.
+/// Work that the agent starts on its own can be cancelled like a turn, and can request permission.
 #[tokio::test(start_paused = true)]
 async fn work_started_by_the_agent_can_ask_and_be_cancelled() {
     let asked: Arc<Mutex<Vec<PermissionRequest>>> = Arc::default();

@@ -1,4 +1,4 @@
-//! Tests of the state updates that a version 2 client gets while the agent is waiting for the user, and afterward.
+//! Tests of the state updates sent to a version 2 client while the agent waits for the user, and afterward.
 
 use acp::agent::Turn;
 use acp::v1::{
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::common::{PIPE_CAPACITY, PromptAgent, TestPeer, connect_pipes};
 
-/// Returns a version 2 client whose prompt the agent is working on.
+/// Returns a version 2 client during a turn.
 async fn begin_turn(agent: impl Agent) -> (Connection, TestPeer, String) {
     let (transport, mut peer) = connect_pipes(PIPE_CAPACITY);
     let options = Options::from(Limits::default()).draft_version_2();
@@ -46,7 +46,7 @@ async fn expect_permission_request(peer: &mut TestPeer) -> Value {
     peer.expect_request("session/request_permission").await.0
 }
 
-/// Expects the end of the turn with the given stop reason.
+/// Expects the turn to end with the given stop reason.
 async fn expect_turn_end(peer: &mut TestPeer, reason: &str) {
     assert_eq!(expect_state(peer, "idle").await["stopReason"], reason);
 }

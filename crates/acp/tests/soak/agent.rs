@@ -1,4 +1,4 @@
-//! The agent of the soak test, which sends as many updates as the prompt says.
+//! The soak test's agent, which sends as many updates as the prompt asks for.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -31,7 +31,7 @@ impl Agent for SoakAgent {
         format!("s{}", self.sessions.fetch_add(1, Ordering::Relaxed)).into()
     }
 
-    /// Sends as many updates as the prompt says, covering all types that make a thread grow.
+    /// Sends as many updates as the prompt asks for, of all types that make a thread grow.
     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
         let updates: usize = prompt.text().parse().unwrap();
         for n in 1..updates {

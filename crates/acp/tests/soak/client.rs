@@ -1,4 +1,4 @@
-//! The client of the soak test. Some of its readers are fast, some are slow, and some do not read at all.
+//! The soak test's client. Some of its readers are fast, some are slow, and some do not read at all.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,11 +13,11 @@ use tokio::task::JoinSet;
 use super::memory::{PROGRAM_BYTES, check_peak, peak_memory};
 use super::{SESSION_COUNT, UPDATES_PER_SESSION, agent, rerun_as, soak_limits};
 
-/// A client whose handler behaves differently depending on the session's number.
+/// A client whose update handler behaves differently depending on the session's number.
 #[derive(Default)]
 struct SoakClient {
     seen: Arc<AtomicUsize>,
-    /// The number of updates received so far in the session whose handler stalls.
+    /// The number of updates so far in the session whose handler stalls.
     of_one: AtomicUsize,
 }
 

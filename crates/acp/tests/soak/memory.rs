@@ -10,8 +10,7 @@ pub(crate) fn peak_memory(process: &str) -> Option<usize> {
     Some(kib * 1024)
 }
 
-/// The memory of a program that has done nothing yet. It consists of the code, the runtime, and the allocator's
-/// reserves.
+/// The memory of a program before it does anything: its code, the runtime, and the allocator's reserves.
 pub(crate) const PROGRAM_BYTES: usize = 24 * 1024 * 1024;
 
 /// Prints the peak memory, and checks that it is within the bound.

@@ -14,10 +14,10 @@ use super::{agent, rerun_as, soak_limits};
 
 pub(crate) const CLIENT_ROLE: &str = "--as-the-client";
 
-/// The number of bytes to send to a process that must not read all of them.
+/// The number of bytes offered to a process, which must not read all of them.
 const FLOOD_BYTES: usize = 64 * 1024 * 1024;
 
-/// Writes until the other side stops reading. Returns how much of the last line was written.
+/// Writes until the other side stops reading, and returns the number of bytes written.
 async fn write_flood(output: &mut (impl AsyncWrite + Unpin), line: &str) -> usize {
     let mut sent = 0;
     loop {
@@ -38,7 +38,7 @@ async fn read_message(input: &mut BufReader<impl AsyncRead + Unpin>) -> Value {
     serde_json::from_str(&line).unwrap()
 }
 
-/// Runs an agent with many turns. Its client keeps sending requests but reads nothing.
+/// Runs an agent with many turns whose client keeps sending requests but reads nothing.
 pub(crate) async fn check_agent_of_stalled_client() {
     let mut child = rerun_as(agent::AGENT_ROLE).spawn().unwrap();
     let process = child.id().unwrap().to_string();
@@ -102,7 +102,7 @@ pub(crate) async fn check_agent_of_stalled_client() {
     assert!(child.wait().await.unwrap().success());
 }
 
-/// Runs a client that waits for a response that never comes. Its handler blocks while the agent keeps sending.
+/// Runs a client that waits for a response that never comes, and whose handler blocks while the agent keeps sending.
 pub(crate) async fn check_client_of_endless_agent() {
     let mut child = rerun_as(CLIENT_ROLE).spawn().unwrap();
     let process = child.id().unwrap().to_string();

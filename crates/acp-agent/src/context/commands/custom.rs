@@ -1,4 +1,4 @@
-//! Commands defined by the user, in files named `.acp/commands/NAME.md` in the session's directories.
+//! User-defined commands, read from `.acp/commands/NAME.md` in the session's directories.
 //!
 //! A file contains a prompt. It may start with lines between `---` that set its `description` and `argument-hint`.
 
@@ -37,11 +37,11 @@ pub(crate) struct CustomCommand {
     pub(super) prompt: String,
 }
 
-/// The custom commands that were found in a session's directories.
+/// The custom commands found in a session's directories.
 #[derive(Debug, Default)]
 pub(crate) struct CustomCommands {
     pub(super) commands: Vec<CustomCommand>,
-    /// Errors in command files, to be shown to the user.
+    /// Errors found in command files, to show to the user.
     pub(super) problems: Vec<String>,
 }
 
@@ -116,8 +116,8 @@ fn read_command(roots: &Roots, path: &Path, name: &str) -> Result<CustomCommand,
     parse_command(name, &file.text)
 }
 
-/// Parses a command file. The front matter is not parsed as YAML, because `argument-hint: [FILE]` would be a list in
-/// YAML, but users mean a string.
+/// Parses a command file. Doesn't parse the front matter as YAML, which would read `argument-hint: [FILE]` as a list
+/// rather than the string that users mean.
 fn parse_command(name: &str, text: &str) -> Result<CustomCommand, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.split_inclusive('\n');
@@ -165,8 +165,8 @@ fn unquote(text: &str) -> &str {
         .unwrap_or(text)
 }
 
-/// Inserts the arguments into a command's prompt: all of them for `$ARGUMENTS`, and a single word for `$1` to `$9`. If
-/// the prompt has no placeholder, appends the arguments. Returns `None` if the result is too long.
+/// Substitutes the arguments into a command's prompt: all of them for `$ARGUMENTS`, and a single word for `$1` to `$9`.
+/// Appends them if the prompt has no placeholder. Returns `None` if the result is too long.
 pub(super) fn expand(template: &str, arguments: &str) -> Option<String> {
     // Split the arguments like a shell. If a quote is not closed, treat quotes as ordinary characters.
     let words = shell_words::split(arguments)
@@ -203,7 +203,7 @@ pub(super) fn expand(template: &str, arguments: &str) -> Option<String> {
 
 enum Placeholder {
     All,
-    /// A single word of the arguments. Words are numbered from 1.
+    /// One word of the arguments, counted from 1.
     Word(usize),
 }
 

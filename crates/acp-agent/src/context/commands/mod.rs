@@ -31,8 +31,8 @@ const BUILT_IN_COMMANDS: [BuiltInCommand; 6] = [
              Do not change anything yet, and do not run anything that changes something. Read the relevant \
              code first. Report the plan with the `plan` tool, as steps that can be verified one by one, \
              including tests. Then summarize in a few sentences what you found, what you decided and why, \
-             what could go wrong, and what the user needs to decide. If no goal is given, plan for the topic \
-             of the conversation.",
+             what could go wrong, and what the user needs to decide. If no goal is given, infer it from \
+             the conversation.",
         ),
     },
     BuiltInCommand {
@@ -41,7 +41,7 @@ const BUILT_IN_COMMANDS: [BuiltInCommand; 6] = [
         hint: Some("[WHAT]"),
         prompt: Some(
             "Find out how this project is tested, and run its tests: $ARGUMENTS\n\n\
-             If no tests are named, run all of them. Do not change anything. Then report which tests passed \
+             If no tests are specified, run all of them. Do not change anything. Then report which tests passed \
              and which failed. For each failure, explain the cause as far as the code shows it, and suggest a \
              fix.",
         ),
@@ -72,7 +72,7 @@ const BUILT_IN_COMMANDS: [BuiltInCommand; 6] = [
         hint: Some("[WHAT]"),
         prompt: Some(
             "Review these changes as an experienced colleague would: $ARGUMENTS\n\n\
-             If nothing is named, review the uncommitted changes (`git status`, `git diff HEAD`); if there \
+             If no changes are specified, review the uncommitted changes (`git status`, `git diff HEAD`); if there \
              are none, review the last commit. Read the surrounding code, not only the diff. Do not change \
              anything. Report what is wrong or risky, most severe first, each with `path:line`, why it is \
              wrong, and how to fix it. Then list what is not tested. Do not list what is fine. If you find no \
@@ -91,7 +91,7 @@ const BUILT_IN_COMMANDS: [BuiltInCommand; 6] = [
 #[derive(Debug, Default)]
 pub(crate) struct SlashCommands {
     custom: Vec<CustomCommand>,
-    /// The commands that were last sent to the client.
+    /// The commands most recently announced to the client.
     pub(crate) announced: Option<Vec<AvailableCommand>>,
     /// Problems with the user's command files.
     problems: Vec<String>,
@@ -99,7 +99,7 @@ pub(crate) struct SlashCommands {
     reported_problems: HashSet<String>,
 }
 
-/// The result of parsing the text of a prompt for a slash command.
+/// The text of a prompt, parsed as a possible slash command.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum PromptInput {
     Help,
@@ -112,12 +112,12 @@ pub(crate) enum PromptInput {
 }
 
 impl SlashCommands {
-    /// Sets the commands found in the session's directories.
+    /// Replaces the custom commands with those found in the session's directories.
     pub(crate) fn set_custom_commands(&mut self, found: CustomCommands) {
         (self.custom, self.problems) = (found.commands, found.problems);
     }
 
-    /// Returns the problems with command files that the user has not seen yet.
+    /// Returns the command file problems that have not been shown to the user yet, and marks them as shown.
     pub(crate) fn take_new_problems(&mut self) -> Vec<String> {
         let Self {
             problems: wrong,
@@ -203,7 +203,7 @@ impl SlashCommands {
     }
 }
 
-/// Splits text into the name of a command and its arguments.
+/// Splits text into a command name and its arguments.
 fn split_command(typed: &str) -> Option<(&str, &str)> {
     let rest = typed.trim().strip_prefix('/')?;
     let end = rest.find(char::is_whitespace).unwrap_or(rest.len());

@@ -1,4 +1,4 @@
-//! The names of commands that the agent handles itself. A command file cannot replace them.
+//! Reserved command names: the agent handles these commands itself, and command files cannot override them.
 
 pub(super) const HELP_COMMAND: &str = "help";
 pub(super) const COMPACT_COMMAND: &str = "compact";

@@ -1,4 +1,4 @@
-//! The commands `/test` and `/plan`, which take several steps and report them as a plan.
+//! The commands `/test` and `/plan`, which run several steps and report them as a plan.
 
 use std::collections::HashMap;
 
@@ -79,7 +79,7 @@ impl TurnProgress<'_> {
         let searched = self.calls_of_tool("search").next();
         let test = match &finding {
             Ok(ProjectHint::Command { command, .. }) => format!("Run the tests with `{command}`"),
-            Ok(_) => "Add tests, as no test command was found".to_owned(),
+            Ok(_) => "Add tests, because no test command was found".to_owned(),
             Err(_) => "Run the tests".to_owned(),
         };
         let done = |done: bool, before: bool| match (done, before) {
@@ -89,7 +89,7 @@ impl TurnProgress<'_> {
         };
         let found = finding.is_ok();
         let search = format!("Find the places that mention {}", quote_words(&words));
-        let work = format!("Decide what has to change for: {short}");
+        let work = format!("Decide what to change to reach the goal: {short}");
         let check = format!("Review the result against the goal: {short}");
         let mut plan = vec![
             ("Survey the working directory", "medium", done(listed, true)),
@@ -117,7 +117,7 @@ impl TurnProgress<'_> {
             return self.with_plan(&plan, vec![search]);
         }
         let mut answer_text = format!(
-            "Plan for: {short}\n\nThis plan was made without a language model. The first steps are done; the others are typical of such work.  "
+            "Plan for: {short}\n\nThis plan was made without a language model. The steps marked as completed are done. The others are the usual steps for such work.  "
         );
         match &finding {
             Ok(ProjectHint::Command { command, because }) => {
@@ -143,8 +143,8 @@ impl TurnProgress<'_> {
         self.finish_with(&plan, answer_text.trim_end())
     }
 
-    /// Returns the project's test command, or the next calls that are needed to find it. `ahead` is the number of calls
-    /// that precede these in the same round.
+    /// Returns the project's test command, or the calls that are needed to find it. `ahead` is the number of calls that
+    /// come before these in the same round.
     fn find_test_command(&self, ahead: usize) -> Result<ProjectHint, Vec<Step>> {
         // The call that reports the plan comes first in the round.
         let call = |tool, arguments| vec![self.nth_call_step(ahead + 1, tool, arguments)];

@@ -6,7 +6,7 @@ use crate::model::message::{ToolRequest, ToolResult, ToolStatus};
 use crate::text::first_line;
 use crate::tools::read::without_line_numbers;
 
-/// The maximum number of words from a goal to search for.
+/// The maximum number of words in a goal to search for.
 const MAX_WORDS: usize = 4;
 
 /// Returns the words of a goal that are worth searching for: long words and identifiers.

@@ -65,7 +65,7 @@ pub(super) fn request_body(request: &ModelRequest<'_>) -> Value {
     body
 }
 
-/// Returns the marker that makes the provider cache everything before it. Reading from the cache costs a tenth of the
+/// Returns a marker that tells the provider to cache everything before it. Reading from the cache costs a tenth of the
 /// usual price.
 fn cache_control() -> Value {
     json!({"type": "ephemeral"})
@@ -116,7 +116,7 @@ fn to_result(result: &CallResult<'_>) -> Value {
     json!({"type": "tool_result", "tool_use_id": result.id, "content": result.text})
 }
 
-/// Returns the content of one round of the model. Its thinking blocks come first and are not changed.
+/// Returns the content of one model round. The thinking blocks come first and are not changed.
 fn assistant_blocks(said: &AssistantTurn<'_>) -> Value {
     let text = said.text.map(|text| json!({"type": "text", "text": text}));
     let calls = said.calls.iter().map(|call| {
@@ -135,7 +135,7 @@ fn assistant_blocks(said: &AssistantTurn<'_>) -> Value {
 struct ClaudeGeneration(u32, u32);
 
 impl ClaudeGeneration {
-    /// The first generation that decides by itself how much to think, and accepts an effort instead of a budget.
+    /// The first generation that decides for itself how much to think, and takes an effort instead of a budget.
     const FIRST_ADAPTIVE: Self = Self(4, 6);
 
     /// The first generation that thinks by default.
@@ -197,7 +197,7 @@ pub(super) struct AnthropicDecoder {
     calls: CallAssembler,
     /// The block that is being received. Blocks never overlap.
     block: AnthropicBlock,
-    /// The thinking blocks, as they must be sent back in later rounds.
+    /// The thinking blocks, in the form in which later rounds must send them back.
     opaque_parts: Vec<Value>,
     has_thought: bool,
     usage: Option<TokenUsage>,
@@ -331,7 +331,7 @@ impl AnthropicDecoder {
         }
     }
 
-    /// Records token usage. It arrives in two parts, and the second is not always complete.
+    /// Records token usage. It arrives in two parts, and the second part may be incomplete.
     fn add_usage(&mut self, usage: Option<Value>) {
         let Some(usage) = usage.filter(Value::is_object) else {
             return;
@@ -390,7 +390,7 @@ impl EventDecoder for AnthropicDecoder {
             "content_block_start" => {
                 let block = read.content_block;
                 let decoded = block.and_then(|block| self.start_block(block));
-                return decoded.ok_or_else(|| missing("a part of `content_block`"));
+                return decoded.ok_or_else(|| missing("a required field of `content_block`"));
             }
             "content_block_delta" => {
                 let delta = read.delta.ok_or_else(|| missing("`delta`"))?;

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-/// The limits on retries of a request, and on the wait before each retry.
+/// Limits how often a request is retried and how long to wait before each retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// The maximum number of attempts, including the first one. There is always at least one.
     pub tries: u32,
-    /// The maximum wait before the second attempt. It doubles with each attempt after that. The actual wait is random,
-    /// but at least half of the maximum. If the provider asks for a certain wait, that is used instead.
+    /// The maximum wait before the second attempt. It doubles with each later attempt. The actual wait is random, but
+    /// at least half of the maximum. If the provider asks for a specific wait, that is used instead.
     pub first_delay: Duration,
-    /// The maximum length of a wait. If the provider asks for a longer wait, there is no retry.
+    /// The maximum wait. If the provider asks for a longer one, the request is not retried.
     pub max_delay: Duration,
 }
 
@@ -26,7 +26,7 @@ impl Default for RetryPolicy {
     }
 }
 
-/// The attempts made in one round, and the policy for further attempts.
+/// Counts the attempts in one round, and applies the retry policy.
 pub(super) struct Backoff {
     retries: RetryPolicy,
     /// The number of attempts so far.
@@ -35,12 +35,12 @@ pub(super) struct Backoff {
     random: fn() -> f64,
 }
 
-/// The decision whether to retry after a failure that may be temporary.
+/// The decision on whether to retry after a possibly temporary failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RetryDecision {
     /// Retry after waiting this long.
     After(Duration),
-    /// Give up, because the provider asks for this wait, which is too long.
+    /// Give up, because the provider asks for a wait this long.
     TooLong(Duration),
     /// Give up, because all attempts have been made.
     GiveUp,
@@ -55,12 +55,12 @@ impl Backoff {
         }
     }
 
-    /// Records that another attempt starts.
+    /// Records the start of another attempt.
     pub(super) fn begin_attempt(&mut self) {
         self.tries = self.tries.saturating_add(1);
     }
 
-    /// Returns the number of the next attempt, together with the maximum number of attempts.
+    /// Returns the number of the next attempt and the maximum number of attempts.
     pub(super) fn next_attempt(&self) -> (u32, u32) {
         (self.tries.saturating_add(1), self.retries.tries)
     }

@@ -1,4 +1,4 @@
-//! Assembles tool calls from the pieces in a stream.
+//! Assembles tool calls from streamed pieces.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::decode::DecodedPart;
 use crate::model::message::ToolRequest;
 use crate::model::step::Step;
 
-/// An assembler for the tool calls of a round, whose pieces arrive one by one.
+/// Assembles the tool calls of a round from pieces that arrive one by one.
 pub(super) struct CallAssembler {
     /// The number of calls in earlier rounds.
     finished_count: usize,
@@ -16,7 +16,7 @@ pub(super) struct CallAssembler {
 struct PartialCall {
     id: String,
     tool: String,
-    /// The JSON text of the arguments that has arrived.
+    /// The JSON text of the arguments received so far.
     arguments_text: String,
     /// The arguments, if they arrived as a single JSON value.
     complete_arguments: Option<Value>,
@@ -35,7 +35,7 @@ impl CallAssembler {
         self.partial_calls.len()
     }
 
-    /// Returns an id for the next call, for wire formats in which calls have no ids.
+    /// Generates an id for the next call, for wire formats whose calls have no ids.
     pub(super) fn generate_id(&self, tool: &str) -> String {
         format!(
             "call#{tool}#{}",
@@ -43,7 +43,7 @@ impl CallAssembler {
         )
     }
 
-    /// Starts a call, whose arguments follow in pieces.
+    /// Starts a call whose arguments will follow in pieces.
     pub(super) fn begin_call(&mut self, id: String, tool: String) -> Vec<DecodedPart> {
         let call = self.partial_calls.len();
         let names = DecodedPart::BufferedBytes(id.len());
@@ -99,7 +99,7 @@ impl CallAssembler {
         open.is_some_and(|open| open.arguments_text.is_empty() && open.complete_arguments.is_none())
     }
 
-    /// Returns the call to which a piece with this id belongs. OpenAI sends the id and tool of a call only in its first
+    /// Returns the call that a piece with this id belongs to. OpenAI sends a call's id and tool only in its first
     /// piece. For later pieces, `id` is `call_` followed by the call's number. Some compatible servers repeat the id in
     /// every piece, and some use the same number for all calls.
     pub(super) fn continued_call(&self, id: &str, tool: &str) -> Option<usize> {
@@ -125,7 +125,7 @@ impl CallAssembler {
         }
     }
 
-    /// Returns all calls, after the response is complete. Keeps the model's ids if they are unique.
+    /// Returns all calls once the response is complete. Keeps the model's ids if they are unique.
     pub(super) fn finish(&mut self) -> Vec<ToolRequest> {
         let open = std::mem::take(&mut self.partial_calls);
         let mut calls: Vec<ToolRequest> = Vec::with_capacity(open.len());
@@ -147,8 +147,7 @@ impl PartialCall {
         serde_json::from_str::<Value>(&self.arguments_text).is_ok_and(|written| written.is_object())
     }
 
-    /// Returns the arguments as an object. If the model wrote anything else, returns a string that contains what it
-    /// wrote.
+    /// Returns the arguments as an object. If the model wrote anything else, returns its text as a string.
     fn arguments(&self) -> Value {
         match &self.complete_arguments {
             Some(Value::Null) => return json!({}),
@@ -177,7 +176,7 @@ mod tests {
             .collect()
     }
 
-    /// Returns the calls assembled from these pieces, as OpenAI sends them.
+    /// Assembles calls from these pieces, as OpenAI sends them.
     fn assemble_calls(pieces: &[(&str, &str, &str)]) -> Vec<(String, String, Value)> {
         let mut calls = CallAssembler::new(7);
         for (id, tool, arguments) in pieces {

@@ -31,8 +31,8 @@ pub struct Price {
     pub cache_write: f64,
     /// US dollars per million output tokens.
     pub output: f64,
-    /// The surcharge for long conversations: the number of input tokens above which it applies, and the factors for the
-    /// prices of input and output.
+    /// The surcharge for long conversations: the number of input tokens above which it applies, and the factors by
+    /// which it multiplies the input and output prices.
     pub long: Option<(u64, f64, f64)>,
 }
 
@@ -47,8 +47,8 @@ impl Price {
         }
     }
 
-    /// Creates a price that follows Anthropic's pricing. Writing to the cache (for five minutes) costs a quarter more
-    /// than other input, and reading from it costs a tenth.
+    /// Creates a price with Anthropic's cache rates: writing to the cache (for five minutes) costs a quarter more than
+    /// other input, and reading from it costs a tenth.
     const fn anthropic(input: f64, output: f64) -> Self {
         let mut price = Self::new(input, input / 10.0, output);
         price.cache_write = input * 1.25;
@@ -236,8 +236,8 @@ pub(super) const COMMON_THOUGHT_LEVELS: [ThoughtLevel; 4] = [
     ThoughtLevel::High,
 ];
 
-/// Returns the thought levels of the model with this name. For an unknown model, there are none, because many servers
-/// reject requests with a level.
+/// Returns the thought levels of the model with this name. An unknown model gets none, because many servers reject
+/// requests that set a level.
 pub(super) fn thought_levels(provider: Provider, name: &str) -> &'static [ThoughtLevel] {
     let Some(known) = find_entry(provider, name) else {
         return &[];
@@ -276,8 +276,8 @@ pub(super) fn find_entry(provider: Provider, name: &str) -> Option<CatalogueEntr
     models.iter().find(same).copied()
 }
 
-/// Returns `true` if `rest`, the part of a name after a known model's name, marks a release of that model: nothing, a
-/// date, `-latest` or `-preview`. Any other number or word means that it is a different model.
+/// Returns `true` if `rest`, the part after a known model's name, marks a release of that model: nothing, a date,
+/// `-latest` or `-preview`. Any other number or word means that it is a different model.
 fn is_release_suffix(rest: &str) -> bool {
     let Some(rest) = rest.strip_prefix('-') else {
         return rest.is_empty();

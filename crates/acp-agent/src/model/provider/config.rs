@@ -1,4 +1,4 @@
-//! The settings of a model: its name, where it is served, and its limits.
+//! The settings of a model: its name, server and limits.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,8 +19,8 @@ use crate::model::thought::ThoughtLevel;
 /// any model.
 const DEFAULT_MAX_RESPONSE_BYTES: usize = 8 * 1024 * 1024;
 
-/// The default limit on how long a model may stay silent. A large local model may take minutes to read a long prompt
-/// before its first word, and some providers send nothing while a model thinks.
+/// The default limit on how long a model may stay silent. A large local model may take minutes to process a long prompt
+/// before it responds, and some providers send nothing while a model thinks.
 const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// A language model: its provider, name, URL and settings.
@@ -47,10 +47,10 @@ pub struct ProviderModel {
     pub base_url: Option<String>,
     /// The API key. Providers require one, but most local models do not.
     pub key: Option<Secret>,
-    /// The environment variable for the model's key, if it is not the provider's. The variable is not read here, only
-    /// shown to the user. A model that has such a variable requires a key.
+    /// The environment variable for the model's key, if it is not the provider's. It is not read here, only shown to
+    /// the user. A model with its own variable requires a key.
     pub key_variable: Option<String>,
-    /// The reason why the key file, which may contain the model's key, could not be read. `None` if it was read.
+    /// Why the key file, which may contain the model's key, could not be read. `None` if it was read.
     pub(crate) key_file_error: Option<String>,
     /// The thought level for sessions that do not set one.
     pub thought: Option<ThoughtLevel>,
@@ -178,7 +178,7 @@ impl ProviderModel {
     /// # Errors
     /// The URL, the name or the key is not valid.
     pub(super) fn parsed_url(&self) -> Result<Url, ModelError> {
-        let unusable = |why: String| ModelError::new(format!("the model {self}: {why}"));
+        let unusable = |why: String| ModelError::new(format!("model {self}: {why}"));
         // The name becomes a part of the URL.
         let strange = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '?' | '#');
         if self.name.is_empty() || self.name.contains(strange) {

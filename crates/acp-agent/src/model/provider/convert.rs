@@ -15,7 +15,7 @@ use super::prompt::{PromptPart, TargetModel, convert_image, convert_prompt};
 use super::wire_format::WireFormat;
 use crate::model::message::{ModelMessage, OpaqueParts, ToolRequest};
 
-/// The text that is sent as the result of a tool call that has no result.
+/// The text to send as the result of a tool call that has none.
 const NO_RESULT_TEXT: &str = "No result.";
 
 /// The maximum length of a call id that all providers accept, in bytes.
@@ -65,8 +65,8 @@ pub(super) struct CallResult<'a> {
     pub(super) text: &'a str,
 }
 
-/// Returns `true` if the current turn contains tool calls by a model other than `target`, whose thoughts therefore
-/// cannot be sent along.
+/// Returns `true` if the current turn contains tool calls by a model other than `target`. The thoughts behind those
+/// calls cannot be sent to `target`.
 pub(super) fn lacks_thoughts(target: TargetModel<'_>, conversation: &[ModelMessage]) -> bool {
     current_turn(conversation)
         .iter()
@@ -95,7 +95,7 @@ fn opaque_parts_from_same_model<'a>(
     sealed.filter(|sealed| sealed.by == target.by)
 }
 
-/// A tool call for which no result has been found yet.
+/// A tool call that has not been matched with a result yet.
 struct UnansweredCall<'a> {
     /// The [`ToolRequest::id`] of the call.
     id: &'a str,
@@ -177,8 +177,8 @@ pub(super) fn to_turns<'a>(
     turns
 }
 
-/// Adds a user message. If the previous message is also from the user, as after a turn without a response or after the
-/// images of a tool, the two are merged. Many local models have chat templates that reject two consecutive user
+/// Adds a user message. Merges it with the previous message if that is also from the user, as after a turn without a
+/// response or after the images of a tool. Many local models have chat templates that reject two consecutive user
 /// messages, and other models accept either form.
 fn push_user_parts<'a>(turns: &mut Vec<ProviderTurn<'a>>, said: Vec<PromptPart<'a>>) {
     match turns.last_mut() {
@@ -187,8 +187,8 @@ fn push_user_parts<'a>(turns: &mut Vec<ProviderTurn<'a>>, said: Vec<PromptPart<'
     }
 }
 
-/// Returns the results of a round in a single turn, which Anthropic requires. Images follow in a user message, because
-/// not every wire format allows them in results.
+/// Returns the results of a round in a single turn, as Anthropic requires. Images follow in a user message, because not
+/// every wire format allows them in results.
 fn take_results<'a>(
     target: TargetModel<'_>,
     open: &mut Vec<UnansweredCall<'a>>,

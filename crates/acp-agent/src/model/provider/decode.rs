@@ -12,13 +12,13 @@ use crate::model::message::{OpaqueParts, ToolRequest};
 use crate::model::step::{Step, TokenUsage};
 use crate::sse::SseEvent;
 
-/// The maximum length of the excerpt from an event in an error message, in characters.
+/// The maximum length of an event excerpt in an error message, in characters.
 const MAX_EXCERPT_CHARS: usize = 120;
 
-/// The maximum number of parts in an event. In memory, an empty part takes many times the size of its JSON.
+/// The maximum number of parts in an event. An empty part takes up many times more memory than its JSON.
 const MAX_PARTS: usize = 10_000;
 
-/// A decoder for a response, which handles one event at a time.
+/// Decodes a response, one event at a time.
 pub(super) trait EventDecoder: Send {
     /// Decodes an event. The response is complete when this returns the steps from [`finish_stream`].
     ///
@@ -26,8 +26,7 @@ pub(super) trait EventDecoder: Send {
     /// The event reports an error, or is not valid in the format.
     fn decode(&mut self, event: &SseEvent) -> Result<Vec<DecodedPart>, DecodeError>;
 
-    /// Handles a stream that ended without a marker for the end of the response. Returns the final steps if the
-    /// response is complete anyway.
+    /// Handles a stream that ended without an end marker. Returns the final steps if the response is complete anyway.
     fn end_of_stream(&mut self) -> Option<Vec<DecodedPart>> {
         None
     }
@@ -37,7 +36,7 @@ pub(super) trait EventDecoder: Send {
 #[derive(Debug, PartialEq)]
 pub(super) enum DecodedPart {
     Step(Step),
-    /// The number of bytes that stay in memory until the response ends.
+    /// The number of bytes that must be kept in memory until the response ends.
     BufferedBytes(usize),
     /// Opaque data from this response that the model expects back.
     OpaquePart(Value),
@@ -49,14 +48,14 @@ impl From<Step> for DecodedPart {
     }
 }
 
-/// The reason why a response cannot be decoded.
+/// Why a response could not be decoded.
 #[derive(Debug, PartialEq)]
 pub(super) enum DecodeError {
     /// The provider sent an error instead of an event.
     Reported(Value),
     /// The event is invalid in this format. Contains the reason and the start of the event.
     Malformed(String, String),
-    /// The response ended with this reason, which means that it failed.
+    /// The response ended for this reason, which means that it failed.
     UnexpectedEnd(String),
 }
 

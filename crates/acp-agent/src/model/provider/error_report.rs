@@ -16,7 +16,7 @@ pub(super) struct ErrorReport {
     pub(super) message: Option<String>,
     /// The provider's names for the error, in lowercase.
     pub(super) names: String,
-    /// The part of the request that caused the error, if the provider names it.
+    /// The request parameter that caused the error, if the provider identifies it.
     pub(super) parameter: String,
     /// How long the provider asks to wait before a retry.
     pub(super) retry: Option<Duration>,
@@ -124,7 +124,7 @@ impl ErrorReport {
     }
 }
 
-/// Formats a provider's message as one line of limited length.
+/// Shortens a provider's message and puts it on one line.
 pub(super) fn quote_message(text: &str) -> String {
     let line: Vec<&str> = text.split_whitespace().collect();
     truncate_to_head(&line.join(" "), MAX_MESSAGE_BYTES)

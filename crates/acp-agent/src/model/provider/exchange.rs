@@ -35,14 +35,14 @@ pub(super) struct Exchange {
     idle_timeout: Duration,
 }
 
-/// The reason why a response did not arrive or is incomplete.
+/// Why a response did not arrive or is incomplete.
 #[derive(Debug)]
 pub(super) enum ExchangeError {
     /// The server cannot be reached, or the connection was lost.
     Web(reqwest::Error),
     /// No response arrived in time.
     NoResponse,
-    /// No more data arrived in time.
+    /// The response stalled: no more data arrived in time.
     IdleTimeout,
     /// The server responded with an error. Contains the status, the headers and the start of the body.
     Status(StatusCode, HeaderMap, String),
@@ -96,8 +96,8 @@ impl Exchange {
         }
     }
 
-    /// Reads the response to its end. No bytes should follow the last event, but the connection can be reused for the
-    /// next request only after the end has been read.
+    /// Reads the response to its end. Nothing should follow the last event, but the connection cannot be reused until
+    /// the end has been read.
     pub(super) async fn drain(mut self) {
         let reading = async {
             let mut left = MAX_DRAIN_BYTES;
@@ -112,13 +112,13 @@ impl Exchange {
     }
 }
 
-/// Converts an HTTP error, and removes the URL from it, because the query may contain a key. The message for the user
-/// contains a safe form of the URL.
+/// Converts an HTTP error. Removes the URL, because its query may contain a key. The message to the user has a safe
+/// form of the URL instead.
 fn web_error(error: reqwest::Error) -> ExchangeError {
     ExchangeError::Web(error.without_url())
 }
 
-/// Reads the start of a response's body, within limits on time and size.
+/// Reads the start of a response body, within limits on time and size.
 async fn read_body_head(mut response: Response, time: Duration) -> String {
     let mut body = Vec::new();
     let reading = async {

@@ -42,8 +42,8 @@ pub(super) struct FailedModel<'a> {
 }
 
 impl FailedModel<'_> {
-    /// Creates a failure with a one-sentence message that names the model, the URL, the problem, and what the user can
-    /// do.
+    /// Creates a failure with a one-sentence message that contains the model, the URL, the problem, and what the user
+    /// can do.
     pub(super) fn failure(
         &self,
         kind: ModelErrorKind,
@@ -88,7 +88,7 @@ impl FailedModel<'_> {
         }
     }
 
-    /// Creates the failure for an error in decoding a response.
+    /// Creates the failure for a response that cannot be decoded.
     pub(super) fn decode_failure(&self, fault: &DecodeError) -> ModelFailure {
         match fault {
             DecodeError::Reported(body) => self.event_failure(body),
@@ -110,7 +110,7 @@ impl FailedModel<'_> {
         )
     }
 
-    /// Creates the failure for an error in communicating with the provider.
+    /// Creates the failure for an error that occurred while communicating with the provider.
     pub(super) fn connection_failure(&self, exchange_error: &ExchangeError) -> ModelFailure {
         let seconds = self.model.idle_timeout.as_secs_f64();
         match exchange_error {
@@ -137,7 +137,7 @@ impl FailedModel<'_> {
         }
     }
 
-    /// Creates the failure for an HTTP error: the server cannot be reached, or the connection was lost.
+    /// Creates the failure for an unreachable server or a lost connection.
     fn web_failure(&self, error: &reqwest::Error) -> ModelFailure {
         let unreachable = |again, what: &str, todo: &str| {
             self.failure(ModelErrorKind::Unreachable, again, what, todo)
@@ -170,14 +170,14 @@ impl FailedModel<'_> {
             return unreachable(
                 later,
                 "connection refused",
-                "check that the server is running, and the port",
+                "check the port, and that the server is running",
             );
         }
         let tls =
             causes().any(|e| e.is::<rustls::Error>() || e.to_string().contains("tls handshake"));
         let why = error_chain(error);
         if tls {
-            let todo = "check that the server uses https, and that its certificate is trusted";
+            let todo = "check that the server uses https and has a trusted certificate";
             return unreachable(RetryAdvice::Never, &format!("TLS error: {why}"), todo);
         }
         if causes().any(|e| e.to_string().contains("dns error")) {

@@ -18,8 +18,8 @@ impl WireFormat {
         }
     }
 
-    /// Creates a decoder for a response in this wire format. `before` is the number of tool calls in the conversation
-    /// so far.
+    /// Creates a decoder for responses in this wire format. `before` is the number of tool calls in the conversation so
+    /// far.
     pub(super) fn decoder(self, before: usize) -> Box<dyn EventDecoder> {
         match self {
             Self::AnthropicMessages => Box::new(anthropic_messages::AnthropicDecoder::new(before)),

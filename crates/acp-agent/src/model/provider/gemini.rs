@@ -16,7 +16,7 @@ use crate::model::step::TokenUsage;
 use crate::model::thought::ThoughtLevel;
 use crate::sse::SseEvent;
 
-/// The value to send instead of a signature for a call that another model made.
+/// Sent in place of a signature for calls that another model made.
 const PLACEHOLDER_SIGNATURE: &str = "skip_thought_signature_validator";
 
 /// Returns the body of a request to this API.
@@ -158,8 +158,8 @@ fn to_result(result: &CallResult<'_>) -> Value {
     part
 }
 
-/// Returns the provider's id of a call, or `None` if the id was generated here. Calls without an id are matched by
-/// their order.
+/// Returns the provider's id for a call, or `None` if the id was generated here. Calls without an id are matched by
+/// order.
 fn provider_id(id: &str) -> Option<&str> {
     Some(id).filter(|id| !id.starts_with("call#"))
 }
@@ -169,7 +169,7 @@ pub(super) struct GeminiDecoder {
     calls: CallAssembler,
     /// The parts that contain signatures of calls, as they must be sent back.
     signed_parts: Vec<Value>,
-    /// The last signature of a part other than a call.
+    /// The last signature of a part that is not a call.
     signature: Option<String>,
     has_thought: bool,
     usage: Option<TokenUsage>,

@@ -1,5 +1,5 @@
-//! Creates the HTTP clients for models. They are created for the first request, because reading the system's
-//! certificates takes longer than starting the rest of the agent.
+//! Creates the HTTP clients for models. This happens on the first request, because reading the system's certificates
+//! takes longer than starting the rest of the agent.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -15,18 +15,17 @@ use super::request::UnsupportedParameters;
 /// The timeout for connecting, including TLS.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The HTTP clients of an agent. All of its models share them and their connections.
+/// The HTTP clients of an agent, which all of its models share.
 #[derive(Default)]
 pub(super) struct HttpClients {
-    /// A client for each combination of two properties: whether the URL refers to this machine, and whether it uses
-    /// TLS.
+    /// The clients: one for each combination of whether the URL refers to this machine and whether it uses TLS.
     clients: [OnceCell<Client>; 4],
     /// The parameters that each model has rejected, keyed by the model and its URL.
     unsupported: Mutex<HashMap<String, UnsupportedParameters>>,
 }
 
 impl HttpClients {
-    /// Returns the client for a URL. If it cannot be created, returns the reason as an error.
+    /// Returns the client for a URL. If it cannot be created, returns the reason.
     pub(super) async fn client(&self, address: &Url) -> Result<&Client, String> {
         let (here, tls) = (is_loopback(address), address.scheme() == "https");
         let [a, b, c, d] = &self.clients;

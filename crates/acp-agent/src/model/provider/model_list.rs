@@ -16,13 +16,13 @@ const LIST_TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum size of the response, in bytes. The largest known list, OpenRouter's, is almost 1 MiB long.
 const MAX_RESPONSE_BYTES: usize = 4 * 1024 * 1024;
 
-/// The maximum number of models to offer from one server. It is difficult to find a model in a longer list.
+/// The maximum number of models to offer from one server. Finding a model in a longer list would be difficult.
 const MAX_MODELS: usize = 500;
 
 /// The maximum length of a model's name, in bytes.
 const MAX_NAME_BYTES: usize = 200;
 
-/// A server's list of models. Servers use one of the two keys, and llama.cpp uses both.
+/// A server's list of models, under one of two keys. llama.cpp uses both keys.
 #[derive(Deserialize)]
 struct ModelList {
     data: Option<Vec<Value>>,
@@ -48,8 +48,8 @@ struct ModelListEntry {
 }
 
 impl ModelFactory {
-    /// Lists the models of the server that serves `at`. They inherit the settings of `at` that apply to the server, but
-    /// not those that apply to its model.
+    /// Lists the models of the server that hosts `at`. They inherit the settings of `at` that concern the server, but
+    /// not those of the model itself.
     ///
     /// # Errors
     /// The list is not available. The error is the reason.

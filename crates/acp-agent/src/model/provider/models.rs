@@ -1,4 +1,4 @@
-//! Creates models that providers serve.
+//! Creates models hosted by providers.
 
 use std::sync::Arc;
 
@@ -12,8 +12,7 @@ use crate::model::interface::{Model, RoundRequest};
 use crate::model::step::Steps;
 use crate::model::thought::ThoughtLevel;
 
-/// A factory for models. All of its models share their connections, and a session can use a different model in each
-/// round.
+/// Creates models that share their connections. A session can use a different model in each round.
 #[derive(Clone, Default)]
 pub struct ModelFactory {
     pub(super) http: Arc<HttpClients>,
@@ -32,7 +31,7 @@ impl ModelFactory {
         Self::default()
     }
 
-    /// Creates a model. Nothing is sent before its first round. If a key is required but missing, that round fails with
+    /// Creates a model. Sends nothing until its first round. If a required key is missing, that round fails with
     /// [`Unauthorized`](crate::ModelErrorKind::Unauthorized).
     ///
     /// # Errors

@@ -21,7 +21,7 @@ pub enum Provider {
 pub struct ParseProviderError(String);
 
 impl Provider {
-    /// All providers, in the order in which they are listed.
+    /// All providers, in display order.
     pub const ALL: [Self; 3] = [Self::Anthropic, Self::OpenAi, Self::Gemini];
 
     /// Returns the provider's name as users enter it: `anthropic`, `openai` or `gemini`.
@@ -44,7 +44,7 @@ impl Provider {
         }
     }
 
-    /// Returns the environment variable from which programs usually read the provider's key.
+    /// Returns the environment variable that usually contains the provider's key.
     #[must_use]
     pub fn key_variable(self) -> &'static str {
         match self {

@@ -1,5 +1,5 @@
-//! The wire format of OpenAI's Chat Completions API, `POST /v1/chat/completions`, with the deviations of compatible
-//! servers: Ollama, vLLM, LM Studio, llama.cpp, OpenRouter, DeepSeek and Mistral.
+//! The wire format of OpenAI's Chat Completions API, `POST /v1/chat/completions`, including the deviations of
+//! compatible servers: Ollama, vLLM, LM Studio, llama.cpp, OpenRouter, DeepSeek and Mistral.
 
 use acp::v1::StopReason;
 use serde::Deserialize;
@@ -148,7 +148,7 @@ struct ChatChoice {
 #[derive(Deserialize)]
 struct ChatDelta {
     content: Option<ChatContent>,
-    /// The text of a refusal, which has its own key.
+    /// The text of a refusal, which has a key of its own.
     refusal: Option<String>,
     /// The thoughts, in responses of DeepSeek, vLLM and llama.cpp.
     reasoning_content: Option<String>,
@@ -317,7 +317,7 @@ impl EventDecoder for ChatDecoder {
         Ok(decoded)
     }
 
-    /// Accepts a stream that ends after a finish reason, because not all servers send `[DONE]`.
+    /// Treats a stream that ends after a finish reason as complete, because not all servers send `[DONE]`.
     fn end_of_stream(&mut self) -> Option<Vec<DecodedPart>> {
         let whole = self.has_refusal || self.stop.as_ref().is_some_and(|stop| stop != "error");
         whole.then(|| self.finish().ok()).flatten()

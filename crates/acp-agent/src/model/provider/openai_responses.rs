@@ -97,8 +97,8 @@ fn to_part(part: &PromptPart<'_>) -> Value {
     }
 }
 
-/// Adds the text and the calls of one round, each after the reasoning items that belong to it. The API rejects
-/// reasoning items that are not followed by anything.
+/// Adds the text and calls of one round, each preceded by its reasoning items. The API rejects reasoning items that are
+/// not followed by anything.
 fn add_assistant_turn(input: &mut Vec<Value>, said: &AssistantTurn<'_>) {
     let mut thoughts = Vec::new();
     if said.is_current_turn {
@@ -134,10 +134,10 @@ fn add_assistant_turn(input: &mut Vec<Value>, said: &AssistantTurn<'_>) {
 /// A decoder for responses from this API.
 pub(super) struct ResponsesDecoder {
     calls: CallAssembler,
-    /// The index of each output item that is a call, paired with the index of that call.
+    /// Pairs the index of each output item that is a call with the index of that call.
     items: Vec<(u64, usize)>,
-    /// The reasoning items, as they must be sent back in later rounds. Each is stored with its position: the number of
-    /// calls before it, and whether text precedes it.
+    /// The reasoning items, in the form in which later rounds must send them back. Each is stored with its position:
+    /// the number of calls before it, and whether text precedes it.
     opaque_parts: Vec<Value>,
     /// Whether the response contains text.
     has_text: bool,
@@ -223,7 +223,7 @@ impl ResponsesDecoder {
             .and_then(|all| self.calls.append_arguments(call, all))
     }
 
-    /// Stores a reasoning item that must be sent back. Discards an item without content.
+    /// Stores a reasoning item to send back in later rounds. Discards an item without content.
     fn finish_item(&mut self, item: ResponsesItem) -> Option<DecodedPart> {
         let content = item
             .content

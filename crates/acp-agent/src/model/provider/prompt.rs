@@ -7,7 +7,7 @@ use acp::v1::{ContentBlock, EmbeddedResourceResource};
 use super::wire_format::WireFormat;
 use crate::text::to_code_block;
 
-/// The model for which a conversation is converted.
+/// The model that a conversation is being converted for.
 #[derive(Clone, Copy)]
 pub(super) struct TargetModel<'a> {
     pub(super) format: WireFormat,
@@ -92,8 +92,8 @@ fn to_part<'a>(target: TargetModel<'_>, block: &'a ContentBlock) -> Option<Promp
     (!text.trim().is_empty()).then_some(PromptPart::Text(text))
 }
 
-/// Converts an image for a model. If the model does not accept images, or if the data is not an image, returns a note
-/// instead.
+/// Converts an image for a model. Returns a note instead if the model does not accept images or the data is not an
+/// image.
 pub(super) fn convert_image<'a>(
     target: TargetModel<'_>,
     mime_type: &'a str,

@@ -4,9 +4,9 @@ use super::convert::ProviderTurn;
 use crate::model::interface::ToolSpec;
 use crate::model::thought::ThoughtLevel;
 
-/// A request for one round of a model, before it is written in a wire format.
+/// A model request for one round, before it is written in a wire format.
 pub(super) struct ModelRequest<'a> {
-    /// The name of the model, as the provider knows it.
+    /// The provider's name for the model.
     pub(super) model: &'a str,
     pub(super) instructions: &'a str,
     pub(super) turns: Vec<ProviderTurn<'a>>,

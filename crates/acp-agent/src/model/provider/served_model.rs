@@ -15,7 +15,7 @@ use super::request::ModelRequest;
 use crate::model::error::ModelError;
 use crate::model::interface::RoundRequest;
 
-/// A model of a provider that the agent can call.
+/// A provider's model that the agent can call.
 pub(super) struct ServedModel {
     pub(super) http: Arc<HttpClients>,
     pub(super) model: ProviderModel,

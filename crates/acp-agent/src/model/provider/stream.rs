@@ -18,7 +18,7 @@ use crate::model::interface::RoundRequest;
 use crate::model::message::{ModelMessage, OpaqueParts};
 use crate::model::step::{Step, Steps};
 
-/// The minimum number of bytes that each event adds to the size of the response when it is checked against the limit.
+/// The minimum size that each event counts toward the limit on the response, in bytes.
 const MIN_EVENT_BYTES: usize = 32;
 
 /// A model round that is in progress.
@@ -29,7 +29,7 @@ pub(super) struct ModelRound<'a> {
     /// Decoded steps that have not been returned yet.
     pending_steps: VecDeque<Result<Step, ModelError>>,
     backoff: Backoff,
-    /// Whether text or thoughts have been returned. After that, the request cannot be retried.
+    /// Whether any text or thoughts have been returned. From then on, the request cannot be retried.
     has_output: bool,
     /// The number of bytes received so far.
     bytes: usize,
@@ -121,13 +121,13 @@ impl<'a> ModelRound<'a> {
         let seconds = wait.as_secs_f64();
         tracing::info!(%error, seconds, "retrying the model request");
         let (next, all) = self.backoff.next_attempt();
-        let text = format!("{plain}. Retrying in {seconds:.1} s ({next} of {all}).");
+        let text = format!("{plain}. Retrying in {seconds:.1} s (attempt {next} of {all}).");
         self.pending_steps.push_back(Ok(Step::Delay(text)));
         self.state = RoundState::Wait(wait);
     }
 
-    /// Sends the request. Returns `None` if it must be repeated at once, without a parameter that the server has just
-    /// rejected.
+    /// Sends the request. Returns `None` if the server has just rejected a parameter and the request must be resent
+    /// without it.
     async fn send_request(&mut self) -> Result<Option<ResponseStream>, ModelFailure> {
         let served = self.served;
         let model = &served.model;
@@ -209,8 +209,8 @@ impl<'a> ModelRound<'a> {
         Ok(more)
     }
 
-    /// Queues a step. After text or thoughts, a failed request cannot be retried. After an unfinished tool call, it
-    /// can: the new attempt starts over, and the call that was shown is reported as failed.
+    /// Queues a step. A failed request cannot be retried after text or thoughts. After an unfinished tool call, it can:
+    /// the new attempt starts over, and the call that was shown is reported as failed.
     fn push_step(&mut self, step: Step) -> Result<(), ModelFailure> {
         match &step {
             Step::Text(text) | Step::Thought(text) => {

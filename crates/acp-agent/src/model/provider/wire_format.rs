@@ -27,7 +27,7 @@ pub enum WireFormat {
 }
 
 impl WireFormat {
-    /// All wire formats, in the order in which they are listed.
+    /// All wire formats, in display order.
     pub const ALL: [Self; 4] = [
         Self::AnthropicMessages,
         Self::OpenAiChat,
@@ -72,7 +72,7 @@ impl WireFormat {
         url
     }
 
-    /// Returns the headers of a request, including the header for the key if there is a key.
+    /// Returns the request headers, including the header for the key if there is one.
     pub(super) fn headers(self, key: Option<&Secret>) -> Result<HeaderMap, InvalidHeaderValue> {
         let mut headers = HeaderMap::new();
         if self == Self::AnthropicMessages {
@@ -102,7 +102,7 @@ impl WireFormat {
     }
 }
 
-/// Returns the wire format that servers compatible with the provider use by default.
+/// Returns the default wire format for servers that are compatible with the provider.
 impl From<Provider> for WireFormat {
     fn from(provider: Provider) -> Self {
         match provider {

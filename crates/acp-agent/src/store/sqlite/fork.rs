@@ -8,7 +8,7 @@ use crate::store::error::StoreError;
 use crate::store::sqlite::error::store_error;
 use crate::store::stored_session::{SessionProperties, StoredSession};
 
-/// Copies a session within the database, so that its entries need not be read into memory.
+/// Copies a session inside the database, without reading its entries into memory.
 pub(super) fn fork(
     db: &Connection,
     from: &SessionId,

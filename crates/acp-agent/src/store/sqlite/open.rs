@@ -10,11 +10,11 @@ use crate::private_file;
 use crate::store::error::StoreError;
 use crate::store::sqlite::error::store_error;
 
-/// How long to wait for a lock that another process holds on the database.
+/// How long to wait for another process to release its lock on the database.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The statements that convert each format of the database to the next. Released statements never change, and new ones
-/// are appended.
+/// The statements that migrate each database format to the next. Never change released statements. Append new ones
+/// instead.
 const MIGRATIONS: &[&str] = &[
     "
 CREATE TABLE session (
@@ -46,7 +46,7 @@ ALTER TABLE session ADD COLUMN more TEXT NOT NULL DEFAULT '{}';
 ",
 ];
 
-/// The database format of this program.
+/// The database format that this program uses.
 const CURRENT_FORMAT: i64 = MIGRATIONS.len() as i64;
 
 pub(super) fn open(directory: &Path) -> Result<Connection, StoreError> {

@@ -55,8 +55,8 @@ pub(super) fn stored_session(row: &Row<'_>) -> Result<StoredSession, StoreError>
     })
 }
 
-/// The properties that are not used in queries. They are stored in one column as a JSON object, so that a new property
-/// does not change the format.
+/// The properties that no query uses. They are stored as a JSON object in one column, so that a new property does not
+/// change the format.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 struct ExtraProperties {
@@ -71,7 +71,7 @@ struct ExtraProperties {
     client_prompt: Option<ClientInstructions>,
 }
 
-/// Returns the properties that are stored as JSON: the directories, the answers, and the properties without a column.
+/// Returns the properties stored as JSON: the directories, the answers, and those that have no column of their own.
 pub(super) fn json_columns(
     properties: &SessionProperties,
 ) -> Result<(String, String, String), StoreError> {

@@ -1,4 +1,4 @@
-//! The database statements: one function for each operation of the store.
+//! The database statements: one function for each store operation.
 
 use std::time::SystemTime;
 
@@ -14,7 +14,7 @@ use crate::store::stored_session::{
     StoredSession,
 };
 
-/// A session whose revision has been checked.
+/// A session at its expected revision.
 struct ExpectedSession {
     key: i64,
     next: u64,
@@ -144,8 +144,8 @@ pub(super) fn append(
     Ok(version)
 }
 
-/// Returns the statement that selects a session's entries, starting at a given number. The filter is part of the
-/// statement, so that other entries are not read. Entries of unknown kinds are always selected, because they must be
+/// Returns the statement that selects a session's entries, starting at a given number. The statement does the
+/// filtering, so that other entries are not read. It always selects entries of unknown kinds, because they must be
 /// reported rather than skipped.
 fn select_statement(which: EntryFilter) -> &'static str {
     match which {

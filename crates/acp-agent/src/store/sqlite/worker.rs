@@ -26,7 +26,7 @@ trait SqliteJob: Send {
     fn writes(&self) -> bool;
     /// Runs the job. Returns `false` if the job failed and its changes must be rolled back.
     fn run(&mut self, connection: &Connection) -> bool;
-    /// Sends the result to the caller, after the transaction has ended.
+    /// Sends the result to the caller once the transaction has ended.
     fn finish(self: Box<Self>, transaction: &Result<(), StoreError>);
 }
 
@@ -69,7 +69,7 @@ fn worker_exited_error() -> StoreError {
     StoreError::Failed("the session store thread has exited".to_owned())
 }
 
-/// The database thread while it is opening the database.
+/// A database thread that is still opening the database.
 #[derive(Debug)]
 pub(super) struct PendingSqliteWorker {
     worker: SqliteWorker,

@@ -1,4 +1,4 @@
-//! A model that follows a script and records the requests.
+//! A model that follows a script and records the requests it receives.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ impl RecordedRequest {
         self.conversation.iter().map(message_line).collect()
     }
 
-    /// Returns the texts of all tool results, as the model receives them.
+    /// Returns the texts of all tool results, as sent to the model.
     pub fn result_texts(&self) -> Vec<String> {
         let results = self
             .conversation
@@ -84,7 +84,7 @@ fn message_line(message: &ModelMessage) -> String {
     }
 }
 
-/// The requests that a model received, in order.
+/// Records the requests that a model receives, in order.
 #[derive(Debug, Clone, Default)]
 pub struct RequestRecorder(Arc<watch::Sender<Vec<RecordedRequest>>>);
 

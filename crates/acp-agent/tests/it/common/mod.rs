@@ -1,4 +1,4 @@
-//! A test client that offers all capabilities or none, and records what it sees.
+//! A test client that offers either all capabilities or none, and records what it sees.
 
 #![allow(dead_code, unreachable_pub)]
 
@@ -24,10 +24,10 @@ use acp_host::{Files, SessionTerminals, TerminalEventKind};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::{oneshot, watch};
 
-/// A timeout that is long enough for every step of a test, but short enough to catch a test that hangs.
+/// A timeout long enough for every step of a test, but short enough to catch a test that hangs.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The capabilities that the client offers.
+/// The capabilities that the client declares.
 #[derive(Debug, Clone, Copy)]
 pub struct OfferedCapabilities {
     pub read: bool,
@@ -50,7 +50,7 @@ pub const NO_CAPABILITIES: OfferedCapabilities = OfferedCapabilities {
     shows: false,
 };
 
-/// The answer to a permission request.
+/// The user's answer to a permission request.
 pub enum QuestionAnswer {
     /// Select the option of this kind.
     Kind(PermissionOptionKind),
@@ -244,13 +244,13 @@ pub async fn connect(agent: CodingAgent) -> AgentConnection {
         .unwrap()
 }
 
-/// A session with an agent, in a directory of its own.
+/// A session with an agent, in its own directory.
 pub struct AgentFixture {
     dir: tempfile::TempDir,
     pub agent: AgentConnection,
     pub session: ClientSession,
     pub seen: Arc<ClientRecord>,
-    /// All output that was printed in the client's terminals.
+    /// Everything printed so far in the client's terminals.
     pub printed: watch::Receiver<String>,
 }
 
@@ -275,7 +275,7 @@ impl AgentFixture {
         Self::start_with_options(acp::Options::new(), agent, offers).await
     }
 
-    /// Like [`new`](Self::new), but uses these options for the connection.
+    /// Like [`new`](Self::new), but with these options for the connection.
     pub async fn start_with_options(
         options: acp::Options,
         agent: CodingAgent,
@@ -284,8 +284,8 @@ impl AgentFixture {
         Self::start_with_client_name(None, options, agent, offers).await
     }
 
-    /// Like [`new`](Self::new), but uses these options for the connection, and a client that adds this JSON text to
-    /// `initialize` before its capabilities.
+    /// Like [`new`](Self::new), but with these options for the connection, and a client that inserts this JSON text
+    /// before its capabilities in `initialize`.
     pub async fn start_with_client_name(
         name: Option<&'static str>,
         options: acp::Options,
@@ -373,7 +373,7 @@ impl AgentFixture {
         prompted.expect("it hangs")
     }
 
-    /// Starts a turn, waits until the thread satisfies `shows`, cancels the turn, and waits for its end.
+    /// Starts a turn, waits until the thread satisfies `shows`, cancels the turn, and waits for it to end.
     pub async fn cancel_when(&self, prompt: &str, shows: impl Fn(&Thread) -> bool) -> StopReason {
         let turn = self.start_prompt(prompt);
         wait_for_thread(self.session.thread(), shows).await;
@@ -427,8 +427,7 @@ impl AgentFixture {
         self.tool_calls().pop().expect("there is a tool call")
     }
 
-    /// Returns all statuses that were reported for a tool call in the last turn, in order. Each update contains a
-    /// status.
+    /// Returns every status reported for a tool call in the last turn, in order. Each update contains a status.
     pub fn all_statuses(&self, id: &ToolCallId) -> Vec<String> {
         let updates = self.seen.updates.lock().unwrap();
         updates
@@ -506,7 +505,7 @@ pub fn replace_in_messages(
     Transport::new(theirs, writer)
 }
 
-/// Returns the mode that a thread shows.
+/// Returns the mode shown in a thread.
 pub fn mode_of_thread(thread: &Thread) -> String {
     match &thread.config_options()[0].kind {
         SessionConfigKind::Select(select) => select.current_value.to_string(),
@@ -518,7 +517,7 @@ pub fn load_count(counter: &AtomicUsize) -> usize {
     counter.load(Ordering::SeqCst)
 }
 
-/// Returns all texts in the content of a tool call.
+/// Returns all text in the content of a tool call.
 pub fn call_text(call: &ThreadToolCall) -> String {
     let texts = call.content.iter().filter_map(|content| match content {
         ThreadToolCallContent::Content(content) => content.as_text(),
@@ -548,7 +547,7 @@ pub fn call_terminal(call: &ThreadToolCall) -> Option<TerminalId> {
     })
 }
 
-/// Returns `true` if the thread shows a tool call with this status and with this text in its content.
+/// Returns `true` if the thread shows a tool call with this status whose content includes this text.
 pub fn has_call_showing(thread: &Thread, status: ToolCallStatus, text: &str) -> bool {
     thread.items().iter().any(|item| match &item.kind {
         ItemKind::ToolCall(call) => call.status == status && call_text(call).contains(text),

@@ -1,4 +1,4 @@
-//! A typical task for a coding agent, with its project and a model that solves the task on the second attempt.
+//! A typical task for a coding agent: the project, and a model that solves the task on the second attempt.
 
 use serde_json::json;
 
@@ -10,12 +10,12 @@ pub const TASK_PROMPT: &str = "Greet people as the tests want it.";
 /// The model's final message.
 pub const FINAL_ANSWER: &str = "The greeting is as the tests want it, and they pass.";
 
-/// The file that must be changed: the original, the model's first version, and the correct version.
+/// The file to change: the original, the model's first version, and the correct version.
 pub const ORIGINAL_GREETING: &str = "greet() {\n    echo \"Hello $1\"\n}\n";
 pub const INCOMPLETE_GREETING: &str = "greet() {\n    echo \"Hello, $1\"\n}\n";
 pub const CORRECT_GREETING: &str = "greet() {\n    echo \"Hello, $1!\"\n}\n";
 
-/// The test script. The model cannot predict its output without running it.
+/// The test script. The model cannot predict its output, and has to run it.
 pub const TEST_SCRIPT: &str = r#". ./greet.sh
 echo "testing in $(basename "$PWD")"
 said=$(greet Ada)
@@ -33,7 +33,7 @@ pub const TEST_COMMAND: &str = "sh test.sh";
 pub const PROJECT_FILES: [(&str, &str); 2] =
     [("greet.sh", ORIGINAL_GREETING), ("test.sh", TEST_SCRIPT)];
 
-/// The steps of the plan, and their statuses each time the plan is reported.
+/// The steps of the plan, followed by their statuses in each report of the plan.
 pub const PLAN_STEPS: [&str; 3] = ["Change the greeting", "Run the tests", "Mend what fails"];
 pub const PLAN_STATUSES: [[&str; 3]; 3] = [
     ["in_progress", "pending", "pending"],
@@ -44,10 +44,10 @@ pub const PLAN_STATUSES: [[&str; 3]; 3] = [
 /// The statuses of the plan at the end.
 pub const FINISHED_PLAN_STATUSES: [&str; 3] = ["completed"; 3];
 
-/// The number of tokens that the last round uses.
+/// The number of tokens used by the last round.
 pub const LAST_ROUND_TOKENS: u64 = 6 * TOKENS_PER_ROUND + TOKENS_PER_ANSWER;
 
-/// The number of tokens that each round adds, and the number of tokens in each response.
+/// The number of tokens added by each round, and the number in each response.
 const TOKENS_PER_ROUND: u64 = 1000;
 const TOKENS_PER_ANSWER: u64 = 100;
 

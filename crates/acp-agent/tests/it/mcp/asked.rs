@@ -57,7 +57,7 @@ impl Elicitation<()> for ElicitationTestClient {
     }
 }
 
-/// The result of a call to the server's tool that requests input.
+/// The result of calling the server's tool that requests input.
 struct ElicitationCall {
     text: String,
     asked: Vec<CreateElicitationRequest>,

@@ -1,5 +1,5 @@
 //! Serves the test MCP server over HTTP on the loopback interface, using Streamable HTTP or server-sent events.
-//! Implements only the necessary parts of HTTP. The server can be stopped and started again, forget its sessions, and
+//! Implements only as much of HTTP as the tests need. The server can be stopped and restarted, forget its sessions, and
 //! require a key.
 
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::server::McpTestTools;
 
-/// An HTTP server that tests can control.
+/// An HTTP server controlled by tests.
 pub(crate) struct McpHttpServer {
     address: SocketAddr,
     pub(crate) all: Arc<McpHttpState>,
@@ -33,7 +33,7 @@ pub(crate) struct McpHttpServer {
 pub(crate) struct McpHttpState {
     /// The keys that were sent with requests.
     pub(crate) keys: Mutex<Vec<String>>,
-    /// The MCP sessions by their ids. Each of them is a server of its own.
+    /// The MCP sessions by id. Each one is a separate server.
     sessions: Mutex<HashMap<String, Arc<McpHttpSession>>>,
     /// The number of sessions so far.
     pub(crate) begun: Mutex<usize>,
@@ -44,7 +44,7 @@ pub(crate) struct McpHttpState {
 /// An MCP session over HTTP.
 struct McpHttpSession {
     to: tokio::sync::Mutex<WriteHalf<DuplexStream>>,
-    /// The requests that are waiting for a response, by their ids.
+    /// The requests waiting for a response, by id.
     waiting: Mutex<HashMap<String, oneshot::Sender<String>>>,
     /// All other messages from the server.
     said: tokio::sync::Mutex<mpsc::UnboundedReceiver<String>>,
@@ -184,7 +184,7 @@ async fn accept_connections(listener: TcpListener, all: Arc<McpHttpState>) {
 }
 
 impl McpHttpState {
-    /// Makes the server respond with 400 instead of 404 to an unknown session, as some servers do.
+    /// Makes the server respond to an unknown session with 400 instead of 404, as some servers do.
     pub(crate) fn with_nonstandard_status(mut self, is_odd: bool) -> Self {
         self.is_odd = is_odd;
         self
@@ -210,7 +210,7 @@ impl McpHttpState {
     }
 }
 
-/// The parts of an HTTP request that the server needs.
+/// The parts of an HTTP request that the server uses.
 #[derive(Default)]
 struct McpHttpRequest {
     method: String,
@@ -327,7 +327,7 @@ async fn handle_post(write: &mut OwnedWriteHalf, id: &str, served: &McpHttpSessi
     }
 }
 
-/// Starts an event stream. A stream that ends without its last chunk is cut off.
+/// Starts an event stream. A stream without its final chunk counts as cut off.
 async fn send_event_stream_head(write: &mut OwnedWriteHalf) {
     let head =
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";

@@ -1,4 +1,4 @@
-//! Tests servers that are lost during a session and later come back.
+//! Tests servers that are lost during a session and come back later.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::common::{
     ALLOW, ALLOW_ALWAYS, AgentFixture, NO_CAPABILITIES, call_text, parse_pid, wait_for_thread,
 };
 
-/// Opens a session with the server `ours`. Its model makes these calls, each in a turn of its own, and then responds
+/// Opens a session with the server `ours`. Its model makes each of these calls in a separate turn, and then responds
 /// with `done`.
 async fn start_session(calls: &[Value], server: McpServer) -> (AgentFixture, SeenRounds) {
     let turns: Vec<Value> = calls
@@ -43,7 +43,7 @@ async fn wait_for_tool(f: &AgentFixture, expected: bool) {
     .await;
 }
 
-/// Returns all reports about the server that the user has received, from all turns so far.
+/// Returns all reports about the server that the user has received in any turn so far.
 fn server_change_reports(f: &AgentFixture) -> Vec<(ToolCallStatus, String)> {
     let told = f.tool_calls().into_iter();
     let told = told.filter(|call| call.title == "MCP server `ours`");
@@ -59,7 +59,7 @@ fn has_echoed(call: &ThreadToolCall) -> bool {
     call.status == ToolCallStatus::Completed && call_text(call).contains("You said: hello.")
 }
 
-/// Returns the names of the tools that were last offered to the model.
+/// Returns the names of the tools most recently offered to the model.
 fn offered_tools(seen: &SeenRounds) -> Vec<String> {
     seen.lock().unwrap().last().unwrap().0.clone()
 }

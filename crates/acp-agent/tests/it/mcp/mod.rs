@@ -1,5 +1,4 @@
-//! Tests MCP servers in the agent's sessions: calls to their tools during turns, and everything that can go wrong with
-//! them.
+//! Tests MCP servers in the agent's sessions: their tools, and everything that can go wrong during a turn.
 
 mod asked;
 mod changes;
@@ -23,7 +22,7 @@ use http::McpHttpServer;
 use serde_json::{Value, json};
 use server::stdio_config;
 
-/// Runs this process as an MCP server, for the tests that start it. This is not a test itself.
+/// Not a test: runs this process as an MCP server for the tests that start it.
 #[test]
 #[ignore = "it is the server of the other tests"]
 fn run_as_mcp_server() {
@@ -38,7 +37,7 @@ fn call_step(tool: &str, arguments: Value) -> Value {
     json!({"call": {"tool": tool, "arguments": arguments}})
 }
 
-/// Creates an agent with these user MCP servers and a model that makes these calls, each in a turn of its own.
+/// Creates an agent with these user MCP servers and a model that makes each of these calls in a separate turn.
 async fn run_calls(calls: &[Value], servers: Vec<McpServer>) -> AgentFixture {
     let turns: Vec<Value> = calls
         .iter()
@@ -55,7 +54,7 @@ async fn allow_only_call(f: &AgentFixture) -> acp::thread::ThreadToolCall {
     f.only_tool_call()
 }
 
-/// The names of the tools and the last message to the model, for each round.
+/// The tool names and the last message sent to the model in each round.
 type SeenRounds = Arc<Mutex<Vec<(Vec<String>, String)>>>;
 
 /// A model that records its requests.
@@ -549,7 +548,7 @@ async fn supported_transports_are_advertised() {
     assert!(mcp.http && mcp.sse);
 }
 
-/// Waits for a file that a server writes.
+/// Waits until a server has written this file.
 async fn wait_for_file(f: &AgentFixture, name: &str) {
     let there = async {
         while !f.file_exists(name) {

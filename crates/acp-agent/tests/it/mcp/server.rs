@@ -1,5 +1,5 @@
-//! An MCP server for tests, based on the official crate. It runs as a process of this test program, or in this process
-//! over HTTP.
+//! An MCP server for tests, based on the official crate. It runs either as a process of this test program or over HTTP
+//! in this process.
 
 // MCP's next version removes roots, but today's servers use them.
 #![allow(deprecated)]
@@ -15,7 +15,7 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde_json::json;
 
-/// The environment variable that selects the kind of server that a process runs.
+/// The environment variable that selects which kind of server a process runs.
 const SERVER_KIND_VARIABLE: &str = "MCP_TEST_SERVER";
 
 /// Returns the configuration that starts this server as a process.
@@ -223,7 +223,7 @@ impl McpTestTools {
     }
 }
 
-/// Waits for a file that a test creates to signal the process.
+/// Waits for a test to create this file as a signal to the process.
 async fn wait_for_file(file: &str) {
     while !Path::new(file).exists() {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
@@ -241,7 +241,7 @@ impl ServerHandler for McpTestTools {
         ServerConfig::new(capabilities.enable_prompts().enable_resources().build())
     }
 
-    /// Lists one tool per page.
+    /// Lists the tools, one per page.
     async fn list_tools(
         &self,
         request: Option<PaginatedRequestParams>,

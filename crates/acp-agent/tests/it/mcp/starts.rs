@@ -1,5 +1,5 @@
-//! Tests the startup of servers: all of them start at the same time, a slow server causes no long wait, and some
-//! servers require a key.
+//! Tests the startup of servers: they all start at the same time, a slow server causes no long wait, and some servers
+//! require a key.
 
 use std::time::Duration;
 

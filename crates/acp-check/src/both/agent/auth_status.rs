@@ -56,7 +56,7 @@ async fn request_status_logged_out(
     Ok(response)
 }
 
-/// Logs out and in again. Returns the status updates that were sent in the meantime, and the final status.
+/// Logs out and in again. Returns the status updates sent meanwhile, and the final status.
 async fn collect_status_changes(
     harness: &mut AgentHarness,
 ) -> Result<(Vec<Value>, Value), CheckStop> {

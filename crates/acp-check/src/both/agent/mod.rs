@@ -1,4 +1,4 @@
-//! Agent checks that are the same in both protocol versions, with one file for each part of the schema.
+//! Agent checks that are the same in both protocol versions. There is one file for each part of the schema.
 
 mod auth_status;
 mod providers;

@@ -1,4 +1,4 @@
-//! Checks of model providers that a client can configure. Unstable.
+//! Checks of an agent's configurable model providers. Unstable.
 //!
 //! The checks revert their changes as far as the list shows the previous settings. An agent keeps changes as long as
 //! its process runs.
@@ -30,7 +30,7 @@ const DISABLE_METHOD: &str = "providers/disable";
 /// A name that no provider or protocol has.
 const UNKNOWN_PROVIDER: &str = "_acp-check/none";
 
-/// A base URL at which nothing listens. No check makes a request to a model.
+/// A base URL that nothing listens on. No check makes a request to a model.
 const UNREACHABLE_URL: &str = "http://127.0.0.1:9/acp-check";
 
 /// A secret in the headers, which the agent must not return.
@@ -76,7 +76,7 @@ async fn set_provider(
     harness.request_result(SET_METHOD, params).await.map(drop)
 }
 
-/// Returns the current entry of a provider in the response to `providers/list`.
+/// Returns a provider's current entry from the response to `providers/list`.
 async fn current_provider(
     harness: &mut AgentHarness,
     provider: &Value,
@@ -160,7 +160,7 @@ async fn disables_provider(harness: &mut AgentHarness) -> Result<(), CheckStop> 
     let found = providers.find(|p| p["required"] == false && p["supported"][0].is_string());
     let Some(provider) = found else {
         return skip(
-            "no provider can be set, because each one is required or supports no protocol",
+            "no provider can be set, because each is either required or supports no protocol",
         );
     };
     set_provider(harness, &provider, UNREACHABLE_URL).await?;

@@ -1,4 +1,4 @@
-//! Checks of the session status that an agent reports: whether the session is in memory. Unstable.
+//! Checks of the status that an agent reports for a session: whether it is in memory. Unstable.
 
 use serde_json::{Value, json};
 
@@ -18,8 +18,8 @@ use crate::wire::ReceivedResponse;
 checks! { V1 V2 Agent "session-status";
     1 Must "A new session has the status `open`." => reports_new_session_open;
     2 Should "A closed session does not have the status `open`." => reports_closed_session_not_open;
-    3 Must "A status request for an unknown session fails with a not-found error that names the session." => rejects_unknown_session;
-    4 Must "Requesting the status of a closed session neither opens it nor sends updates for it." => does_not_open_session;
+    3 Must "A status request for an unknown session fails with a not-found error that contains the session's id." => rejects_unknown_session;
+    4 Must "Requesting the status of a closed session neither opens it nor triggers updates for it." => does_not_open_session;
 }
 
 // Checks for version 2 only. Their numbers continue those above.
@@ -134,7 +134,7 @@ async fn includes_state(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     )
 }
 
-/// Requires that the session's status matches the state that the agent reported last, if it reported any.
+/// Requires that the session's status matches the state most recently reported by the agent, if any.
 async fn require_same_state(harness: &mut AgentHarness, session: &str) -> Result<(), CheckStop> {
     let response = request_status(harness, session).await?;
     let updates = harness.updates().rev();

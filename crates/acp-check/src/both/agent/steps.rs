@@ -54,8 +54,8 @@ pub(super) async fn new_session_with_turn(harness: &mut AgentHarness) -> Result<
     Ok(session)
 }
 
-/// Returns the listed sessions in the check's directory, requesting page after page. `archived` is the archive filter,
-/// if any.
+/// Returns the listed sessions in the check's directory, fetching one page after another. `archived` is the archive
+/// filter, if any.
 pub(super) async fn list_sessions(
     harness: &mut AgentHarness,
     archived: Option<&str>,

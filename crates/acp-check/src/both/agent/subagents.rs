@@ -24,7 +24,7 @@ checks! { V1 V2 Agent "subagents";
     4 Must "Subagent updates match the schema." => matches_schema;
 }
 
-/// Asks the agent to start a subagent. Returns the id of the session and all of its updates.
+/// Asks the agent to start a subagent. Returns the session's id and all of its updates.
 async fn run_delegation(
     harness: &mut AgentHarness,
     offers: bool,
@@ -61,8 +61,8 @@ fn is_announcement(reported: &Value) -> bool {
     update_type(&reported["update"]) == "subagent_update"
 }
 
-/// Returns the ids of all sessions in an update: the session that the update is for, and the sender and recipient of a
-/// message.
+/// Returns the ids of all sessions mentioned in an update: the session that it is for, and the sender and recipient of
+/// a message.
 fn mentioned_session_ids(reported: &Value) -> impl Iterator<Item = &str> {
     let update = &reported["update"];
     let passed = ["senderSessionId", "recipientSessionId"].map(|name| &update[name]);

@@ -1,4 +1,4 @@
-//! Checks of system prompts that a client sets for its sessions with an agent. Unstable.
+//! Checks of an agent's support for system prompts set by the client. Unstable.
 
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ fn harmless_system_prompt(mode: &str) -> Value {
     system_prompt(mode, text_content("Be polite."))
 }
 
-/// Returns the methods for opening an existing session that the agent supports.
+/// Returns the methods that the agent supports for opening an existing session.
 fn opening_methods(harness: &AgentHarness) -> Vec<&'static str> {
     let mut methods = Vec::new();
     if harness.version() == SchemaVersion::V2 {
@@ -81,8 +81,8 @@ async fn create_existing_session(harness: &mut AgentHarness) -> Result<String, C
     Ok(session)
 }
 
-/// Returns params for opening a session with this system prompt. `old` is the existing session to open. It is ignored
-/// for `session/new`.
+/// Returns params for opening a session with this system prompt. `old` is the existing session to open, which is
+/// ignored for `session/new`.
 fn opening_params(harness: &AgentHarness, method: &str, old: &str, prompt: Value) -> Value {
     let mut params = harness.session_params();
     if method != "session/new" {
@@ -188,7 +188,7 @@ async fn uses_appended_prompt(harness: &mut AgentHarness) -> Result<(), CheckSto
         .collect();
     require(said.contains("7351"), || {
         format!(
-            "the system prompt says to remember 7351, but when asked for the number, the agent said {said}"
+            "the system prompt says to remember 7351, but when asked for the number, the agent answered {said}"
         )
     })
 }

@@ -48,8 +48,8 @@ pub(super) async fn end_turn(
     }
 }
 
-/// Acts as an agent that lists one session and can resume it, until the first turn has ended and for a while after
-/// that. The harness then has the client's messages in `messages`.
+/// Acts as an agent that lists one session and can resume it, until the first turn has ended and for a while longer.
+/// Afterwards, `messages` contains the client's messages.
 pub(super) async fn serve_one_turn(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let offered = session_capabilities_mut(harness);
     offered["list"] = json!({});
@@ -87,7 +87,8 @@ fn received_prompt(message: &ReceivedMessage) -> ReceivedPrompt {
     }
 }
 
-/// Requires that the client has not called any of the methods. `offered` is the capability that the agent lacks.
+/// Requires that the client has not called any of these methods. `offered` is the required capability, which the agent
+/// lacks.
 pub(super) fn require_never_called(
     harness: &ClientHarness,
     methods: &[&str],

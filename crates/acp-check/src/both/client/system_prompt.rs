@@ -1,4 +1,4 @@
-//! Checks of system prompts that a client sets for its sessions. Unstable.
+//! Checks of the system prompts that a client sets for its sessions. Unstable.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ const OPENING_METHODS: &[&str] = &[
     "session/fork",
 ];
 
-/// Returns the system prompts that the client has sent, each with the method of its request.
+/// Returns the system prompts received from the client, each with the method of its request.
 async fn received_system_prompts(
     harness: &mut ClientHarness,
 ) -> Result<Vec<(String, Value)>, CheckStop> {

@@ -14,9 +14,9 @@ remote_checks! { RemoteClient "requests";
     101 Must "`initialize` is sent first, without `Acp-Connection-Id`." => sends_initialize_first_without_connection_id;
     102 Must "Each POST has `Content-Type: application/json`." => sends_content_type;
     103 Must "Each GET accepts `text/event-stream`." => accepts_event_streams;
-    104 Must "Each request after `initialize` has the connection's `Acp-Connection-Id`." => sends_connection_id;
-    105 Must "A prompt has the session's `Acp-Session-Id`." => sends_session_id_with_prompt;
-    106 Must "The response to a permission request has the session's `Acp-Session-Id`." => sends_session_id_with_responses;
+    104 Must "Each request after `initialize` has the connection's id in `Acp-Connection-Id`." => sends_connection_id;
+    105 Must "A prompt has the session's id in `Acp-Session-Id`." => sends_session_id_with_prompt;
+    106 Must "The response to a permission request has the session's id in `Acp-Session-Id`." => sends_session_id_with_responses;
     107 Must "HTTP/2 is used with a server that supports it." => uses_http2;
     108 Must "A cookie that the server sets is sent with each later request." => sends_cookie;
     109 Must "If a cookie is set again, later requests send its new value." => replaces_cookie;
@@ -24,8 +24,8 @@ remote_checks! { RemoteClient "requests";
     111 Should "The client does not wait for a response to a prompt whose POST was rejected." => does_not_wait_for_rejected_prompt;
 }
 
-/// Runs a whole conversation over HTTP: one turn, and then the end of the connection. It is not an error here if the
-/// client does not end the connection in time.
+/// Runs a whole conversation over HTTP: one turn, followed by the end of the connection. A client that does not end the
+/// connection in time causes no error here.
 async fn run_conversation(harness: &mut RemoteClientHarness) -> Result<(), CheckStop> {
     harness.start("http").await?;
     let prompt = harness.wait_for_prompt().await?;
@@ -37,7 +37,7 @@ async fn run_conversation(harness: &mut RemoteClientHarness) -> Result<(), Check
     }
 }
 
-/// Requires that the header `name` has a valid value in each request that `chosen` selects.
+/// Requires that the header `name` is valid in each request that `chosen` selects.
 fn require_header(
     harness: &RemoteClientHarness,
     chosen: impl Fn(&SeenRequest) -> bool,

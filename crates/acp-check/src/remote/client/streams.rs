@@ -21,7 +21,7 @@ remote_checks! { RemoteClient "streams";
     108 Must "An event may arrive in pieces." => accepts_event_in_pieces;
     109 Must "Several events may arrive at once." => accepts_events_at_once;
     110 Must "A byte order mark at the start of a stream is ignored." => ignores_byte_order_mark;
-    111 Should "If the session's stream ends during a turn, the client opens it again or ends the connection." => handles_end_of_stream;
+    111 Should "If the session's stream ends during a turn, the client reopens it or ends the connection." => handles_end_of_stream;
 }
 
 /// Starts the client, and waits for its prompt and for the session's stream.
@@ -60,8 +60,8 @@ async fn opens_session_stream(harness: &mut RemoteClientHarness) -> Result<(), C
     harness.end_turn(&prompt).await
 }
 
-/// Requires that the client responds to a request that is written in these pieces. `what` describes the pieces in the
-/// reason for a failure.
+/// Requires that the client responds to a request written in these pieces. If the check fails, the reason mentions
+/// `what`, a description of the pieces.
 async fn require_response_to_pieces(
     harness: &mut RemoteClientHarness,
     what: &str,
@@ -150,7 +150,7 @@ async fn handles_end_of_stream(harness: &mut RemoteClientHarness) -> Result<(), 
         .await;
     match noticed {
         Err(CheckStop::Fail(_)) => fail(format!(
-            "the session's stream ended during a turn; within {patience:?}, the client neither opened it again nor ended the connection"
+            "the session's stream ended during a turn; within {patience:?}, the client neither reopened it nor ended the connection"
         )),
         noticed => noticed,
     }

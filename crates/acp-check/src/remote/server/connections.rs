@@ -1,4 +1,5 @@
-//! Checks of how connections end and what they share: "Unified Endpoint Routing" and "Connection and Session Model".
+//! Checks of how connections end and what is shared between them: "Unified Endpoint Routing" and "Connection and
+//! Session Model".
 
 use hyper::Method;
 use serde_json::json;
@@ -13,10 +14,10 @@ use crate::verdict::{CheckStop, fail, require, skip};
 remote_checks! { Server "connections";
     1 Must "A DELETE gets status 202." => accepts_delete;
     2 Must "A DELETE ends the streams of the connection." => ends_streams_on_delete;
-    3 Must "After a DELETE, the connection is unknown: a POST gets status 404." => forgets_deleted_connection;
+    3 Must "After a DELETE, a POST to the connection gets status 404." => forgets_deleted_connection;
     4 Must "A connection can have several sessions." => allows_several_sessions_per_connection;
     5 Must "Messages reach only the connection that they belong to." => separates_connections;
-    6 Should "A session survives its connection: `session/load` opens it in a new connection." => keeps_sessions_across_connections;
+    6 Should "A session survives its connection: `session/load` opens the session in a new connection." => keeps_sessions_across_connections;
 }
 
 fn delete(connection: &str) -> RawHttpRequest {
@@ -56,7 +57,7 @@ async fn allows_several_sessions_per_connection(
     let one = harness.open_session(&connection).await?;
     let two = harness.open_session(&connection).await?;
     require(one.id != two.id, || {
-        format!("two sessions have the same id, {}", one.id)
+        format!("two sessions have the same id: {}", one.id)
     })
 }
 
@@ -69,7 +70,7 @@ async fn separates_connections(harness: &mut ServerHarness) -> Result<(), CheckS
     let mut messages = harness.messages.iter();
     match messages.find(|(stream, _)| *stream == other.stream) {
         Some((_, message)) => fail(format!(
-            "a message of another connection arrived: {message}"
+            "received a message that belongs to another connection: {message}"
         )),
         None => Ok(()),
     }

@@ -13,8 +13,8 @@ remote_checks! { Server "requests";
     1 Must "`initialize` gets status 200." => answers_initialize;
     2 Must "The body of the response to `initialize` is JSON." => answers_initialize_with_json;
     3 Must "The response to `initialize` has the header `Acp-Connection-Id`." => returns_connection_id_in_header;
-    4 Should "The result of `initialize` has the connection's id as `connectionId`." => returns_connection_id_in_result;
-    5 Must "Each `initialize` opens a connection of its own." => opens_connection_for_each_initialize;
+    4 Should "The result of `initialize` contains the connection's id as `connectionId`." => returns_connection_id_in_result;
+    5 Must "Each `initialize` opens a separate connection." => opens_connection_for_each_initialize;
     6 Must "A request other than `initialize` gets status 202 and an empty body." => accepts_requests;
     7 Must "A notification gets status 202 and an empty body." => accepts_notifications;
     8 Must "A POST whose `Content-Type` is not `application/json` gets status 415." => rejects_wrong_content_type;
@@ -30,7 +30,7 @@ remote_checks! { Server "requests";
     18 Must "A GET for an unknown connection gets status 404." => rejects_get_for_unknown_connection;
     19 Must "A DELETE without `Acp-Connection-Id` gets status 400." => rejects_delete_without_connection;
     20 Should "A DELETE for an unknown connection gets status 404." => rejects_delete_for_unknown_connection;
-    21 Should "A POST that is not JSON gets a 4xx status, and the connection continues." => rejects_invalid_json;
+    21 Should "A POST whose body is not JSON gets a 4xx status, and the connection continues." => rejects_invalid_json;
     22 Must "HTTP/2 is supported." => supports_http2;
     23 Should "A GET with `Upgrade: websocket` opens a WebSocket on the same path." => offers_websocket;
 }
@@ -42,7 +42,7 @@ fn initialize_request(harness: &mut ServerHarness) -> RawHttpRequest {
     RawHttpRequest::post(message.to_string())
 }
 
-/// Returns a request with an unknown method, to which every agent responds with an error.
+/// Returns a request with an unknown method. Every agent must respond to it with an error.
 fn unknown_request(harness: &mut ServerHarness) -> String {
     let (_, message) = harness.request_message(UNKNOWN_METHOD, json!({}));
     message.to_string()
@@ -92,7 +92,7 @@ async fn opens_connection_for_each_initialize(
     let (one, _) = harness.initialize().await?;
     let (two, _) = harness.initialize().await?;
     require(one != two, || {
-        format!("two connections have the same id, {one}")
+        format!("two connections have the same id: {one}")
     })
 }
 
@@ -255,12 +255,12 @@ async fn rejects_invalid_json(harness: &mut ServerHarness) -> Result<(), CheckSt
     let response = harness.send(&request).await?;
     let status = response.status;
     require((400..500).contains(&status), || {
-        format!("a POST that is not JSON got status {status}; expected 4xx")
+        format!("a POST whose body is not JSON got status {status}; expected 4xx")
     })?;
     let id = harness.post_request(&connection.id, None, UNKNOWN_METHOD, json!({}));
     let id = id.await?;
     match harness.wait_for_response(&id).await {
-        Err(CheckStop::Fail(why)) => fail(format!("after a POST that is not JSON: {why}")),
+        Err(CheckStop::Fail(why)) => fail(format!("after a POST whose body is not JSON: {why}")),
         done => done.map(drop),
     }
 }
@@ -273,7 +273,7 @@ async fn supports_http2(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     if harness.server.is_tls() {
         fail("the server does not negotiate HTTP/2")
     } else {
-        fail("the server does not support HTTP/2 (without TLS, with prior knowledge)")
+        fail("the server does not support HTTP/2 without TLS (with prior knowledge)")
     }
 }
 
@@ -283,6 +283,9 @@ async fn offers_websocket(harness: &mut ServerHarness) -> Result<(), CheckStop> 
     }
     let response = harness.upgrade().await?;
     require(response.status == 101, || {
-        format!("the upgrade got status {}; expected 101", response.status)
+        format!(
+            "the WebSocket upgrade got status {}; expected 101",
+            response.status
+        )
     })
 }

@@ -11,7 +11,7 @@ use crate::remote::server_sessions::HttpSession;
 use crate::verdict::{CheckStop, fail, require, skip};
 
 remote_checks! { Server "streams";
-    1 Must "A GET with `Acp-Connection-Id` opens the connection's stream, of type `text/event-stream`." => opens_connection_stream;
+    1 Must "A GET with `Acp-Connection-Id` opens the connection's stream, which has the type `text/event-stream`." => opens_connection_stream;
     2 Must "A GET that also has `Acp-Session-Id` opens the session's stream." => opens_session_stream;
     3 Must "The response to `session/new` arrives on the connection's stream." => answers_session_new;
     4 Must "Updates of a session arrive on the session's stream." => sends_updates_on_session_stream;
@@ -19,12 +19,12 @@ remote_checks! { Server "streams";
     6 Must "The agent's requests about a session arrive on the session's stream." => sends_requests_on_session_stream;
     7 Must "A response to the agent gets status 202, and the agent receives it." => accepts_responses;
     8 Must "After `session/cancel`, the response to the prompt arrives on the session's stream." => answers_cancelled_prompt;
-    9 Must "If there are two sessions, the messages of each arrive on its own stream." => separates_session_streams;
+    9 Must "With two sessions, the messages of each session arrive on that session's stream." => separates_session_streams;
     10 Must "Each event is one JSON-RPC message." => sends_one_message_per_event;
     11 Must "The history of a loaded session arrives on the session's stream." => replays_history;
-    12 Must "The response to `session/load` arrives on the connection's stream or the session's." => answers_load;
-    13 Must "Requests sent at the same time, while streams are open, all get responses." => answers_concurrent_requests;
-    14 Should "A stream that the client has closed can be opened again." => reopens_stream;
+    12 Must "The response to `session/load` arrives on the connection's stream or on the session's stream." => answers_load;
+    13 Must "All requests that are sent at the same time while streams are open get responses." => answers_concurrent_requests;
+    14 Should "The client can reopen a stream that it has closed." => reopens_stream;
 }
 
 /// The number of requests to send at once.
@@ -36,7 +36,7 @@ async fn open(harness: &mut ServerHarness) -> Result<HttpSession, CheckStop> {
     harness.open_session(&connection).await
 }
 
-/// Returns the updates so far, each with its stream and its session.
+/// Returns the updates received so far, each with its stream and session.
 fn updates(harness: &ServerHarness) -> impl Iterator<Item = (StreamId, &str)> {
     let messages = harness.messages.iter();
     let updates = messages.filter(|(_, message)| message["method"] == "session/update");
@@ -70,7 +70,7 @@ async fn sends_updates_on_session_stream(harness: &mut ServerHarness) -> Result<
         return skip("the agent sent no updates");
     }
     for (stream, _) in all {
-        harness.require_expected_stream("an update of the session", stream, session.stream)?;
+        harness.require_expected_stream("an update for the session", stream, session.stream)?;
     }
     Ok(())
 }
@@ -133,7 +133,7 @@ async fn answers_cancelled_prompt(harness: &mut ServerHarness) -> Result<(), Che
     let id = harness.prompt(&session, AgentTask::Long).await?;
     let patience = harness.options.turn_timeout;
     let has_ended = harness
-        .wait_within(patience, "an update of the turn", |_, message| {
+        .wait_within(patience, "an update during the turn", |_, message| {
             let is_over = message["id"] == id && message.get("method").is_none();
             (is_over || message["method"] == "session/update").then_some(is_over)
         })
@@ -163,12 +163,12 @@ async fn separates_session_streams(harness: &mut ServerHarness) -> Result<(), Ch
     }
     for (session, id) in sessions.iter().zip(&prompts) {
         let (stream, _) = harness.wait_for_turn_end(id).await?;
-        let what = format!("the response to the prompt of session {}", session.id);
+        let what = format!("the response to the prompt in session {}", session.id);
         harness.require_expected_stream(&what, stream, session.stream)?;
     }
     for session in &sessions {
         for (stream, _) in updates(harness).filter(|(_, of)| *of == session.id) {
-            let what = format!("an update of session {}", session.id);
+            let what = format!("an update for session {}", session.id);
             harness.require_expected_stream(&what, stream, session.stream)?;
         }
     }
@@ -192,8 +192,8 @@ async fn sends_one_message_per_event(harness: &mut ServerHarness) -> Result<(), 
     turn.map(drop)
 }
 
-/// Over a new connection, loads a session in which a turn has ended. Returns the session, the connection's stream, and
-/// the stream on which the response arrived.
+/// Opens a new connection and loads a session that has already run a turn. Returns the session, the connection's
+/// stream, and the stream on which the response arrived.
 async fn load(harness: &mut ServerHarness) -> Result<(HttpSession, StreamId, StreamId), CheckStop> {
     let before = harness.connect().await?;
     if before.initialize_result["agentCapabilities"]["loadSession"] != true {
@@ -232,11 +232,11 @@ async fn replays_history(harness: &mut ServerHarness) -> Result<(), CheckStop> {
     let (session, connection, _) = load(harness).await?;
     let misplaced = updates(harness).find(|(stream, _)| *stream == connection);
     if let Some((stream, _)) = misplaced {
-        harness.require_expected_stream("an update of the history", stream, session.stream)?;
+        harness.require_expected_stream("a replayed update", stream, session.stream)?;
     }
     // Between two streams there is no order, so the history may arrive after the response.
     let patience = harness.timeout();
-    let what = "the history on the session's stream";
+    let what = "the replay on the session's stream";
     harness
         .wait_within(patience, what, |stream, message| {
             let is_history = stream == session.stream && message["method"] == "session/update";
@@ -266,7 +266,7 @@ async fn answers_concurrent_requests(harness: &mut ServerHarness) -> Result<(), 
     }
     for status in harness.send_concurrently(requests).await? {
         require((200..300).contains(&status), || {
-            format!("one of several requests sent at the same time got status {status}")
+            format!("one of several concurrent requests got status {status}")
         })?;
     }
     for id in ids {

@@ -13,17 +13,17 @@ use crate::remote::websocket_peer::{WebSocketPeer, frame, text};
 use crate::verdict::{CheckStop, require};
 
 remote_checks! { Server "websocket";
-    1 Must "The upgrade has the header `Acp-Connection-Id`." => returns_connection_id_in_header;
-    2 Must "The upgrade confirms the client's key (RFC 6455, 4.2.2)." => confirms_websocket_key;
-    3 Must "Each upgrade opens a connection of its own." => opens_connection_for_each_initialize;
+    1 Must "The response to the upgrade has the header `Acp-Connection-Id`." => returns_connection_id_in_header;
+    2 Must "The response to the upgrade confirms the client's key (RFC 6455, 4.2.2)." => confirms_websocket_key;
+    3 Must "Each upgrade opens a separate connection." => opens_connection_for_each_initialize;
     4 Must "`initialize` is answered on the WebSocket." => answers_initialize;
-    5 Must "Messages arrive in text frames, one JSON-RPC message in each." => sends_text_frames;
+    5 Must "Messages arrive in text frames, with one JSON-RPC message in each frame." => sends_text_frames;
     6 Must "Binary frames are ignored." => ignores_binary_frames;
     7 Must "A message may arrive in several frames (RFC 6455, 5.4)." => accepts_fragmented_message;
     8 Must "A ping gets a pong with the same content (RFC 6455, 5.5.2)." => answers_pings;
     9 Must "A close frame is answered with a close frame (RFC 6455, 5.5.1)." => answers_close_frame;
     10 Should "A text frame that is not JSON does not end the connection." => survives_invalid_json;
-    11 Should "A request of 1 MB is answered." => accepts_large_message;
+    11 Should "A 1 MB request gets a response." => accepts_large_message;
 }
 
 async fn returns_connection_id_in_header(harness: &mut ServerHarness) -> Result<(), CheckStop> {
@@ -48,7 +48,7 @@ async fn opens_connection_for_each_initialize(
     let one = harness.open_websocket().await?;
     let two = harness.open_websocket().await?;
     require(one.id != two.id, || {
-        format!("two connections have the same id, {}", one.id)
+        format!("two connections have the same id: {}", one.id)
     })
 }
 
@@ -161,7 +161,7 @@ async fn accepts_large_message(harness: &mut ServerHarness) -> Result<(), CheckS
     let (id, message) = harness.request_message(UNKNOWN_METHOD, params);
     harness.send_frame(&mut peer, &text(&message)).await?;
     let patience = harness.timeout();
-    let what = "the response to a message of 1 MB";
+    let what = "the response to a 1 MB message";
     harness
         .wait_on_websocket(&mut peer, patience, what, |message| {
             (message["id"] == id).then_some(())

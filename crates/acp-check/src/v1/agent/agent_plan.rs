@@ -30,8 +30,8 @@ fn entry_texts(plan: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Requires that no update omits entries. An entry that is missing from one update but present in the next was omitted.
-/// An entry that does not reappear was removed, which is allowed.
+/// Requires that no update omits entries. If an entry is missing from one update but present in the next, it was
+/// omitted. If it never reappears, it was removed, which is allowed.
 async fn includes_all_entries(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let plans = collect_plans(harness).await?;
     for three in plans.windows(3) {
@@ -43,7 +43,7 @@ async fn includes_all_entries(harness: &mut AgentHarness) -> Result<(), CheckSto
             .find(|entry| !between.contains(entry) && after.contains(entry));
         if let Some(entry) = left_out {
             return fail(format!(
-                "entry {entry:?} is missing from one plan update, but present before and after it"
+                "entry {entry:?} is missing from one plan update, but present in the updates before and after it"
             ));
         }
     }

@@ -48,12 +48,16 @@ async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 async fn rejects_unknown_method(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let said = harness.initialize().await?;
     if said["authMethods"].as_array().is_none_or(Vec::is_empty) {
-        return skip("the agent offers no auth methods, so it need not reject any");
+        return skip(
+            "the agent offers no auth methods, so it is not required to reject unknown ones",
+        );
     }
     let params = json!({"methodId": "acp-check-no-such-method"});
     match harness.request("authenticate", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
-        ReceivedResponse::Result(_) => fail("the agent accepted an auth method it did not offer"),
+        ReceivedResponse::Result(_) => {
+            fail("the agent accepted an auth method that it did not offer")
+        }
     }
 }
 
@@ -76,7 +80,7 @@ async fn opens_session_after_authenticate(harness: &mut AgentHarness) -> Result<
     })
 }
 
-/// Logs out, tries to open a session, and logs in again, so that the user who runs the check stays logged in.
+/// Logs out, tries to open a session, and logs in again so that the user running the check stays logged in.
 async fn open_without_login(harness: &mut AgentHarness) -> Result<ReceivedResponse, CheckStop> {
     let login = login_params(harness).await?;
     harness.require_capability("/agentCapabilities/auth/logout")?;

@@ -14,17 +14,17 @@ use super::prompt_turn::find_turn_update;
 checks! { V1 Agent "prompt-turn";
     31 Must "A cancelled turn ends with stop reason `cancelled`." => cancels_turn;
     32 Should "The agent stops promptly after `session/cancel`." => cancels_running_turn;
-    33 Must "A turn cancelled during a permission request ends with stop reason `cancelled`." => cancels_during_permission_request;
+    33 Must "A turn that is cancelled during a permission request ends with stop reason `cancelled`." => cancels_during_permission_request;
     34 Must "A file request that fails because the turn was cancelled does not end the turn with an error." => cancels_while_reading_file;
     35 Must "A terminal request that fails because the turn was cancelled does not end the turn with an error." => cancels_while_running_command;
     36 Must "Remaining updates of a cancelled turn are sent before the response to its prompt." => sends_no_updates_after_response;
     37 Must "After a cancelled turn, the session accepts another prompt." => remains_usable;
     38 Must "`session/cancel` without a running turn has no effect, not even on the next turn." => ignores_cancel_without_turn;
     39 Must "`session/cancel` for an unknown session is ignored." => ignores_unknown_session;
-    40 Must "A turn cancelled twice gets one response." => cancels_twice;
-    41 Must "A turn cancelled immediately after its prompt ends with stop reason `cancelled`." => cancels_right_after_prompt;
+    40 Must "A turn that is cancelled twice gets one response." => cancels_twice;
+    41 Must "If a turn is cancelled immediately after its prompt was sent, it ends with stop reason `cancelled`." => cancels_right_after_prompt;
     42 Must "Cancelling a turn does not affect other sessions." => leaves_other_sessions;
-    43 Must "A prompt cancelled with `$/cancel_request` gets error -32800 or a valid response." => responds_to_cancelled_request;
+    43 Must "A prompt that is cancelled with `$/cancel_request` gets error -32800 or a valid response." => responds_to_cancelled_request;
     44 Must "`$/cancel_request` for an unknown request is ignored." => ignores_unknown_request;
     45 Must "`session/close` cancels the running turn." => cancels_on_close;
 }
@@ -69,7 +69,7 @@ async fn cancels_while_running_command(harness: &mut AgentHarness) -> Result<(),
     cancel_during_request(harness, AgentTask::Run, "terminal/wait_for_exit").await
 }
 
-/// Cancels the turn while a request from the agent is pending, and then responds to the request with an error.
+/// Cancels the turn while a request from the agent is pending, then responds to that request with an error.
 async fn cancel_during_request(
     harness: &mut AgentHarness,
     task: AgentTask,
@@ -117,7 +117,7 @@ async fn ignores_cancel_without_turn(harness: &mut AgentHarness) -> Result<(), C
     let session = harness.new_session().await?;
     harness.cancel(&session).await?;
     harness
-        .require_next_prompt(&session, "a `session/cancel` without a turn")
+        .require_next_prompt(&session, "a `session/cancel` without a running turn")
         .await
         .map(drop)
 }
@@ -130,10 +130,10 @@ async fn ignores_unknown_session(harness: &mut AgentHarness) -> Result<(), Check
     require_no_response(harness, what)
 }
 
-/// Requires that every response from the agent belongs to a request.
+/// Requires that the agent has not responded to a notification.
 fn require_no_response(harness: &AgentHarness, what: &str) -> Result<(), CheckStop> {
     require(harness.responses_to(&Value::Null).is_empty(), || {
-        format!("{what} got a response, but notifications never do")
+        format!("{what} got a response, but notifications must not get responses")
     })
 }
 
@@ -144,11 +144,11 @@ async fn cancels_twice(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.cancel(&session).await?;
     harness.wait_for_turn_response(&prompt).await?;
     harness
-        .require_next_prompt(&session, "a turn cancelled twice")
+        .require_next_prompt(&session, "a turn that was cancelled twice")
         .await?;
     let answers = harness.responses_to(&prompt).len();
     require(answers == 1, || {
-        format!("the prompt cancelled twice got {answers} responses")
+        format!("the prompt that was cancelled twice got {answers} responses")
     })
 }
 
@@ -162,7 +162,9 @@ async fn cancels_right_after_prompt(harness: &mut AgentHarness) -> Result<(), Ch
     let prompt = harness.begin_prompt(&session, &text).await?;
     harness.cancel(&session).await?;
     match harness.require_cancelled(&prompt).await {
-        Err(CheckStop::Fail(why)) => fail(format!("cancelled immediately after its prompt: {why}")),
+        Err(CheckStop::Fail(why)) => fail(format!(
+            "after cancelling a turn immediately after its prompt was sent: {why}"
+        )),
         ended => ended,
     }
 }
@@ -179,7 +181,7 @@ async fn leaves_other_sessions(harness: &mut AgentHarness) -> Result<(), CheckSt
     if let Some(ReceivedResponse::Result(result)) = ended
         && result["stopReason"] == "cancelled"
     {
-        return fail("the turn of the other session was cancelled, too");
+        return fail("the turn in the other session was cancelled too");
     }
     harness.cancel(&second).await?;
     harness.prompt_response(&other).await.map(drop)

@@ -1,4 +1,4 @@
-//! Checks of the content in prompts and in an agent's messages.
+//! Checks of how an agent handles content in prompts and in its own messages.
 
 use serde_json::{Value, json};
 
@@ -46,7 +46,9 @@ async fn require_accepted(harness: &mut AgentHarness, block: Value) -> Result<()
     let text = json!({"type": "text", "text": harness.prompt_text(AgentTask::Answer)});
     let kind = block["type"].clone();
     match harness.run_prompt(&session, json!([text, block])).await {
-        Err(CheckStop::Fail(why)) => fail(format!("with content of type {kind}: {why}")),
+        Err(CheckStop::Fail(why)) => {
+            fail(format!("after a prompt with content of type {kind}: {why}"))
+        }
         turn => turn.map(drop),
     }
 }
@@ -130,7 +132,7 @@ async fn handles_unknown_type(harness: &mut AgentHarness) -> Result<(), CheckSto
     require_response(harness, block, "an unknown content type").await
 }
 
-/// Sends a prompt with `block`, and requires that the agent responds with a result or an error, and that the session
+/// Sends a prompt with `block`. Requires that the agent responds with a result or an error, and that the session
 /// remains usable.
 async fn require_response(
     harness: &mut AgentHarness,
@@ -174,7 +176,7 @@ fn content_blocks(update: &Value) -> Vec<&Value> {
     }
 }
 
-/// Tries to make the agent send content other than text, by sending it an image and making it use a tool.
+/// Tries to make the agent send non-text content, by sending it an image and making it use a tool.
 async fn request_non_text_content(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.new_session().await?;
     if harness.capability("/agentCapabilities/promptCapabilities/image") == &json!(true) {

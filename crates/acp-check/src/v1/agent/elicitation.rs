@@ -9,14 +9,14 @@ use crate::verdict::{CheckStop, fail, skip};
 
 checks! { V1 Agent "elicitation";
     1 Must "`elicitation/create` is sent only to clients with the `elicitation` capability." => elicits_only_if_supported;
-    2 Must "Elicitations use only modes the client supports." => elicits_in_supported_mode;
+    2 Must "Elicitations use only modes that the client supports." => elicits_in_supported_mode;
     3 Must "A declined elicitation leaves the session usable." => continues_after_decline;
     4 Must "`elicitation/complete` refers to an existing elicitation." => completes_known_elicitations;
 }
 
 const CREATE_METHOD: &str = "elicitation/create";
 
-/// Opens a session with a client that has the capability `elicitation`.
+/// Opens a session with a client that declares the capability `elicitation`.
 async fn open_session(harness: &mut AgentHarness, elicitation: Value) -> Result<String, CheckStop> {
     let mut params = harness.initialize_params();
     params["clientCapabilities"]["elicitation"] = elicitation;

@@ -23,7 +23,7 @@ checks! { V1 Agent "extensibility";
     10 Must "The agent adds no custom fields to types that the specification defines." => adds_no_custom_fields;
 }
 
-/// Returns a value for `_meta` that contains values of many types, under a name that nobody else uses.
+/// Returns a `_meta` value that contains many types, under a name that nobody else uses.
 fn arbitrary_meta() -> Value {
     json!({
         "acp-check.example/list": [null, 1.5, {"deep": [[]]}],

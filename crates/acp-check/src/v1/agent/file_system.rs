@@ -22,7 +22,7 @@ checks! { V1 Agent "file-system";
 const READ_METHOD: &str = "fs/read_text_file";
 const WRITE_METHOD: &str = "fs/write_text_file";
 
-/// Makes the agent read and edit a file for a client with this value of the capability `fs`. Fails if the agent calls
+/// Makes the agent read and edit a file, as a client with this value of the `fs` capability. Fails if the agent calls
 /// `method`.
 async fn run_without_capability(
     harness: &mut AgentHarness,
@@ -66,7 +66,7 @@ async fn file_requests(harness: &mut AgentHarness) -> Result<Vec<(String, Value)
         .filter(|(method, _)| method.starts_with("fs/"));
     let files: Vec<_> = files.map(clone_request).collect();
     if files.is_empty() {
-        return skip("the agent does not use the client's files");
+        return skip("the agent did not read or write files through the client");
     }
     Ok(files)
 }
@@ -90,7 +90,7 @@ async fn starts_lines_at_one(harness: &mut AgentHarness) -> Result<(), CheckStop
         .filter_map(|(_, params)| params["line"].as_u64())
         .peekable();
     if lines.peek().is_none() {
-        return skip("the agent reads only whole files");
+        return skip("the agent sent no line number");
     }
     require(lines.all(|line| line > 0), || {
         "the agent requested line 0, but lines start at 1".to_owned()

@@ -9,7 +9,7 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "initialization";
-    1 Must "The response to `initialize` has the protocol version and capabilities." => returns_version_and_capabilities;
+    1 Must "The response to `initialize` contains the protocol version and capabilities." => returns_version_and_capabilities;
     2 Must "If the agent supports the requested version, it responds with that version." => returns_requested_version;
     3 Must "If the agent does not support the requested version, it responds with its latest version." => returns_latest_version;
     4 Must "Capabilities omitted in `initialize` are treated as unsupported." => requires_no_capabilities;
@@ -38,7 +38,10 @@ async fn returns_requested_version(harness: &mut AgentHarness) -> Result<(), Che
     let params = harness.initialize_params();
     let said = harness.request_result("initialize", params).await?;
     require(said.get("protocolVersion") == Some(&json!(1)), || {
-        format!("requested version 1, got {}", said["protocolVersion"])
+        format!(
+            "requested protocol version 1, but the response has {}",
+            said["protocolVersion"]
+        )
     })
 }
 
@@ -49,7 +52,7 @@ async fn returns_latest_version(harness: &mut AgentHarness) -> Result<(), CheckS
     match said.get("protocolVersion").and_then(Value::as_u64) {
         Some(1 | 2) => Ok(()),
         _ => fail(format!(
-            "requested version 65535, which does not exist, got {}",
+            "requested protocol version 65535, which does not exist; expected 1 or 2, got {}",
             said["protocolVersion"]
         )),
     }
@@ -76,7 +79,7 @@ async fn requires_no_capabilities(harness: &mut AgentHarness) -> Result<(), Chec
     }
 }
 
-/// Makes the agent read a file, edit it and run a command for a client that has these capabilities. Fails if the agent
+/// Makes the agent read a file, edit it and run a command, as a client with these capabilities. Fails if the agent
 /// calls a file or terminal method that does not start with `offered`.
 async fn require_only_offered_methods(
     harness: &mut AgentHarness,

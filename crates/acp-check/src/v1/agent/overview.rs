@@ -54,7 +54,7 @@ async fn responds_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-/// Returns `true` if the message is the response to the request with the id `asked`.
+/// Returns `true` if the message answers the request with the id `asked`.
 fn is_response_to(message: &ReceivedMessage, asked: &Value) -> bool {
     matches!(message.envelope(), Some(Envelope::Response { id, .. }) if id == asked)
 }
@@ -147,7 +147,7 @@ async fn separates_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-/// Requires that none of the messages is a response. `to` describes the message that must not receive a response.
+/// Requires that none of the messages is a response. `to` describes the message that must not be answered.
 fn require_no_response(received: &[ReceivedMessage], to: &str) -> Result<(), CheckStop> {
     let response = received
         .iter()

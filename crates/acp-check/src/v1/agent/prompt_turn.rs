@@ -14,18 +14,18 @@ checks! { V1 Agent "prompt-turn";
     2 Must "All output of a turn is sent with `session/update` before the response to the prompt." => sends_output_before_response;
     3 Should "No updates of a turn are sent after the response to its prompt." => sends_no_updates_after_response;
     4 Must "Every update has the id of its session." => sends_session_id_in_updates;
-    5 Must "Every request the agent sends in a turn has the id of its session." => sends_session_id_in_requests;
+    5 Must "Every request that the agent sends in a turn has the id of its session." => sends_session_id_in_requests;
     6 Must "After a turn, the session accepts another prompt." => accepts_second_prompt;
     7 Should "A turn has the context of the previous turns." => uses_history;
-    8 Must "Only turns cancelled by the client end with `cancelled`." => does_not_end_with_cancelled;
+    8 Must "Only turns that the client cancelled end with `cancelled`." => does_not_end_with_cancelled;
     9 Must "An empty prompt gets a response and leaves the session usable." => responds_to_empty_prompt;
     10 Should "A prompt for an unknown session fails." => rejects_unknown_session;
-    11 Must "Concurrent prompts in two sessions both get a response, with updates in their own session." => supports_concurrent_turns;
+    11 Must "Concurrent prompts in two sessions each get a response, and their updates arrive in the right session." => supports_concurrent_turns;
     12 Should "A long turn does not block other sessions." => does_not_block_other_sessions;
-    13 Must "Every prompt gets a response, even one sent during a running turn." => responds_to_second_prompt;
+    13 Must "Every prompt gets a response, even if it is sent during a running turn." => responds_to_second_prompt;
 }
 
-/// The types of updates that belong to a turn. Other types, such as the usage, may be sent at any time.
+/// The types of updates that belong to a turn. Others, such as usage updates, may be sent at any time.
 pub(super) const TURN_UPDATE_TYPES: [&str; 5] = [
     "agent_message_chunk",
     "agent_thought_chunk",
@@ -61,7 +61,7 @@ async fn sends_output_before_response(harness: &mut AgentHarness) -> Result<(), 
     require(reported, || "the turn ended without any output".to_owned())
 }
 
-/// Returns the type of the first update that belongs to a turn of this session, ignoring the first `after` messages.
+/// Returns the type of the first update that belongs to a turn of this session, skipping the first `after` messages.
 pub(super) fn find_turn_update(
     harness: &AgentHarness,
     session: &str,
@@ -108,7 +108,7 @@ async fn sends_session_id_in_updates(harness: &mut AgentHarness) -> Result<(), C
     }
 }
 
-/// Returns `true` if the params of the method have a `sessionId`.
+/// Returns `true` if the method's params include a `sessionId`.
 fn is_session_method(method: &str) -> bool {
     method == "session/request_permission"
         || method.starts_with("fs/")
@@ -142,7 +142,7 @@ async fn accepts_second_prompt(harness: &mut AgentHarness) -> Result<(), CheckSt
         .run_task_or_skip(&session, AgentTask::Answer)
         .await?;
     harness
-        .require_next_prompt(&session, "a first turn")
+        .require_next_prompt(&session, "the first turn")
         .await
         .map(drop)
 }
@@ -157,7 +157,7 @@ async fn uses_history(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         .await?
         .text();
     require(said.contains("7351"), || {
-        format!("asked to remember and repeat 7351, the agent said {said:?}")
+        format!("the agent was asked to remember and repeat 7351, but answered {said:?}")
     })
 }
 
@@ -212,7 +212,9 @@ async fn supports_concurrent_turns(harness: &mut AgentHarness) -> Result<(), Che
             .iter()
             .any(|kind| turn.updates_of_type(kind).next().is_some());
         require(reported || turn.stop_reason != "end_turn", || {
-            format!("of two concurrent prompts, the one in {session:?} ended without an update")
+            format!(
+                "the prompt in session {session:?}, one of two concurrent prompts, ended without an update"
+            )
         })?;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Checks of the config options of an agent's sessions.
+//! Checks of an agent's session config options.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ checks! { V1 Agent "session-config-options";
     8 Should "`session/set_config_option` with an invalid value fails." => rejects_invalid_value;
     9 Must "A `config_option_update` contains all config options." => update_has_all_options;
     10 Must "A `config_option_update` contains only valid values." => updated_values_are_valid;
-    11 Must "Boolean options are sent only to clients with `session.configOptions.boolean`." => sends_booleans_only_if_supported;
+    11 Must "Boolean options are sent only to clients with the `session.configOptions.boolean` capability." => sends_booleans_only_if_supported;
     12 Must "Boolean options are set with boolean values." => sets_boolean;
     13 Must "A config option can be set during a turn." => sets_option_during_turn;
     14 Must "Setting a config option does not affect other sessions." => leaves_other_sessions;
@@ -45,7 +45,7 @@ async fn session_with_options(
     Ok((session, options))
 }
 
-/// Returns the config options in a response or an update.
+/// Returns the config options from a response or an update.
 fn config_options(of: &Value) -> Vec<Value> {
     of["configOptions"].as_array().cloned().unwrap_or_default()
 }
@@ -92,8 +92,8 @@ fn require_values(options: &[Value], when: &str) -> Result<(), CheckStop> {
     Ok(())
 }
 
-/// Returns the option that checks change: the option for modes, or the first select option if there is none. Modes come
-/// first, because switching to another model may fail.
+/// Returns the option for the checks to change: the mode option or, if there is none, the first select option. Modes
+/// come first, because switching to another model may fail.
 fn find_select_option(options: &[Value]) -> Result<&Value, CheckStop> {
     let choices = || options.iter().filter(|option| option["type"] == "select");
     let modes = choices().find(|option| option["category"] == "mode");
@@ -200,7 +200,7 @@ async fn returns_new_value(harness: &mut AgentHarness) -> Result<(), CheckStop> 
     let (id, value, after) = set_other_value(harness).await?;
     let current = &option_with_id(&after, &id)["currentValue"];
     require(*current == value, || {
-        format!("option {id} was set to {value}, but the response says {current}")
+        format!("option {id} was set to {value}, but the response contains {current}")
     })
 }
 
@@ -233,8 +233,8 @@ async fn rejects_invalid_value(harness: &mut AgentHarness) -> Result<(), CheckSt
     require_rejected(harness, params, "an invalid value").await
 }
 
-/// Makes the agent change its options on its own. Returns the session's id, the options before the change, and the
-/// options in the last update.
+/// Makes the agent change its own options. Returns the session's id, the options before the change, and the options in
+/// the last update.
 async fn wait_for_agent_change(
     harness: &mut AgentHarness,
 ) -> Result<(String, Vec<Value>, Vec<Value>), CheckStop> {
@@ -294,7 +294,7 @@ async fn sets_boolean(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let after = config_options(&harness.request_result(SET_METHOD, params).await?);
     let current = &option_with_id(&after, &id)["currentValue"];
     require(*current == value, || {
-        format!("option {id} was set to {value}, but the response says {current}")
+        format!("option {id} was set to {value}, but the response contains {current}")
     })
 }
 
@@ -371,7 +371,7 @@ async fn keeps_mode_in_sync(harness: &mut AgentHarness) -> Result<(), CheckStop>
         .filter(|option| option["type"] == "select");
     let Some(another) = others.find(|option| option["id"] != *mode) else {
         return skip(
-            "the session has no other config option to set, so the option for modes cannot be read",
+            "the session has no other config option to set, so the value of the mode option cannot be read",
         );
     };
     let set = set_other_mode(harness, session, &opened["modes"]).await?;
@@ -379,7 +379,7 @@ async fn keeps_mode_in_sync(harness: &mut AgentHarness) -> Result<(), CheckStop>
     let after = config_options(&harness.request_result(SET_METHOD, params).await?);
     let now = &option_with_id(&after, mode)["currentValue"];
     require(*now == set.as_str(), || {
-        format!("the mode was set to {set:?}, but the config option says {now}")
+        format!("the mode was set to {set:?}, but the value of the config option is {now}")
     })
 }
 

@@ -14,13 +14,13 @@ checks! { V1 Agent "session-delete";
     1 Must "A deleted session is no longer listed." => omits_deleted_session;
     2 Should "Deleting an unknown session succeeds." => deletes_unknown_session;
     3 Should "Deleting a session twice succeeds." => accepts_deleting_twice;
-    4 Should "An agent without the capability rejects `session/delete`." => rejects_unsupported_delete;
+    4 Should "An agent that does not support `session/delete` rejects it." => rejects_unsupported_delete;
 }
 
 const SESSION_CAPABILITIES: &str = "/agentCapabilities/sessionCapabilities";
 
-/// Opens a session, runs one turn, deletes the session, and returns its id. If possible, the session is closed first,
-/// because agents may reject deleting an open session.
+/// Opens a session, runs one turn, deletes the session, and returns its id. Closes the session first if possible,
+/// because agents may refuse to delete an open session.
 async fn create_deleted_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     harness.initialize().await?;
     harness.require_capability(&format!("{SESSION_CAPABILITIES}/delete"))?;
@@ -38,10 +38,10 @@ async fn create_deleted_session(harness: &mut AgentHarness) -> Result<String, Ch
     match harness.request("session/delete", params).await? {
         ReceivedResponse::Result(_) => Ok(session),
         ReceivedResponse::Error { message, .. } if !closes => skip(format!(
-            "the agent cannot close sessions, and does not delete open ones: {message}"
+            "the agent cannot close sessions, and does not delete open sessions: {message}"
         )),
         ReceivedResponse::Error { code, message, .. } => fail(format!(
-            "`session/delete` of an existing session failed with error {code}: {message}"
+            "`session/delete` for an existing session failed with error {code}: {message}"
         )),
     }
 }

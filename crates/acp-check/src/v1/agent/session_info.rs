@@ -8,7 +8,7 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, require, skip};
 
 checks! { V1 Agent "session-info";
-    1 Should "`session/list` shows the last title sent in an update." => lists_last_title;
+    1 Should "`session/list` returns the last title that was sent in an update." => lists_last_title;
     2 Should "No title updates are sent for a deleted session." => sends_no_title_after_deletion;
 }
 
@@ -27,7 +27,7 @@ fn last_title(harness: &AgentHarness, session: &str) -> Option<Value> {
     titles.next_back().cloned()
 }
 
-/// Makes the agent set the title of a session. Returns the session's id and its title.
+/// Makes the agent set a session's title. Returns the session's id and title.
 async fn create_titled_session(harness: &mut AgentHarness) -> Result<(String, Value), CheckStop> {
     let session = harness.new_session().await?;
     harness
@@ -54,7 +54,7 @@ async fn lists_last_title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     };
     let title = &listed["title"];
     require(*title == reported, || {
-        format!("the session has title {reported}, but the list says {title}")
+        format!("the session's title is {reported}, but it is listed as {title}")
     })
 }
 

@@ -14,12 +14,12 @@ use crate::wire::ReceivedResponse;
 checks! { V1 Agent "session-list";
     1 Must "`session/list` without params returns sessions." => returns_sessions;
     2 Should "A session with at least one prompt is listed." => lists_prompted_session;
-    3 Must "With `cwd`, only sessions of that directory are listed." => filters_by_directory;
+    3 Must "With `cwd`, only sessions in that directory are listed." => filters_by_directory;
     4 Must "If there are no sessions, the list is empty." => returns_empty_list_for_other_directory;
     5 Should "A request with an unknown cursor fails." => rejects_unknown_cursor;
     6 Must "Each session is listed once across all pages." => lists_each_session_once;
     7 Must "A session is listed with its working directory." => lists_working_directory;
-    8 Should "An agent without the capability rejects `session/list`." => rejects_unsupported_list;
+    8 Should "An agent that does not support `session/list` rejects it." => rejects_unsupported_list;
     9 Must "`session/set_title` returns the new title, and the session is listed with it." => sets_title;
     10 Must "Setting an empty title fails with an invalid-params error." => rejects_empty_title;
     11 Must "Setting the title of an unknown session fails." => rejects_title_for_unknown_session;
@@ -34,7 +34,7 @@ pub(crate) const NEW_TITLE: &str = "Set by the check";
 /// The maximum number of pages to request.
 const MAX_PAGES: usize = 200;
 
-/// Returns all listed sessions, requesting page after page up to the maximum.
+/// Returns all listed sessions, fetching page after page up to the maximum.
 pub(super) async fn list_sessions(
     harness: &mut AgentHarness,
     params: Value,
@@ -118,7 +118,7 @@ async fn filters_by_directory(harness: &mut AgentHarness) -> Result<(), CheckSto
     for session in sessions {
         require(find_session(&listed, &session).is_none(), || {
             format!(
-                "requested sessions of {}, got {session:?}, which is in {}",
+                "requested sessions in {}, but got session {session:?}, which is in {}",
                 other.display(),
                 harness.directory().project().display()
             )
@@ -181,7 +181,7 @@ async fn lists_working_directory(harness: &mut AgentHarness) -> Result<(), Check
     let project = harness.directory().project();
     require(listed["cwd"] == json!(project), || {
         format!(
-            "the session was opened in {}, but is listed with {}",
+            "the session was opened in {}, but is listed with working directory {}",
             project.display(),
             listed["cwd"]
         )

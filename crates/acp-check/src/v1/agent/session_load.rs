@@ -18,12 +18,12 @@ checks! { V1 Agent "session-setup";
     24 Must "Replayed updates have the id of the loaded session." => replays_loaded_session_only;
     25 Must "A loaded session accepts prompts." => continues_after_load;
     26 Should "Loading an unknown session fails." => rejects_loading_unknown_session;
-    27 Should "An agent without the capability rejects `session/load`." => rejects_unsupported_load;
+    27 Should "An agent that does not support `session/load` rejects it." => rejects_unsupported_load;
     28 Must "Resuming a session replays nothing." => resume_replays_nothing;
     29 Must "A resumed session accepts prompts." => continues_after_resume;
     30 Should "Resuming an unknown session fails." => rejects_resuming_unknown_session;
     31 Must "`session/resume` works without MCP servers." => resumes_without_servers;
-    32 Should "An agent without the capability rejects `session/resume`." => rejects_unsupported_resume;
+    32 Should "An agent that does not support `session/resume` rejects it." => rejects_unsupported_resume;
 }
 
 const LOAD_CAPABILITY: &str = "/agentCapabilities/loadSession";
@@ -70,11 +70,11 @@ async fn open_existing(
             if harness.require_capability(CLOSE_CAPABILITY).is_err() =>
         {
             skip(format!(
-                "the agent cannot close sessions, and does not open one that is already open: {message}"
+                "the agent cannot close sessions, and rejects opening a session that is already open: {message}"
             ))
         }
         ReceivedResponse::Error { code, message, .. } => fail(format!(
-            "`{method}` of an existing session failed with error {code}: {message}"
+            "`{method}` for an existing session failed with error {code}: {message}"
         )),
     }
 }
@@ -103,7 +103,7 @@ fn is_message(reported: &&Value) -> bool {
     )
 }
 
-/// Returns `true` if an update replays a part of the turn. Other updates may be sent at any time.
+/// Returns `true` if an update replays part of the turn. Other updates may be sent at any time.
 fn belongs_to_turn(reported: &Value, turn: &CheckTurn) -> bool {
     match update_kind(reported) {
         "user_message_chunk" => true,
@@ -115,7 +115,8 @@ fn belongs_to_turn(reported: &Value, turn: &CheckTurn) -> bool {
     }
 }
 
-/// Returns the text of all updates of one type, without whitespace, because chunks may be split differently.
+/// Returns the text of all updates of one type, without whitespace, because chunks may be split differently in a
+/// replay.
 fn text_of_kind<'a>(reported: impl IntoIterator<Item = &'a Value>, of: &str) -> String {
     let chunks = reported
         .into_iter()
@@ -214,7 +215,7 @@ async fn require_unknown_rejected(
     let params = opening_params(harness, UNKNOWN_SESSION);
     match harness.request(method, params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
-        ReceivedResponse::Result(_) => fail(format!("`{method}` of an unknown session succeeded")),
+        ReceivedResponse::Result(_) => fail(format!("`{method}` for an unknown session succeeded")),
     }
 }
 

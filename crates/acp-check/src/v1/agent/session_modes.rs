@@ -1,4 +1,4 @@
-//! Checks of the modes of an agent's sessions.
+//! Checks of an agent's session modes.
 
 use serde_json::{Value, json};
 
@@ -9,11 +9,11 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "session-modes";
-    1 Must "The current mode of a new session is available." => current_mode_is_available;
+    1 Must "The current mode of a new session is one of the available modes." => current_mode_is_available;
     2 Must "Mode ids are unique." => has_unique_ids;
     3 Must "`session/set_mode` sets an available mode." => sets_mode;
     4 Should "`session/set_mode` with an unavailable mode fails." => rejects_unknown_mode;
-    5 Must "The agent changes only to available modes." => changes_to_available_mode;
+    5 Must "The agent switches only to available modes." => changes_to_available_mode;
     6 Must "The mode can be set during a turn." => sets_mode_during_turn;
     7 Should "`session/set_mode` for an unknown session fails." => rejects_unknown_session;
 }
@@ -36,7 +36,7 @@ fn available_ids(modes: &Value) -> Vec<&str> {
     modes.filter_map(|mode| mode["id"].as_str()).collect()
 }
 
-/// Sets a mode other than the current one, and returns its id. Tries one mode after another, because some may be
+/// Switches to a mode other than the current one, and returns its id. Tries one mode after another, because some may be
 /// unavailable. For example, an agent that runs as root may reject a mode that never asks.
 pub(super) async fn set_other_mode(
     harness: &mut AgentHarness,
@@ -133,6 +133,6 @@ async fn rejects_unknown_session(harness: &mut AgentHarness) -> Result<(), Check
     let params = json!({"sessionId": "sess_nobody_has_opened", "modeId": modes["currentModeId"]});
     match harness.request("session/set_mode", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
-        ReceivedResponse::Result(_) => fail("the agent set the mode of an unknown session"),
+        ReceivedResponse::Result(_) => fail("`session/set_mode` for an unknown session succeeded"),
     }
 }

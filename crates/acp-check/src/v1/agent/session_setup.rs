@@ -1,4 +1,4 @@
-//! Checks of how an agent opens new sessions and uses their params.
+//! Checks of how an agent opens new sessions and handles their params.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -42,7 +42,7 @@ async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-/// Creates a directory outside the project, with a `notes.txt` of its own.
+/// Creates a directory outside the project, with its own `notes.txt`.
 fn create_other_directory(harness: &AgentHarness) -> Result<PathBuf, CheckStop> {
     let other = harness.directory().project().with_file_name("other");
     let made = std::fs::create_dir(&other)
@@ -82,7 +82,7 @@ async fn uses_session_directory(harness: &mut AgentHarness) -> Result<(), CheckS
             other.display(),
             project.join("notes.txt").display()
         )),
-        (false, false) => skip("the agent did not report what it read"),
+        (false, false) => skip("the agent did not report the content that it read"),
     }
 }
 
@@ -104,20 +104,20 @@ async fn rejects_relative_cwd(harness: &mut AgentHarness) -> Result<(), CheckSto
     }
 }
 
-/// A shell script that acts as an MCP server and writes files about how it was started.
+/// A shell script that acts as an MCP server and records in files how it was started.
 const MCP_SERVER_SCRIPT: &str = include_str!("mcp_server.sh");
 
 /// How often to look for the files that the MCP server writes.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Opens a session with an MCP server and sends a prompt. Returns the file that the server wrote: `started` contains
-/// its argument and an environment variable, and `initialized` contains the client's first request.
+/// Opens a session with an MCP server and sends a prompt. Returns a file written by the server: `started` contains its
+/// argument and an environment variable, and `initialized` contains the client's first request.
 async fn read_server_note(
     harness: &mut AgentHarness,
     of: &str,
 ) -> Result<Option<String>, CheckStop> {
     if !cfg!(unix) {
-        return skip("the MCP server of this check is a shell script, which cannot run here");
+        return skip("this check's MCP server is a shell script, which requires a Unix system");
     }
     let (script, notes) = (
         harness.directory().file("server.sh"),
@@ -159,7 +159,7 @@ async fn connects_to_mcp_server(harness: &mut AgentHarness) -> Result<(), CheckS
     match read_server_note(harness, "initialized").await? {
         Some(_) => Ok(()),
         None => fail(
-            "the MCP server received no `initialize`, although the session was opened and prompted",
+            "the session was opened and sent a prompt, but the MCP server received no `initialize`",
         ),
     }
 }
@@ -211,10 +211,10 @@ async fn sends_updates_for_prompted_session(harness: &mut AgentHarness) -> Resul
     });
     let sessions: Vec<&Value> = of_turn.map(|reported| &reported["sessionId"]).collect();
     match sessions.first() {
-        None => skip("the turn had no updates"),
+        None => skip("the agent sent no updates during the turn"),
         Some(_) if sessions.iter().any(|reported| **reported == session) => Ok(()),
         Some(other) => fail(format!(
-            "session {session:?} was prompted, but updates were sent for session {other}"
+            "the prompt was for session {session:?}, but updates were sent for session {other}"
         )),
     }
 }

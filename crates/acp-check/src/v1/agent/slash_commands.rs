@@ -18,7 +18,7 @@ checks! { V1 Agent "slash-commands";
     6 Must "An unknown slash command is treated as a normal prompt." => treats_unknown_command_as_text;
 }
 
-/// How long to wait for the agent's commands. An agent need not have any.
+/// How long to wait for the agent's commands. An agent does not need to have any.
 const COMMANDS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Names of commands that are assumed to change nothing.

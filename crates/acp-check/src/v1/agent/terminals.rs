@@ -74,7 +74,7 @@ fn unreleased_terminals(harness: &AgentHarness) -> Vec<&String> {
         .collect()
 }
 
-/// Requires that every terminal is released, at the latest when the session is closed.
+/// Requires that every terminal is released by the time the session is closed.
 async fn require_all_released(
     harness: &mut AgentHarness,
     session: &str,

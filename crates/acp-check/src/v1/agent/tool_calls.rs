@@ -40,7 +40,7 @@ pub(super) async fn run_tool_tasks(
     Ok(harness.messages.clone())
 }
 
-/// Returns the updates about tool calls, in order, each with a flag that is `true` if it starts a new call.
+/// Returns the updates about tool calls, in order. The flag is `true` for an update that starts a new call.
 fn call_updates(messages: &[ReceivedMessage]) -> impl Iterator<Item = (bool, &Value)> {
     let updates = messages
         .iter()
@@ -63,7 +63,8 @@ fn is_final(status: &str) -> bool {
     matches!(status, "completed" | "failed")
 }
 
-/// Returns all status changes: the tool call's id, its previous status (`pending` for a new call), and its new status.
+/// Returns all status changes. Each has the tool call's id, its previous status (`pending` for a new call), and its new
+/// status.
 fn status_changes(messages: &[ReceivedMessage]) -> Vec<(String, String, String)> {
     let mut statuses: HashMap<&str, &str> = HashMap::new();
     let mut changes = Vec::new();
@@ -94,7 +95,7 @@ async fn reports_tool_calls(harness: &mut AgentHarness) -> Result<(), CheckStop>
     if used {
         fail("the agent read a file, but reported no tool call")
     } else {
-        skip("the agent used no tool, as far as the client can see")
+        skip("the client saw no sign that the agent used a tool")
     }
 }
 
@@ -247,15 +248,15 @@ async fn sends_accurate_diffs(harness: &mut AgentHarness) -> Result<(), CheckSto
     };
     require(within("oldText", &before), || {
         let old = &diff["oldText"];
-        format!("the file contained {before:?}, but the diff says {old}")
+        format!("the file contained {before:?}, but the diff has the old text {old}")
     })?;
     require(within("newText", &after), || {
         let new = &diff["newText"];
-        format!("the file contains {after:?}, but the diff says {new}")
+        format!("the file contains {after:?}, but the diff has the new text {new}")
     })
 }
 
-/// Returns the ids of terminals that this message embeds in a tool call.
+/// Returns the ids of the terminals that this message embeds in a tool call.
 fn embedded_terminals(message: &ReceivedMessage) -> impl Iterator<Item = &str> {
     let content = message.params()["update"]["content"].as_array();
     let shown = content

@@ -19,7 +19,7 @@ checks! { V1 Agent "transports";
     7 Should "Empty lines are ignored." => ignores_empty_lines;
     8 Must "Whitespace and field order in a message do not matter." => accepts_whitespace;
     9 Must "Any character in a string may be escaped." => accepts_escapes;
-    10 Must "A message may be split within a character." => accepts_split_character;
+    10 Must "A message may be split in the middle of a character." => accepts_split_character;
     11 Must "A prompt may contain any Unicode characters." => accepts_any_unicode;
     12 Must "A 1 MB request gets a response." => accepts_large_request;
     13 Should "A line of invalid UTF-8 does not affect later lines." => survives_invalid_utf8;
@@ -32,8 +32,7 @@ checks! { V1 Agent "transports";
     20 Should "When the agent exits, no child processes keep running." => leaves_no_child_processes;
 }
 
-/// Runs one turn, and returns the lines on stdout that were not JSON. If there are such lines, other failures are
-/// ignored.
+/// Runs one turn, and returns the lines on stdout that are not JSON. If there are any, ignores other failures.
 async fn collect_noise(harness: &mut AgentHarness) -> Result<Vec<Vec<u8>>, CheckStop> {
     let said = async {
         let session = harness.new_session().await?;
@@ -55,7 +54,7 @@ fn is_utf8(line: &[u8]) -> bool {
     }
 }
 
-/// Returns `true` if a line is a part of a message that was split into several lines. Returns `false` for log output,
+/// Returns `true` if a line is part of a message that was split across several lines. Returns `false` for log output,
 /// which can also start with a bracket.
 fn is_part(line: &[u8]) -> bool {
     let text = String::from_utf8_lossy(line);
@@ -89,14 +88,14 @@ async fn writes_utf8(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let noise = collect_noise(harness).await?;
     match noise.iter().find(|line| !is_utf8(line)) {
         Some(line) => fail(format!(
-            "line is not valid UTF-8: {:?}",
+            "a line is not valid UTF-8: {:?}",
             String::from_utf8_lossy(line)
         )),
         None => Ok(()),
     }
 }
 
-/// Returns a request with this id and method as a line of JSON.
+/// Returns a request with this id and method, as a line of JSON.
 fn request_line(harness: &AgentHarness, id: &str, method: &str) -> String {
     let params = match method {
         "initialize" => harness.initialize_params(),
@@ -200,7 +199,9 @@ async fn survives_invalid_utf8(harness: &mut AgentHarness) -> Result<(), CheckSt
     let mut line = br#"{"jsonrpc":"2.0","method":"_acp-check/hello","params":{"text":""#.to_vec();
     line.extend_from_slice(b"\xff\xfe\xc3\"}}");
     harness.wire.send_line(&line).await?;
-    harness.require_responsive("a line that is not UTF-8").await
+    harness
+        .require_responsive("a line that is not valid UTF-8")
+        .await
 }
 
 async fn survives_invalid_json(harness: &mut AgentHarness) -> Result<(), CheckStop> {

@@ -1,4 +1,4 @@
-//! Checks of an agent's usage reports: tokens in the context, and the cost of a session.
+//! Checks of an agent's usage reports: the tokens in the context, and the session's cost.
 
 use serde_json::Value;
 
@@ -39,7 +39,7 @@ async fn stays_within_context(harness: &mut AgentHarness) -> Result<(), CheckSto
             .zip(size.as_u64())
             .is_none_or(|(used, size)| used <= size);
         require(fits, || {
-            format!("{used} tokens used in a context of {size}")
+            format!("{used} tokens used, but the context size is {size}")
         })?;
     }
     Ok(())

@@ -41,7 +41,7 @@ async fn accepts_replaced_plan(harness: &mut ClientHarness) -> Result<(), CheckS
         plan_update(Vec::new()),
         plan_update(vec![plan_entry("medium", "in_progress")]),
     ];
-    require_updates_accepted(harness, "a replaced plan", plans).await
+    require_updates_accepted(harness, "a plan that replaces the previous one", plans).await
 }
 
 async fn ignores_unknown_values(harness: &mut ClientHarness) -> Result<(), CheckStop> {

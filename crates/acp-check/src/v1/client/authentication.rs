@@ -23,7 +23,7 @@ const SESSION_METHODS: &[&str] = &[
     "session/set_config_option",
 ];
 
-/// Offers auth methods, and rejects the first `session/new` because a login is required.
+/// Offers auth methods, then rejects the first `session/new` because it requires a login.
 async fn require_login(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.initialize_result["authMethods"] = json!([
         {"id": "acp-check/login", "name": "Password", "description": "No password is needed."},
@@ -72,7 +72,7 @@ async fn uses_offered_method(harness: &mut ClientHarness) -> Result<(), CheckSto
     let (id, params) = wait_for_login(harness).await?;
     let method = &params["methodId"];
     require(*method == "acp-check/login" || *method == "other", || {
-        format!("the client used unknown auth method {method}")
+        format!("the client used the unknown auth method {method}")
     })?;
     harness.wire.send_result(&id, json!({})).await
 }

@@ -1,4 +1,4 @@
-//! Checks of how a client cancels single requests with `$/cancel_request`.
+//! Checks of how a client cancels individual requests with `$/cancel_request`.
 
 use serde_json::json;
 
@@ -15,7 +15,7 @@ use super::terminals::CheckTerminal;
 checks! { V1 Client "cancellation";
     101 Must "A permission request cancelled by the agent still gets a response." => responds_to_cancelled_permission_request;
     102 Must "A cancelled `terminal/wait_for_exit` still gets a response." => responds_to_cancelled_terminal_wait;
-    103 May "Cancelling an unknown request is ignored." => ignores_cancel_of_unknown_request;
+    103 May "`$/cancel_request` for an unknown request is ignored." => ignores_cancel_of_unknown_request;
     104 Should "A client cancels only its own requests." => cancels_only_own_requests;
 }
 

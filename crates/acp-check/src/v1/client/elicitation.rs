@@ -16,7 +16,7 @@ checks! { V1 Client "elicitation";
     102 Must "An accepted form contains all required fields, with valid types, and no others." => fills_in_valid_values;
     103 May "`elicitation/complete` for an unknown elicitation is ignored." => ignores_unknown_completion;
     104 Should "`elicitation/create` fails if the client does not support it." => rejects_unsupported_form;
-    105 Must "An optional field of unknown type does not prevent a response." => responds_despite_unknown_field;
+    105 Must "A form with an optional field of unknown type still gets a response." => responds_despite_unknown_field;
 }
 
 const FORM_CAPABILITY: &str = "/clientCapabilities/elicitation/form";
@@ -75,7 +75,9 @@ async fn fills_in_valid_values(harness: &mut ClientHarness) -> Result<(), CheckS
             .is_some_and(|days| (1..=30).contains(&days))
         && content["loud"].is_boolean()
         && (content["size"].is_null() || content["size"] == "s" || content["size"] == "l");
-    require(right, || format!("the form was submitted with {content}"))?;
+    require(right, || {
+        format!("the form was submitted with invalid content: {content}")
+    })?;
     let properties = ["name", "days", "loud", "size"];
     let mut fields = content
         .as_object()
@@ -109,7 +111,13 @@ async fn rejects_unsupported_form(harness: &mut ClientHarness) -> Result<(), Che
     let params = json!({
         "sessionId": prompted.session, "mode": "form", "message": "What?", "requestedSchema": sample_form(),
     });
-    request_error(harness, "elicitation/create", params, "an unsupported form").await?;
+    request_error(
+        harness,
+        "elicitation/create",
+        params,
+        "`elicitation/create`, which the client does not support,",
+    )
+    .await?;
     harness.end_turn(&prompted, "end_turn").await
 }
 

@@ -15,7 +15,7 @@ use super::steps::{
 checks! { V1 Client "file-system";
     101 Must "A file is read verbatim, including the final newline." => reads_verbatim;
     102 Must "`line` starts at 1." => reads_from_line;
-    103 Must "`limit` is the maximum number of lines read." => limits_lines;
+    103 Must "At most `limit` lines are read." => limits_lines;
     104 Must "`line` and `limit` together select a range of lines." => reads_range;
     105 Should "Reading a missing file fails." => rejects_missing_file;
     106 Should "The error for a missing file has code -32002, or its message says that the file is missing." => reports_missing_file;
@@ -49,7 +49,7 @@ async fn read_file(
     }
 }
 
-/// Reads the file [`FILE_TEXT`] with the params `part`, which select some lines, and requires that the content is
+/// Reads some lines of the file [`FILE_TEXT`], selected by the params `part`, and requires that the content is
 /// `expected`.
 async fn require_partial_read(
     harness: &mut ClientHarness,
@@ -130,7 +130,7 @@ async fn reports_missing_file(harness: &mut ClientHarness) -> Result<(), CheckSt
     harness.end_turn(&prompted, "end_turn").await
 }
 
-/// Writes a file through the client, and returns the file's content afterwards.
+/// Writes a file through the client, and returns its content afterwards.
 async fn write_file(
     harness: &mut ClientHarness,
     session: &str,

@@ -48,7 +48,10 @@ async fn closes_on_unsupported_version(harness: &mut ClientHarness) -> Result<()
     let ending = async {
         while let Some(message) = harness.next().await? {
             if !message.method().is_empty() {
-                return fail(format!("the client continued with `{}`", message.method()));
+                return fail(format!(
+                    "the client did not close the connection, but sent `{}`",
+                    message.method()
+                ));
             }
         }
         Ok(())

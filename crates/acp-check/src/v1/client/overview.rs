@@ -19,7 +19,7 @@ checks! { V1 Client "overview";
     106 Should "Unknown methods get error -32601." => reports_method_not_found;
     107 Must "Notifications get no response." => ignores_notifications;
     108 May "Responses to unknown requests are ignored." => ignores_stray_response;
-    109 Must "Concurrent requests all get a response with their own id." => handles_many_requests;
+    109 Must "Each concurrent request gets a response with its own id." => handles_many_requests;
     110 Should "Unknown fields are ignored." => ignores_unknown_fields;
 }
 
@@ -165,7 +165,7 @@ async fn handles_many_requests(harness: &mut ClientHarness) -> Result<(), CheckS
         let next = tokio::time::timeout(harness.wire.timeout(), harness.next()).await;
         let Ok(Some(message)) = next.unwrap_or(Ok(None)) else {
             return fail(format!(
-                "concurrent requests 0 to {last} were sent; no response to: {}",
+                "sent concurrent requests 0 to {last}, but got no response to: {}",
                 json!(waiting)
             ));
         };

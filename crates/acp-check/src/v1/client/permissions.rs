@@ -14,7 +14,7 @@ checks! { V1 Client "tool-calls";
     122 Must "Option ids are returned unchanged, whatever characters they contain." => keeps_option_ids;
     123 Must "If several options have the same kind, the client selects one of them." => handles_options_of_same_kind;
     124 Must "A permission request may have a single option." => accepts_single_option;
-    125 Must "A permission request may refer to a tool call by its id only." => accepts_call_without_details;
+    125 Must "A permission request may refer to a tool call by its id alone." => accepts_call_without_details;
     126 Must "Concurrent permission requests are each answered with one of their own options." => handles_several_requests;
     127 Should "The outcome is `cancelled` only if the turn was cancelled." => cancels_permission_request_only_with_turn;
     128 May "Unknown option kinds are accepted." => accepts_unknown_option_kind;
@@ -25,7 +25,7 @@ fn permission_params(session: &str, call: Value, options: Value) -> Value {
     json!({"sessionId": session, "toolCall": call, "options": options})
 }
 
-/// Requires that the response selects one of the options or is `cancelled`.
+/// Requires that the response is `cancelled` or selects one of the options.
 fn require_offered_option(response: &Value, options: &Value) -> Result<(), CheckStop> {
     let outcome = &response["outcome"];
     match outcome["outcome"].as_str() {

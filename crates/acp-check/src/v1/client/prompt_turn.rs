@@ -1,4 +1,4 @@
-//! Checks of a client during a turn: its prompts, the messages it receives, and cancellation.
+//! Checks of a client's turns: the prompts it sends, the messages it receives, and cancellation.
 
 use serde_json::json;
 
@@ -96,8 +96,8 @@ async fn next_prompt(harness: &mut ClientHarness) -> Result<ReceivedPrompt, Chec
     }
 }
 
-/// Requires that the client still responds after the end of the turn. Skips the check if the client has exited, which
-/// is allowed.
+/// Requires that the client still responds after the turn has ended. Skips the check if the client has exited, which is
+/// allowed.
 async fn require_responsive_after_turn(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let asked = harness.request("_acp_check/alive", json!({})).await;
     let Err(CheckStop::Fail(why)) = asked else {
@@ -141,14 +141,14 @@ async fn keeps_session_id(harness: &mut ClientHarness) -> Result<(), CheckStop> 
     let opened = sent_params(harness, "session/new").count();
     require(opened > 1 || second.session == first.session, || {
         format!(
-            "the client sent a prompt to unknown session {:?}; the first prompt was for {:?}",
+            "the client sent a prompt to session {:?}, but its first prompt was for {:?}",
             second.session, first.session
         )
     })?;
     harness.end_turn(&second, "end_turn").await
 }
 
-/// Starts a turn in which the agent asks the user to cancel it.
+/// Starts a turn in which the agent asks the user to cancel.
 async fn begin_turn_to_cancel(harness: &mut ClientHarness) -> Result<ReceivedPrompt, CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     let call = json!({

@@ -11,7 +11,7 @@ use super::steps::{
 };
 
 checks! { V1 Client "session-config-options";
-    101 Must "A config option is set by its id, to one of its values." => sets_known_value;
+    101 Must "A config option is identified by its id, and set to one of its values." => sets_known_value;
     102 Must "Missing and unknown categories are accepted." => accepts_any_category;
     103 Should "Options of unknown type are ignored." => ignores_unknown_type;
     104 Must "Options changed by the agent are accepted." => follows_option_change;
@@ -26,7 +26,8 @@ fn mode_option(value: &str) -> Value {
     })
 }
 
-/// Waits until the client sets an option, responding to its other requests. Skips the check if the client sets none.
+/// Waits until the client sets an option, and meanwhile responds to its other requests. Skips the check if it sets
+/// none.
 async fn wait_for_setting(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let options = harness.session["configOptions"].clone();
     harness.results.insert(

@@ -26,7 +26,7 @@ fn add_modes(harness: &mut ClientHarness) {
     });
 }
 
-/// Waits until the client sets a mode. Skips the check if the client sets none.
+/// Waits until the client sets a mode. Skips the check if it sets none.
 async fn wait_for_setting(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     add_modes(harness);
     let prompted = harness.wait_for_prompt().await?;
@@ -50,7 +50,7 @@ async fn keeps_mode_ids(harness: &mut ClientHarness) -> Result<(), CheckStop> {
             "https://example.org/modes#code",
         ];
         require(known.contains(&mode), || {
-            format!("the client set unknown mode {}", params["modeId"])
+            format!("the client set the unknown mode {}", params["modeId"])
         })?;
     }
     Ok(())
@@ -63,7 +63,7 @@ async fn follows_mode_change(harness: &mut ClientHarness) -> Result<(), CheckSto
         mode("https://example.org/modes#code"),
         mode("https://example.org/modes#ask"),
     ];
-    require_updates_accepted(harness, "a changed mode", modes).await
+    require_updates_accepted(harness, "a mode change", modes).await
 }
 
 async fn accepts_unknown_mode(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -76,7 +76,7 @@ async fn sets_mode_of_known_session(harness: &mut ClientHarness) -> Result<(), C
     for params in sent_params(harness, "session/set_mode") {
         require(params["sessionId"] == harness.session["sessionId"], || {
             format!(
-                "the client set a mode of unknown session {}",
+                "the client set a mode for the unknown session {}",
                 params["sessionId"]
             )
         })?;

@@ -1,4 +1,4 @@
-//! Checks of how a client opens sessions and uses their ids.
+//! Checks of how a client opens sessions and uses session ids.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use super::steps::{
 
 checks! { V1 Client "session-setup";
     101 Must "`cwd` is an absolute path." => uses_absolute_cwd;
-    102 Must "`mcpServers` is a list, even if empty." => sends_server_list;
+    102 Must "`mcpServers` is always a list, even if it is empty." => sends_server_list;
     103 Must "HTTP and SSE MCP servers are passed only to agents that support them." => uses_supported_transports;
     104 Must "The command of an MCP server is an absolute path." => uses_absolute_command;
     105 Must "A session id stays a string, even if it looks like a number." => keeps_numeric_id;
@@ -59,7 +59,9 @@ async fn uses_supported_transports(harness: &mut ClientHarness) -> Result<(), Ch
     for server in params["mcpServers"].as_array().into_iter().flatten() {
         let transport = server["type"].as_str().unwrap_or("stdio");
         require(transport == "stdio", || {
-            format!("the client passed a server over {transport}, which the agent does not support")
+            format!(
+                "the client passed an MCP server that uses {transport}, which the agent does not support"
+            )
         })?;
     }
     Ok(())
@@ -202,7 +204,7 @@ async fn opens_only_known_sessions(harness: &mut ClientHarness) -> Result<(), Ch
             seen = true;
             let named = &params["sessionId"];
             require(*named == OLD_SESSION_ID || *named == SESSION_ID, || {
-                format!("`{method}` refers to unknown session {named}")
+                format!("`{method}` refers to the unknown session {named}")
             })?;
         }
     }

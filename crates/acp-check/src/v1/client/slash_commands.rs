@@ -42,7 +42,7 @@ async fn accepts_unknown_input(harness: &mut ClientHarness) -> Result<(), CheckS
         json!([{"name": "draw", "description": "Draw", "input": {"canvas": [640, 480]}}]);
     require_updates_accepted(
         harness,
-        "a command with unknown input",
+        "a command with an unknown input type",
         [commands_update(commands)],
     )
     .await

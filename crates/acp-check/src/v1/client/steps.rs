@@ -13,17 +13,17 @@ use crate::verdict::{CheckStop, fail, skip};
 use crate::wire::ReceivedResponse;
 use acp_rules::schema::Envelope;
 
-/// The agent's message in checks that need the user to cancel the turn.
+/// The agent's message in checks that depend on the user cancelling the turn.
 pub const CANCEL_REQUEST_TEXT: &str = "Please cancel this turn.";
 
 /// The title of a permission request that must stay pending until the turn is cancelled.
 pub const WAIT_REQUEST_TEXT: &str = "Please leave this open.";
 
-/// How long to watch for messages that the client must not send. This is long enough for a client that sends them
+/// How long to watch for messages that the client must not send. This is long enough for a client that would send them
 /// immediately.
 pub(super) const WATCH_TIME: Duration = Duration::from_millis(300);
 
-/// Adds a description of the preceding event to the reason for a failure.
+/// Adds a description of the preceding event to a failure's reason.
 pub(super) fn add_context<T>(what: &str, done: Result<T, CheckStop>) -> Result<T, CheckStop> {
     match done {
         Err(CheckStop::Fail(why)) => fail(format!("after {what}, {why}")),
@@ -31,8 +31,8 @@ pub(super) fn add_context<T>(what: &str, done: Result<T, CheckStop>) -> Result<T
     }
 }
 
-/// Requires that the client still responds to requests. `what` describes the preceding event in the reason for a
-/// failure.
+/// Requires that the client still responds to requests. If the check fails, the reason mentions `what`, the preceding
+/// event.
 pub(super) async fn require_responsive(
     harness: &mut ClientHarness,
     what: &str,
@@ -41,7 +41,7 @@ pub(super) async fn require_responsive(
     add_context(what, asked).map(drop)
 }
 
-/// Sends updates in the client's first turn, and requires that the client still responds. `what` describes the updates.
+/// Sends updates in the client's first turn, and requires that it still responds. `what` describes the updates.
 pub(super) fn require_updates_accepted<'a>(
     harness: &'a mut ClientHarness,
     what: &'a str,
@@ -78,7 +78,7 @@ pub(super) async fn require_none_of(
     Ok(())
 }
 
-/// Skips the check unless the client supports the capability at `pointer`: the value is true or an object.
+/// Skips the check unless the client supports the capability at `pointer`, whose value must be true or an object.
 pub(super) fn require_capability(harness: &ClientHarness, pointer: &str) -> Result<(), CheckStop> {
     if has_capability(harness, pointer) {
         return Ok(());
@@ -119,7 +119,8 @@ pub(super) async fn request_result(
     }
 }
 
-/// Sends a request that must fail, and returns the response. `what` describes the request in the reason for a failure.
+/// Sends a request that must fail, and returns the response. If it succeeds, the reason for the failed check mentions
+/// `what`, a description of the request.
 pub(super) async fn request_error(
     harness: &mut ClientHarness,
     method: &str,
@@ -134,8 +135,8 @@ pub(super) async fn request_error(
     }
 }
 
-/// Waits for a request or notification with this method, and returns its id and params. Returns `None` if the message
-/// does not arrive in time, because clients are not required to send it and may be waiting for a user.
+/// Waits for a request or notification with this method, and returns its id and params. Returns `None` if none arrives
+/// in time, because clients do not have to send it and may be waiting for a user.
 pub(super) async fn wait_for_optional_message(
     harness: &mut ClientHarness,
     method: &str,
@@ -183,8 +184,8 @@ pub(super) fn find_response(harness: &ClientHarness, id: &Value) -> Option<Recei
         })
 }
 
-/// Waits for the response to a request, unless it has already arrived. Use this for requests that are pending at the
-/// same time.
+/// Waits for the response to a request, unless it has already arrived. Use this when several requests are pending at
+/// once.
 pub(super) async fn wait_for_response(
     harness: &mut ClientHarness,
     id: &Value,
@@ -195,7 +196,7 @@ pub(super) async fn wait_for_response(
     }
 }
 
-/// Returns the params of all messages from the client that have this method.
+/// Returns the params of all messages from the client with this method.
 pub(super) fn sent_params<'a>(
     harness: &'a ClientHarness,
     method: &'a str,
@@ -211,7 +212,7 @@ pub(super) fn sent_params<'a>(
 pub(super) struct ScratchDirectory(TempDir);
 
 impl ScratchDirectory {
-    /// Creates the directory. The client must have opened its session already.
+    /// Creates the directory. The client must already have opened its session.
     pub(super) fn new(harness: &ClientHarness) -> Result<Self, CheckStop> {
         let cwd = sent_params(harness, "session/new").next();
         let cwd = cwd.and_then(|params| params["cwd"].as_str());

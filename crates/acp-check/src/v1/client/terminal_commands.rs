@@ -1,4 +1,4 @@
-//! Checks of how a client starts commands, and of the limit on their output.
+//! Checks of how a client starts commands and limits their output.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ checks! { V1 Client "terminals";
     121 Must "Arguments are passed verbatim, without a shell." => passes_arguments;
     122 Must "The command gets the given environment variables." => passes_environment;
     123 Must "The command runs in `cwd`." => runs_in_given_directory;
-    124 Must "Output beyond `outputByteLimit` is truncated from the start." => limits_output;
+    124 Must "Output that exceeds `outputByteLimit` is truncated at the beginning." => limits_output;
     125 Must "Truncated output is valid UTF-8." => does_not_split_characters;
     126 Must "`truncated` is set if output was truncated." => reports_truncation;
     127 Must "Output includes stderr." => includes_stderr;
@@ -71,7 +71,7 @@ async fn passes_arguments(harness: &mut ClientHarness) -> Result<(), CheckStop> 
     let expected = "<$HOME><a b><*><; exit 3><\"'\\><>";
     require(output_text(&response).trim_end() == expected, || {
         format!(
-            "the arguments {expected} were passed as {}",
+            "the arguments {expected} reached the command as {}",
             output_text(&response)
         )
     })
@@ -86,7 +86,7 @@ async fn passes_environment(harness: &mut ClientHarness) -> Result<(), CheckStop
     let response = command_result(harness, line, json!({ "env": env })).await?;
     require(output_text(&response).trim_end() == "<a b=\"c\"><>", || {
         format!(
-            "the variables in `env` were passed as {:?}",
+            "the variables in `env` reached the command as {:?}",
             output_text(&response)
         )
     })

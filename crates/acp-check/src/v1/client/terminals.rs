@@ -14,7 +14,7 @@ use super::steps::{
 };
 
 checks! { V1 Client "terminals";
-    101 Must "`terminal/create` returns immediately, while the command runs." => responds_at_once;
+    101 Must "`terminal/create` returns immediately, while the command is still running." => responds_at_once;
     102 Must "`terminal/output` works while the command runs." => returns_output_while_running;
     103 Must "While the command runs, `terminal/output` has no exit status." => has_no_status_while_running;
     104 Must "After the command exits, `terminal/output` has its exit status." => has_status_after_exit;
@@ -35,7 +35,7 @@ pub(super) const TERMINAL_CAPABILITY: &str = "/clientCapabilities/terminal";
 /// A shell command that prints a word and then runs for a minute.
 const LONG_COMMAND: &str = "echo begun; exec sleep 60";
 
-/// A client terminal that a check has created.
+/// A client terminal created by a check.
 pub(super) struct CheckTerminal {
     pub(super) prompt: ReceivedPrompt,
     pub(super) id: Value,
@@ -93,7 +93,7 @@ impl CheckTerminal {
         request_result(harness, method, self.params()).await
     }
 
-    /// Waits until the command has printed something, and returns the output.
+    /// Waits until the command has printed something, and returns its output.
     async fn output(&self, harness: &mut ClientHarness) -> Result<String, CheckStop> {
         let patience = harness.wire.timeout();
         let waiting = async {
@@ -252,8 +252,8 @@ async fn kills_on_release(harness: &mut ClientHarness) -> Result<(), CheckStop> 
     harness.end_turn(&terminal.prompt, "end_turn").await
 }
 
-/// Waits for a file to appear, and returns `true` if it appears in time. Polls, because a terminal does not report what
-/// its command does.
+/// Waits for a file to appear. Returns `true` if it appears in time. Polls, because a terminal does not report what its
+/// command does.
 async fn wait_for_file(path: &Path, time: std::time::Duration) -> bool {
     let looking = async {
         while !path.exists() {
@@ -267,7 +267,7 @@ async fn rejects_released_terminal(harness: &mut ClientHarness) -> Result<(), Ch
     let terminal = CheckTerminal::run(harness, "echo checked", json!({})).await?;
     terminal.request(harness, "terminal/release").await?;
     for method in ["terminal/output", "terminal/wait_for_exit", "terminal/kill"] {
-        let what = format!("`{method}` of a released terminal");
+        let what = format!("`{method}` for a released terminal");
         request_error(harness, method, terminal.params(), &what).await?;
     }
     harness.end_turn(&terminal.prompt, "end_turn").await
@@ -277,7 +277,7 @@ async fn rejects_unknown_id(harness: &mut ClientHarness) -> Result<(), CheckStop
     let prompted = wait_for_prompt_with_capability(harness, TERMINAL_CAPABILITY).await?;
     for method in ["terminal/output", "terminal/wait_for_exit", "terminal/kill"] {
         let params = json!({"sessionId": prompted.session, "terminalId": "term_nobodys"});
-        let what = format!("`{method}` of an unknown terminal");
+        let what = format!("`{method}` for an unknown terminal");
         request_error(harness, method, params, &what).await?;
     }
     harness.end_turn(&prompted, "end_turn").await

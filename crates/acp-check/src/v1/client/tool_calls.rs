@@ -11,18 +11,18 @@ use super::steps::require_updates_accepted;
 checks! { V1 Client "tool-calls";
     101 Must "Tool calls of every kind and status are accepted." => accepts_every_kind;
     102 Must "A tool call update may change any field, and may omit the other fields or set them to null." => accepts_partial_update;
-    103 Must "Diffs are accepted, including for new files." => accepts_diffs;
+    103 Must "Diffs are accepted, including diffs for new files." => accepts_diffs;
     104 Must "Content blocks and locations are accepted." => accepts_content;
-    105 Must "`rawInput` and `rawOutput` may be any JSON." => accepts_raw_values;
+    105 Must "`rawInput` and `rawOutput` may be any JSON values." => accepts_raw_values;
     106 Must "A tool call id may be any string." => accepts_any_id;
-    107 May "Updates of unknown tool calls are accepted." => accepts_unannounced_call;
+    107 May "Updates for unknown tool calls are accepted." => accepts_unannounced_call;
     108 May "A tool call announced twice is accepted." => accepts_repeated_call;
     109 May "An unknown terminal in a tool call is accepted." => accepts_unknown_terminal;
     110 May "Unknown kinds, statuses and content types are accepted." => accepts_unknown_values;
-    111 May "Agent terminal output in `_meta` is accepted." => accepts_agent_terminal;
+    111 May "Output from the agent's own terminals, sent in `_meta`, is accepted." => accepts_agent_terminal;
 }
 
-/// Returns the update that starts a tool call with these fields.
+/// Returns an update that starts a tool call with these fields.
 fn tool_call(id: &str, fields: Value) -> Value {
     merge_fields(
         json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": format!("Call {id}")}),
@@ -219,5 +219,5 @@ async fn accepts_agent_terminal(harness: &mut ClientHarness) -> Result<(), Check
             ),
         ),
     ];
-    require_updates_accepted(harness, "an agent terminal", updates).await
+    require_updates_accepted(harness, "output from the agent's own terminal", updates).await
 }

@@ -1,4 +1,4 @@
-//! Checks of how a client reads lines of JSON that are split in various ways.
+//! Checks of how a client reads lines of JSON that arrive split in various ways.
 
 use std::time::Duration;
 
@@ -23,10 +23,10 @@ checks! { V1 Client "transport";
     110 Must "JSON escapes are decoded, and field order does not matter." => decodes_escapes;
 }
 
-/// The pause between two parts of a message, so that the client reads them separately.
+/// The pause between two parts of a message, long enough for the client to read them separately.
 const SPLIT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Returns a request as a line, without its line end.
+/// Returns a request as a line, without the line end.
 fn request_line(id: &str) -> String {
     json!({"jsonrpc": "2.0", "id": id, "method": "_acp_check/alive", "params": {}}).to_string()
 }

@@ -43,7 +43,7 @@ async fn has_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// Requires that each value is in `known` or starts with `_`. `what` describes the values.
+/// Requires that each value is in `known` or starts with `_`. `what` describes the values for error messages.
 fn require_known_or_custom<'a>(
     what: &str,
     values: impl Iterator<Item = &'a Value>,

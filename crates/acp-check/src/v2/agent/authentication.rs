@@ -89,7 +89,7 @@ async fn has_unique_variables(harness: &mut AgentHarness) -> Result<(), CheckSto
         let variables = method["env"].as_array().into_iter().flatten();
         if let Some(name) = find_duplicate(variables.map(|variable| &variable["name"])) {
             return fail(format!(
-                "the environment of {} contains {name} twice",
+                "the environment of auth method {} contains {name} twice",
                 method["methodId"]
             ));
         }

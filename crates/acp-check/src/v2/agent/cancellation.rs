@@ -1,4 +1,4 @@
-//! Checks of how an agent cancels turns and single requests.
+//! Checks of how an agent cancels turns and individual requests.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ checks! { V2 Agent "prompt-lifecycle";
     31 Should "After `session/cancel`, the agent becomes idle." => becomes_idle;
     32 Should "A cancelled turn ends with stop reason `cancelled`." => ends_with_cancelled;
     33 Must "A prompt after a cancelled turn is processed." => accepts_next_prompt;
-    34 Must "`session/cancel` while the agent is idle has no effect on the next turn." => ignores_cancel_while_idle;
+    34 Must "A `session/cancel` sent while the agent is idle has no effect on the next turn." => ignores_cancel_while_idle;
     35 Must "`session/cancel` for an unknown session is ignored." => ignores_unknown_session;
     36 Must "Cancelling a turn does not affect other sessions." => leaves_other_sessions;
     37 Should "A turn cancelled during a permission request ends with stop reason `cancelled`." => cancels_during_permission_request;
@@ -32,7 +32,7 @@ async fn start_long_prompt(
 ) -> Result<AcceptedPrompt, CheckStop> {
     let accepted = harness.begin_task_v2(session, AgentTask::Long).await?;
     harness
-        .wait_until("some output of a long task", |_, message| {
+        .wait_until("some output from a long task", |_, message| {
             let update = &message.params()["update"];
             let output = update_type(update).starts_with("agent_")
                 || update_type(update).starts_with("tool_call");
@@ -91,7 +91,7 @@ async fn ignores_cancel_while_idle(harness: &mut AgentHarness) -> Result<(), Che
     cancel(harness, &session).await?;
     let turn = harness.run_task_v2(&session, AgentTask::Answer).await?;
     require(turn.stop_reason != "cancelled", || {
-        "a `session/cancel` sent before the prompt cancelled the turn of that prompt".to_owned()
+        "the turn was cancelled by a `session/cancel` that was sent before its prompt".to_owned()
     })
 }
 
@@ -115,11 +115,11 @@ async fn leaves_other_sessions(harness: &mut AgentHarness) -> Result<(), CheckSt
         reported_state(update) == Some("idle") && update["stopReason"] == "cancelled"
     });
     require(!cancelled, || {
-        "a `session/cancel` for another session cancelled the turn".to_owned()
+        "the turn was cancelled by a `session/cancel` for another session".to_owned()
     })
 }
 
-/// Starts a turn that requests permission, leaves the request pending, and returns its id.
+/// Starts a turn that requests permission, leaves that request pending, and returns its id.
 async fn wait_for_permission(
     harness: &mut AgentHarness,
     session: &str,

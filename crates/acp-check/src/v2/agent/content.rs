@@ -12,7 +12,7 @@ checks! { V2 Agent "content";
     1 Must "Images, audio and binary resources are valid base64." => sends_valid_base64;
 }
 
-/// Calls `look` with every object inside a value, except in fields that may contain anything.
+/// Calls `look` with every object nested in a value, except in fields that may contain anything.
 pub(super) fn visit_objects(value: &Value, look: &mut impl FnMut(&Value)) {
     match value {
         Value::Object(fields) => {

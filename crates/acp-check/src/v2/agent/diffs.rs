@@ -13,7 +13,7 @@ checks! { V2 Agent "tool-calls";
     21 Should "A diff includes a patch whenever possible." => includes_patch;
     22 Must "Paths in a patch are absolute." => uses_absolute_paths;
     23 Must "A patch has no commit metadata or email header." => starts_with_git_header;
-    24 Must "Every file of a patch is listed in `changes`." => lists_all_files;
+    24 Must "Every file in a patch is listed in `changes`." => lists_all_files;
 }
 
 /// Makes the agent edit a file, and returns the diffs that it shows.
@@ -37,7 +37,7 @@ async fn collect_diffs(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckSt
     Ok(diffs)
 }
 
-/// Returns the patches in Git's format, each with the diff that contains the patch.
+/// Returns the patches in Git's format, each with the diff that contains it.
 async fn collect_patches(harness: &mut AgentHarness) -> Result<Vec<(String, Value)>, CheckStop> {
     let diffs = collect_diffs(harness).await?;
     let git = diffs

@@ -1,4 +1,4 @@
-//! Checks of an agent's custom methods, values and metadata.
+//! Checks of an agent's custom methods, values, and metadata.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::wire::ReceivedResponse;
 checks! { V2 Agent "extensibility";
     1 Should "Unknown extension requests get error -32601." => rejects_unknown_request;
     2 Should "Unknown extension notifications are ignored." => ignores_unknown_notification;
-    3 Must "Requests with any `_meta` are processed." => accepts_any_meta;
+    3 Must "Requests with arbitrary `_meta` are processed." => accepts_any_meta;
     4 Must "Custom update types start with `_`." => prefixes_custom_updates;
     5 Must "Custom tool call kinds and statuses start with `_`." => prefixes_custom_values;
     6 Must "Custom stop reasons start with `_`." => prefixes_custom_stop_reasons;
@@ -44,7 +44,7 @@ async fn ignores_unknown_notification(harness: &mut AgentHarness) -> Result<(), 
         .map(drop)
 }
 
-/// Returns a value for `_meta` with unusual types, under names that nobody else uses.
+/// Returns a `_meta` value with unusual types, under names that nobody else uses.
 fn unusual_meta() -> Value {
     json!({"example.org/a": 1, "b": [null, {"c": "d"}], "": false, "traceparent": "none"})
 }
@@ -63,7 +63,7 @@ async fn accepts_any_meta(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.run_prompt_v2(session, prompt).await.map(drop)
 }
 
-/// Requires that each value is in `known` or starts with `_`. `what` describes the values.
+/// Requires that each value is in `known` or starts with `_`. `what` describes the values for error messages.
 fn require_known_or_custom<'a>(
     what: &str,
     values: impl IntoIterator<Item = &'a Value>,

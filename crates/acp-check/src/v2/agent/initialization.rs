@@ -19,7 +19,7 @@ checks! { V2 Agent "initialization";
     8 Must "In version 2, no `tool_call`, `plan` or `current_mode_update` is sent." => sends_no_version_1_updates;
 }
 
-/// The error code with which an agent responds if it supports only versions newer than the requested one.
+/// The error code of an agent that supports only versions newer than the requested one.
 const UNSUPPORTED_VERSION_CODE: i64 = -32022;
 
 async fn reports_name(harness: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -53,7 +53,7 @@ async fn returns_latest_version(harness: &mut AgentHarness) -> Result<(), CheckS
     match said["protocolVersion"].as_u64() {
         Some(1 | 2) => Ok(()),
         _ => fail(format!(
-            "requested version 65535, which does not exist, got {}",
+            "requested the nonexistent version 65535, got {}",
             said["protocolVersion"]
         )),
     }
@@ -122,7 +122,7 @@ async fn ignores_unknown_capabilities(harness: &mut AgentHarness) -> Result<(), 
     }
 }
 
-/// Makes the agent do tasks that may need the client, and returns the methods that the agent called.
+/// Makes the agent do tasks that may need the client, and returns the methods that it called.
 async fn called_methods(harness: &mut AgentHarness) -> Result<Vec<String>, CheckStop> {
     let session = harness.new_session_v2().await?;
     for task in [AgentTask::Read, AgentTask::Edit, AgentTask::Run] {

@@ -1,5 +1,5 @@
-//! Checks of the version 2 requirements for agents, with one file for each page of the specification, or several for a
-//! long page.
+//! Checks of the version 2 requirements for agents. Each page of the specification has one file, or several if it is
+//! long.
 
 mod agent_plan;
 mod authentication;

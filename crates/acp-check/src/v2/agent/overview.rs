@@ -12,7 +12,7 @@ checks! { V2 Agent "overview";
     1 Must "Unknown methods get error -32601." => reports_method_not_found;
     2 Must "A string id is unchanged in the response." => keeps_string_id;
     3 Must "Notifications get no response." => ignores_notifications;
-    4 Must "Concurrent requests all get a response." => handles_several_requests;
+    4 Must "All concurrent requests get a response." => handles_several_requests;
 }
 
 async fn reports_method_not_found(harness: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -75,7 +75,7 @@ async fn ignores_notifications(harness: &mut AgentHarness) -> Result<(), CheckSt
     match odd {
         None => Ok(()),
         Some(id) => fail(format!(
-            "after two notifications, the agent sent a response with unknown id {id}"
+            "after two notifications, the agent sent a response with the unknown id {id}"
         )),
     }
 }

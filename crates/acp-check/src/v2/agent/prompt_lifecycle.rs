@@ -83,7 +83,7 @@ async fn becomes_idle_once(harness: &mut AgentHarness) -> Result<(), CheckStop> 
     })
 }
 
-/// Returns the text of the user message that the agent reported, either as a whole or in chunks.
+/// Returns the text of the user message as the agent reported it, either whole or in chunks.
 fn reported_prompt(turn: &CheckTurn) -> Option<String> {
     let mut said = None::<String>;
     for update in &turn.updates {
@@ -115,7 +115,7 @@ async fn reports_prompt_unchanged(harness: &mut AgentHarness) -> Result<(), Chec
     let sent = harness.prompt_text(AgentTask::Answer);
     match reported_prompt(&turn) {
         Some(said) => require(said == sent, || {
-            format!("the message was {sent:?}, but is reported as {said:?}")
+            format!("the message was {sent:?}, but was reported as {said:?}")
         }),
         None => skip("the agent does not report the message"),
     }
@@ -165,7 +165,7 @@ async fn accepts_next_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop
         .map(drop)
 }
 
-/// Requires that the agent accepts a prompt that also contains this block.
+/// Requires that the agent accepts a prompt that includes this block.
 async fn require_accepted(
     harness: &mut AgentHarness,
     needs: Option<&str>,

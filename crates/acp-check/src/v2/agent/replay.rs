@@ -18,7 +18,7 @@ checks! { V2 Agent "session-setup";
     26 Must "Replayed user and agent messages have different ids." => separates_ids;
 }
 
-/// Returns `true` if an update is part of a session's history.
+/// Returns `true` if an update belongs to a session's history.
 fn is_history_update(update: &Value) -> bool {
     let kind = update_type(update);
     kind.starts_with("user_message")
@@ -35,8 +35,8 @@ fn messages_of_type<'a>(updates: &'a [Value], of: &'static str) -> impl Iterator
         .filter(move |update| update_type(update).starts_with(of))
 }
 
-/// Resumes a closed session that has one turn. Returns the updates of the history that arrive before the response, and
-/// those that arrive after it.
+/// Resumes a closed session that has one turn. Returns the history updates that arrive before the response, and those
+/// that arrive after it.
 async fn resume_session(
     harness: &mut AgentHarness,
     replay_from: Option<Value>,
@@ -96,7 +96,10 @@ async fn require_no_replay(
 ) -> Result<(), CheckStop> {
     let (reported, late) = resume_session(harness, replay_from).await?;
     match reported.iter().chain(&late).next() {
-        Some(update) => fail(format!("the agent replayed `{}`", update_type(update))),
+        Some(update) => fail(format!(
+            "the agent replayed `{}`, although no replay was requested",
+            update_type(update)
+        )),
         None => Ok(()),
     }
 }

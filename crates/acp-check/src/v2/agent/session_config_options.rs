@@ -1,4 +1,4 @@
-//! Checks of the config options of an agent's sessions.
+//! Checks of an agent's session config options.
 
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ async fn open_session_with_options(
     }
 }
 
-/// Returns the values of an option as one list, or as one list per group. A value may be in several groups.
+/// Returns an option's values as one list, or as one list per group. A value may be in several groups.
 fn value_lists(option: &Value) -> Vec<Vec<&Value>> {
     let entries = option["options"].as_array().map_or(&[][..], Vec::as_slice);
     let mut groups = entries

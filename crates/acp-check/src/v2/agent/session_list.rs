@@ -13,7 +13,7 @@ use crate::verdict::{CheckStop, fail, require};
 checks! { V2 Agent "session-list";
     1 Must "An agent with the `session` capability supports `session/list`." => supports_list;
     2 Should "A session with at least one prompt is listed." => lists_prompted_session;
-    3 Should "With `cwd`, only sessions of that directory are listed." => filters_by_directory;
+    3 Should "If `cwd` is given, only sessions in that directory are listed." => filters_by_directory;
     4 Must "Session ids in the list are unique." => has_unique_ids;
     5 Must "A deleted session is no longer listed." => omits_deleted_session;
     6 Must "`session/set_title` returns the new title, and the session is listed with it." => sets_title;
@@ -59,7 +59,7 @@ async fn filters_by_directory(harness: &mut AgentHarness) -> Result<(), CheckSto
     let listed = harness.list_sessions_v2(json!({"cwd": elsewhere})).await?;
     match listed.first() {
         Some(info) => fail(format!(
-            "sessions of another directory were requested, but the agent listed one of {}",
+            "only sessions in another directory were requested, but the agent listed one in {}",
             info["cwd"]
         )),
         None => Ok(()),

@@ -10,7 +10,7 @@ use crate::verdict::{CheckStop, fail, require};
 checks! { V2 Agent "session-setup";
     1 Must "Session ids are unique." => has_unique_ids;
     2 Must "`session/new` works without MCP servers." => opens_without_servers;
-    3 Must "An agent with `session.additionalDirectories` accepts them in `session/new`." => accepts_additional_directories;
+    3 Must "An agent with `session.additionalDirectories` accepts additional directories in `session/new`." => accepts_additional_directories;
     4 Must "An agent with the `session` capability supports `session/resume`." => supports_resume;
     5 Must "A resumed session accepts prompts." => continues_after_resume;
     6 Must "An agent with the `session` capability supports `session/close`." => supports_close;
@@ -77,7 +77,7 @@ async fn cancels_on_close(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_turn_ended(harness, &session, "session/close").await
 }
 
-/// Starts a long turn, calls `method`, and requires that the turn has ended when the response arrives.
+/// Starts a long turn, calls `method`, and requires that the turn has ended by the time the response arrives.
 pub(crate) async fn require_turn_ended(
     harness: &mut AgentHarness,
     session: &str,
@@ -85,7 +85,7 @@ pub(crate) async fn require_turn_ended(
 ) -> Result<(), CheckStop> {
     harness.begin_task_v2(session, AgentTask::Long).await?;
     harness
-        .wait_until("some output of a long task", |_, message| {
+        .wait_until("some output from a long task", |_, message| {
             let kind = message.params()["update"]["sessionUpdate"].as_str();
             kind.is_some_and(|kind| kind.starts_with("agent_") || kind.starts_with("tool_call"))
                 .then_some(())

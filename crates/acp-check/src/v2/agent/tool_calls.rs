@@ -1,4 +1,4 @@
-//! Checks of how an agent reports tool calls: their progress, their output, and embedded terminals.
+//! Checks of how an agent reports tool calls, including their progress, output and embedded terminals.
 
 use std::collections::HashMap;
 
@@ -141,7 +141,7 @@ async fn collect_terminal_updates(harness: &mut AgentHarness) -> Result<Vec<Valu
     }
 }
 
-/// Returns the ids of terminals that are embedded in tool calls.
+/// Returns the ids of the terminals embedded in tool calls.
 fn embedded_terminals(updates: &[Value]) -> impl Iterator<Item = &Value> {
     let lists = updates
         .iter()

@@ -1,4 +1,4 @@
-//! Functions for testing values, shared by the checks of several pages.
+//! Helpers for testing values, shared by the checks of several pages.
 
 use serde_json::Value;
 

@@ -8,14 +8,14 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use acp_rules::schema::Envelope;
 
 checks! { V2 Client "authentication";
-    101 Must "Without auth methods, neither `auth/login` nor `auth/logout` is sent." => logs_in_only_if_offered;
+    101 Must "If the agent offers no auth methods, neither `auth/login` nor `auth/logout` is sent." => logs_in_only_if_offered;
     102 Must "`auth/login` is not sent with a `terminal` auth method." => does_not_use_terminal_auth_method;
     103 Must "`auth/login` uses an auth method the agent offered." => uses_offered_auth_method;
     104 May "After a login, the client opens its session." => continues_after_login;
 }
 
-/// Rejects `session/new` until the client logs in. Returns the auth method that the client used, or `None` if no login
-/// arrives in time.
+/// Rejects `session/new` until the client logs in. Returns the auth method that it used, or `None` if no login arrives
+/// in time.
 async fn wait_for_login(
     harness: &mut ClientHarness,
     methods: Value,

@@ -1,4 +1,4 @@
-//! Checks of how a client cancels turns and single requests.
+//! Checks of how a client cancels turns and individual requests.
 
 use serde_json::{Value, json};
 
@@ -18,8 +18,8 @@ checks! { V2 Client "prompt-lifecycle";
     134 Must "`$/cancel_request` for an unknown request is ignored." => ignores_unknown_request;
 }
 
-/// Sends a message that asks the user to cancel the turn, and waits until the client cancels it. Skips the check if the
-/// client does not cancel it in time.
+/// Sends a message that asks the user to cancel the turn, and waits until the client does so. Skips the check if that
+/// takes too long.
 async fn request_cancel(
     harness: &mut ClientHarness,
     prompted: &ReceivedPrompt,
@@ -33,7 +33,7 @@ async fn request_cancel(
     match harness.wait_for_message("session/cancel").await {
         Ok((_, params)) => require(params["sessionId"] == *prompted.session, || {
             format!(
-                "the client cancelled a turn of session {}, which it did not open",
+                "the client cancelled a turn in session {}, which it did not open",
                 params["sessionId"]
             )
         }),

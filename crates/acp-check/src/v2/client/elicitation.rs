@@ -8,7 +8,7 @@ use crate::verdict::{CheckStop, fail, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V2 Client "elicitation";
-    101 Must "The action for a form is `accept`, `decline`, `cancel`, or starts with `_`." => responds_to_form;
+    101 Must "The action for a form is `accept`, `decline` or `cancel`, or it starts with `_`." => responds_to_form;
     102 Must "An unknown elicitation mode is not accepted." => rejects_unknown_mode;
     103 Must "`elicitation/complete` for an unknown elicitation is ignored." => ignores_unknown_completion;
 }

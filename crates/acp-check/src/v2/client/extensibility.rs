@@ -11,7 +11,7 @@ use crate::wire::ReceivedResponse;
 checks! { V2 Client "extensibility";
     101 Should "Unknown extension requests get error -32601." => rejects_unknown_request;
     102 Should "Unknown extension notifications are ignored." => ignores_unknown_notification;
-    103 Must "Messages with any `_meta` are accepted." => accepts_any_meta;
+    103 Must "Messages with arbitrary `_meta` are accepted." => accepts_any_meta;
 }
 
 async fn rejects_unknown_request(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -32,11 +32,11 @@ async fn ignores_unknown_notification(harness: &mut ClientHarness) -> Result<(),
         .send_notification("_acp-check/no-such", json!([1, {"two": null}]))
         .await?;
     harness
-        .require_responsive_v2("a notification of an unknown extension")
+        .require_responsive_v2("an unknown extension notification")
         .await
 }
 
-/// Returns a value for `_meta` with unusual types, under names that nobody else uses.
+/// Returns a `_meta` value with unusual types, under names that nobody else uses.
 fn unusual_meta() -> Value {
     json!({"example.org/a": 1, "b": [null, {"c": "d"}], "": false, "traceparent": "none"})
 }

@@ -39,13 +39,16 @@ async fn reports_name(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     })
 }
 
-/// Requires that the client closes the connection and sends no request before that.
+/// Requires that the client closes the connection without sending another request.
 async fn require_closed(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let patience = harness.wire.timeout();
     let ending = async {
         while let Some(message) = harness.next().await? {
             if !message.method().is_empty() {
-                return fail(format!("the client continued with `{}`", message.method()));
+                return fail(format!(
+                    "the client did not close the connection, but sent `{}`",
+                    message.method()
+                ));
             }
         }
         Ok(())
@@ -136,7 +139,7 @@ async fn sends_supported_content(harness: &mut ClientHarness) -> Result<(), Chec
     }
 }
 
-/// Calls a method of version 1, and requires that the client rejects it as unknown.
+/// Calls a version 1 method, and requires that the client rejects it as unknown.
 async fn require_method_not_found(
     harness: &mut ClientHarness,
     method: &str,

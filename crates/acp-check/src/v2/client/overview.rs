@@ -68,7 +68,7 @@ async fn ignores_notifications(harness: &mut ClientHarness) -> Result<(), CheckS
     match odd {
         None => Ok(()),
         Some(id) => fail(format!(
-            "after two notifications, the client sent a response with unknown id {id}"
+            "after two notifications, the client sent a response with the unknown id {id}"
         )),
     }
 }

@@ -16,7 +16,7 @@ checks! { V2 Client "tool-calls";
     127 Must "Permission requests from an announced subagent are answered like those from its parent." => responds_to_subagent_permission_request;
 }
 
-/// Returns the params of a permission request with one option that allows the action and one that rejects it.
+/// Returns the params of a permission request with one option to allow the action and one to reject it.
 pub(super) fn permission_params(session: &str) -> Value {
     json!({
         "sessionId": session,

@@ -56,8 +56,8 @@ async fn accepts_unknown_stop_reason(harness: &mut ClientHarness) -> Result<(), 
     .await
 }
 
-/// Ends the turn with the update `idle`. The client must still respond to requests or close the connection, as a client
-/// that sends only one prompt does.
+/// Ends the turn with the update `idle`. The client must then still respond to requests, or close the connection, as a
+/// client that sends only one prompt does.
 async fn require_idle_accepted(harness: &mut ClientHarness, idle: Value) -> Result<(), CheckStop> {
     let prompted = harness.begin_turn_v2().await?;
     let why = idle.to_string();

@@ -65,6 +65,6 @@ async fn accepts_unknown_input(harness: &mut ClientHarness) -> Result<(), CheckS
     let update =
         json!({"sessionUpdate": "available_commands_update", "availableCommands": commands});
     harness
-        .require_tolerance_v2("a command with an input of an unknown type", &[update])
+        .require_tolerance_v2("a command with an unknown input type", &[update])
         .await
 }

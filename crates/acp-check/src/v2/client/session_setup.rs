@@ -78,7 +78,7 @@ async fn accepts_early_updates(harness: &mut ClientHarness) -> Result<(), CheckS
     harness.wait_for_prompt_v2().await.map(drop)
 }
 
-/// Ends the client's first turn, and responds to its requests until it closes the connection or stops sending.
+/// Ends the client's first turn, and responds to its requests until it closes the connection or goes quiet.
 async fn serve_until_quiet(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.begin_turn_v2().await?;
     harness.end_turn_v2(&prompted, "end_turn").await?;
@@ -91,7 +91,7 @@ async fn serve_until_quiet(harness: &mut ClientHarness) -> Result<(), CheckStop>
             let session = params.map_or(&Value::Null, |params| &params["sessionId"]);
             if !session.is_null() {
                 require(*session == SESSION_ID, || {
-                    format!("`{method}` refers to unknown session {session}")
+                    format!("`{method}` refers to the unknown session {session}")
                 })?;
             }
             let response = match method {

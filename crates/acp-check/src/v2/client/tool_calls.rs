@@ -1,4 +1,4 @@
-//! Checks of how a client handles tool calls: partial updates, and unknown content.
+//! Checks of how a client handles partial updates of tool calls and unknown content.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ checks! { V2 Client "tool-calls";
     106 Must "A diff without a patch is accepted." => accepts_diff_without_patch;
     107 Should "Unknown file operations and patch formats are accepted." => accepts_unknown_file_operation;
     108 Must "A terminal with only an id is accepted." => accepts_terminal_with_id_only;
-    109 Must "Terminal output consists of arbitrary bytes, in chunks that may end anywhere." => accepts_binary_output;
+    109 Must "Terminal output may contain any bytes, in chunks that may end anywhere." => accepts_binary_output;
     110 Must "Terminal fields can be replaced, and cleared with null." => accepts_changed_terminal;
     111 Must "An exit status with neither a code nor a signal is accepted." => accepts_unspecified_exit_status;
 }

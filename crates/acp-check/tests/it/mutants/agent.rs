@@ -1,4 +1,4 @@
-//! The correct agent. It does what a one-word prompt asks for.
+//! The correct agent. It does whatever a one-word prompt asks for.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,7 +44,7 @@ pub(crate) fn task_prompts() -> HashMap<AgentTask, String> {
     .into()
 }
 
-/// Serves a connection. The agent's state is dropped with the connection.
+/// Serves a connection. The agent's state is dropped along with it.
 pub(crate) fn start(transport: Transport) {
     serve(transport, Options::new());
 }
@@ -63,7 +63,7 @@ fn serve(transport: Transport, options: Options) {
     });
 }
 
-/// An agent on several connections, which share its sessions.
+/// An agent that serves several connections, which share its sessions.
 #[derive(Clone, Default)]
 pub(crate) struct SharedAgent(CorrectAgent);
 
@@ -78,10 +78,10 @@ impl SharedAgent {
 /// The id of the auth method. The user is logged in at first.
 pub(crate) const LOGIN_METHOD_ID: &str = "check";
 
-/// The number of sessions per page of the list.
+/// The number of sessions on each page of the list.
 const PAGE_SIZE: usize = 2;
 
-/// The messages of a session, each with its sender and its text.
+/// The messages of a session, each with its sender and text.
 type SessionHistory = Vec<(String, String)>;
 
 #[derive(Default, Clone)]
@@ -89,7 +89,7 @@ struct CorrectAgent {
     sessions: Arc<Mutex<HashMap<String, (String, SessionHistory)>>>,
     /// The titles that clients have set, by session.
     titles: Arc<Mutex<HashMap<String, String>>>,
-    /// The system prompts with which sessions were opened.
+    /// The system prompts used to open sessions.
     system_prompts: SystemPrompts,
     servers: crate::mutants::mcp::RunningServers,
     logged_out: Arc<AtomicBool>,
@@ -218,7 +218,7 @@ impl Agent for CorrectAgent {
 }
 
 impl CorrectAgent {
-    /// Sends the updates that are common to all turns: the session's title, its usage, and the images and files of the
+    /// Sends the updates that every turn starts with: the session's title, its usage, and the images and files in the
     /// prompt.
     async fn show_turn_start(&self, turn: &Turn, prompt: &Prompt) -> acp::Result<()> {
         let turns = self.stored_history(turn.id())?.len();

@@ -182,7 +182,7 @@ pub(crate) async fn run_plan_task(turn: &Turn) -> acp::Result<StopReason> {
     Ok(StopReason::EndTurn)
 }
 
-/// Requests input with a form, or with a URL if the client supports only URLs.
+/// Requests input with a form, or with a URL if that is all the client supports.
 pub(crate) async fn run_ask_task(turn: &Turn) -> acp::Result<StopReason> {
     let schema = serde_json::json!({"type": "object", "properties": {"color": {"type": "string"}}});
     let form = ElicitationMode::Form {

@@ -1,4 +1,4 @@
-//! The parts of the correct agent that exist only in version 2, or differ there.
+//! The parts of the correct agent that are specific to version 2.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -15,7 +15,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
     mutants
 }
 
-/// Calls a method as soon as a session is open.
+/// Calls a method once a session is open.
 fn call_in_session(method: &str, params: Value) -> impl Fn() -> Mutation + Send + Sync + use<> {
     let call = json!({"jsonrpc": "2.0", "id": "too-much", "method": method, "params": params});
     call_when(

@@ -1,11 +1,11 @@
-//! Changes to the messages that a peer sends and receives. Many mutants share them.
+//! Changes to the messages that a peer sends and receives. Each is used by several mutants.
 
 use acp_check::{Check, CheckProcedure};
 use serde_json::{Value, json};
 
 use crate::mutants::layer::{LayerLine, Mutation, PassingMessage, mutate_messages};
 
-/// Responds to calls to `method` in the peer's place, with a `result` or an `error`, if `when` is true for the params.
+/// Responds to calls to `method` on the peer's behalf, with a `result` or an `error`, if `when` is true for the params.
 pub(crate) fn respond_instead(
     method: &'static str,
     when: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
@@ -32,8 +32,7 @@ pub(crate) fn reject_if(
     respond_instead(method, when, json!({"error": error}))
 }
 
-/// Responds to calls to `method` as if they had been executed, without executing them, if `when` is true for the
-/// params.
+/// Responds to calls to `method` with success, but without executing them, if `when` is true for the params.
 pub(crate) fn succeed_without_effect_if(
     method: &'static str,
     when: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
@@ -49,7 +48,7 @@ pub(crate) fn respond_with(
     respond_instead(method, |_| true, json!({"result": result}))
 }
 
-/// Responds to the peer's calls to `method` in the suite's place. The suite does not receive them.
+/// Responds to the peer's calls to `method` on the suite's behalf. The suite does not receive them.
 pub(crate) fn intercept_request(
     method: &'static str,
     result: Value,
@@ -81,7 +80,7 @@ pub(crate) fn drop_request_if(
     })
 }
 
-/// Responds to every call to `method` except the first with an error.
+/// Responds with an error to every call to `method` except the first.
 pub(crate) fn reject_after_first(method: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     change_after_first(method, |passing| {
         let id = passing.message.take().unwrap()["id"].clone();
@@ -91,12 +90,12 @@ pub(crate) fn reject_after_first(method: &'static str) -> impl Fn() -> Mutation 
     })
 }
 
-/// Drops every call to `method` except the first before the peer receives it.
+/// Drops every call to `method` but the first before the peer receives it.
 pub(crate) fn deliver_only_first(method: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     change_after_first(method, |passing| *passing.message = None)
 }
 
-/// Changes every call to `method` that the peer receives, except the first.
+/// Changes every call to `method` except the first before the peer receives it.
 fn change_after_first(
     method: &'static str,
     change: impl Fn(&mut PassingMessage<'_>) + Clone + Send + Sync + 'static,
@@ -115,7 +114,7 @@ fn change_after_first(
     }
 }
 
-/// Responds to `method` with an error, although the peer has executed it.
+/// Responds to `method` with an error, even though the peer has executed it.
 pub(crate) fn fail_after_success(method: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     mutate_messages(move |passing| {
         if passing.said
@@ -178,7 +177,7 @@ pub(crate) fn follow_update(
     })
 }
 
-/// Sends an update after each response to `method`, for the session of the request.
+/// Sends an update after each response to `method`, for the session in the request.
 pub(crate) fn send_update_after_response(
     method: &'static str,
     update: Value,
@@ -225,7 +224,7 @@ pub(crate) fn reported_state<'a>(passing: &'a PassingMessage<'_>) -> Option<&'a 
     message["params"]["update"]["state"].as_str()
 }
 
-/// Returns a response to the request in `message`.
+/// Returns a line that responds to the request in `message`.
 pub(crate) fn result_line(message: &Value, result: Value) -> LayerLine {
     let mut answer = json!({"jsonrpc": "2.0", "id": message["id"]});
     answer["result"] = result;
@@ -254,7 +253,7 @@ pub(crate) fn fall_silent_after(
     }
 }
 
-/// Rejects calls to a method after the peer has received a call to another method.
+/// Rejects calls to one method after the peer has received a call to another.
 pub(crate) fn reject_after(
     first: &'static str,
     method: &'static str,
@@ -350,7 +349,7 @@ pub(crate) fn replace_error(
     })
 }
 
-/// Changes the id of the peer's responses if it is a string.
+/// Changes the id of the peer's response if the id is a string.
 pub(crate) fn change_string_id() -> impl Fn() -> Mutation + Send + Sync {
     mutate_messages(|passing| {
         if passing.said

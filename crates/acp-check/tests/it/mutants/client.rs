@@ -1,4 +1,5 @@
-//! The correct client. It opens a session, sends prompts, offers everything it supports, uses old sessions, and exits.
+//! The correct client. It opens a session, sends prompts, offers everything it supports, uses old sessions, and then
+//! exits.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use acp_host::{Host, HostSession, Permissions, Policy, Prompter};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-/// The maximum wait for the list of old sessions. A later response is ignored.
+/// How long to wait for the list of old sessions. A later response is ignored.
 const LIST_LIFETIME: Duration = Duration::from_millis(200);
 
 /// Runs a client with all capabilities on this connection to an agent.
@@ -93,7 +94,7 @@ async fn open_and_use(
     use_old_sessions(agent, &session, setup).await
 }
 
-/// Runs a turn. The user cancels it when asked to.
+/// Runs a turn. The user cancels it if asked to.
 async fn run_turn(session: &ClientSession, cancel: &Notify, text: &str) -> Result<StopReason> {
     let mut prompting = std::pin::pin!(session.prompt(text));
     tokio::select! {
@@ -167,7 +168,7 @@ impl Client for MinimalCheckClient {
     }
 }
 
-/// A prompter that responds without a user.
+/// A prompter that responds without asking a user.
 struct CheckPrompter;
 
 impl Prompter for CheckPrompter {

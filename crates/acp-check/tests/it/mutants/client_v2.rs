@@ -1,5 +1,5 @@
 //! The correct client in version 2. It logs in if necessary, opens a session, sends prompts, cancels when asked to, and
-//! uses the other features before it exits.
+//! uses the other features before exiting.
 
 use std::sync::Arc;
 

@@ -12,15 +12,15 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 pub(crate) struct Mutant {
     /// The id of the check that must catch the mutant.
     pub(crate) kills: &'static str,
-    /// A text that the check's reason must contain.
+    /// Text that the reason given by the check must contain.
     pub(crate) why: &'static str,
-    /// A description of what is wrong with the mutant.
+    /// What is wrong with the mutant.
     pub(crate) what: &'static str,
-    /// For a schema check, the id of another check in which a message of the shape is sent.
+    /// For a schema check, the id of another check that sends a message of this shape.
     pub(crate) seen_in: Option<&'static str>,
-    /// The change to the correct peer. It is created anew for each connection.
+    /// The change to the correct peer. Each connection gets a new one.
     pub(crate) change: Box<dyn Fn() -> Mutation + Send + Sync>,
-    /// A predicate for each chunk of bytes that the peer reads. If it returns `true`, the peer exits.
+    /// Called with each chunk of bytes that the peer reads. If it returns `true`, the peer exits.
     pub(crate) dies_at: Option<fn(&[u8]) -> bool>,
     /// Whether the peer keeps running after its input has ended.
     pub(crate) hangs: bool,
@@ -29,22 +29,22 @@ pub(crate) struct Mutant {
 /// A function that changes the messages that the peer sends and receives, one by one.
 pub(crate) type Mutation = Box<dyn FnMut(PassingMessage<'_>) + Send>;
 
-/// A message that passes through the layer, and the messages that replace it.
+/// A message passing through the layer, and the messages that replace it.
 pub(crate) struct PassingMessage<'a> {
     /// Whether the message was sent by the peer rather than by the suite.
     pub(crate) said: bool,
-    /// The method of the message. For a response, the method of its request.
+    /// The method of the message or, for a response, of its request.
     pub(crate) method: &'a str,
     /// Whether the message is a response.
     pub(crate) answers: bool,
-    /// The message, which a mutation can modify or remove. The result is passed on. `None` for a line that is not JSON,
+    /// The message, which a mutation can modify or remove before it is passed on. `None` for a line that is not JSON,
     /// which is passed on unchanged.
     pub(crate) message: &'a mut Option<Value>,
     /// The line as received, with its line end.
     pub(crate) line: &'a [u8],
     /// The lines to pass on after the message.
     pub(crate) then: &'a mut Vec<LayerLine>,
-    /// The lines to send back to the sender, such as a response on behalf of the other side.
+    /// The lines to send back to the sender, such as a response on the other side's behalf.
     pub(crate) back: &'a mut Vec<LayerLine>,
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn mutant(
     }
 }
 
-/// Creates a mutant that exits when it reads bytes that satisfy `at`.
+/// Creates a mutant that exits when it reads bytes satisfying `at`.
 pub(crate) fn crashing_mutant(
     kills: &'static str,
     why: &'static str,
@@ -95,7 +95,7 @@ impl Mutant {
         self
     }
 
-    /// Sets the check in which the message of a shape is sent.
+    /// Sets the check that sends a message of this shape.
     pub(crate) fn sent_in_check(mut self, check: &'static str) -> Self {
         self.seen_in = Some(check);
         self
@@ -138,7 +138,7 @@ pub(crate) fn reject_request(
     }
 }
 
-/// Responds with an error to every call to `method` from the `first` call on, counted from 1.
+/// Responds to calls to `method` with an error, starting with the call number `first`, counted from 1.
 pub(crate) fn reject_from_nth(
     method: &'static str,
     code: i64,
@@ -187,7 +187,7 @@ pub(crate) fn change_update(
     })
 }
 
-/// Drops every call to `method`, and every response to such a call, that the peer sends.
+/// Drops every call to `method` that the peer sends, and every response to such a call.
 pub(crate) fn drop_outgoing(
     method: &'static str,
     answers: bool,
@@ -201,7 +201,7 @@ pub(crate) fn drop_outgoing(
     }
 }
 
-/// Drops every call to `method`, and every response to such a call, before the peer receives it.
+/// Drops every call to `method` before the peer receives it, and every response to such a call.
 pub(crate) fn drop_incoming(
     method: &'static str,
     answers: bool,
@@ -215,7 +215,7 @@ pub(crate) fn drop_incoming(
     }
 }
 
-/// Duplicates every call to `method`, and every response to such a call, that the peer sends.
+/// Duplicates every call to `method` that the peer sends, and every response to such a call.
 pub(crate) fn send_twice(
     method: &'static str,
     answers: bool,
@@ -245,7 +245,7 @@ pub(crate) fn change_incoming(
     })
 }
 
-/// Combines two changes. The second change is applied to the result of the first.
+/// Combines two changes, the second of which is applied to the result of the first.
 pub(crate) fn apply_both(
     first: impl Fn() -> Mutation + Send + Sync,
     second: impl Fn() -> Mutation + Send + Sync,
@@ -309,7 +309,7 @@ impl PassingMessage<'_> {
     }
 }
 
-/// Returns a target that is the correct peer with the mutant's change.
+/// Returns a target that applies the mutant's change to the correct peer.
 pub(crate) fn with_mutation(
     right: fn(Transport),
     mutant: Mutant,

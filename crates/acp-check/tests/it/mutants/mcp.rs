@@ -7,12 +7,12 @@ use acp::v1::McpServer;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 
-/// The MCP servers that are running. They exit with the agent.
+/// The running MCP servers. They exit along with the agent.
 #[derive(Default, Clone)]
 pub(crate) struct RunningServers(Arc<Mutex<Vec<Child>>>);
 
 impl RunningServers {
-    /// Connects to the servers over stdin and stdout. A server that cannot be started is skipped.
+    /// Connects to the servers over stdin and stdout. Skips any server that cannot be started.
     pub(crate) async fn start_and_connect(&self, servers: &[McpServer]) {
         for server in servers {
             let McpServer::Stdio(server) = server else {

@@ -26,15 +26,15 @@ use acp_check::{Check, CheckOptions, CheckOutcome, CheckProcedure, CheckTarget, 
 
 use layer::{Mutant, with_mutation};
 
-/// How long to wait for the correct peers.
+/// How long to wait for correct peers.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long to wait for a message that a mutant omits. A busy machine may take longer even for a correct message, so
+/// How long to wait for a message that a mutant omits. On a busy machine, even a correct message may take longer, so
 /// the check is repeated with more time.
 const MUTANT_TIMEOUTS: [Duration; 3] =
     [Duration::from_millis(700), Duration::from_secs(4), TIMEOUT];
 
-/// The number of mutants that are tested at the same time.
+/// The number of mutants to test at the same time.
 const MAX_PARALLEL_MUTANTS: usize = 16;
 
 type CorrectPeer = fn(Transport);
@@ -287,7 +287,7 @@ async fn client_checks_of_version_2_kill_their_mutants() {
     .await;
 }
 
-/// Checks that a peer fails no check merely because it speaks another version. Checks that cannot run must be skipped.
+/// Checks that a peer fails no check just because it speaks another version. Checks that cannot run must be skipped.
 async fn assert_all_skipped(right: CorrectPeer, checks: Vec<Check>) {
     let outcomes =
         acp_check::run_checks(Arc::new(right), &checks, options_with_timeout(TIMEOUT)).await;

@@ -1,5 +1,5 @@
-//! The parts of the correct agent that are in the unstable schema but not in the library. A layer in front of the
-//! library's agent implements them by responding in its place.
+//! The parts of the correct agent that are in the unstable schema but not in the library. They are implemented by a
+//! layer in front of the library's agent, which responds on its behalf.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -20,15 +20,15 @@ const NOT_FOUND: i64 = -32002;
 struct SessionRecord {
     open: bool,
     archived: bool,
-    /// The last state that was reported, in version 2.
+    /// The most recently reported state, in version 2.
     state: Option<Value>,
 }
 
-/// A pending request, with the part of its params that its response depends on.
+/// A pending request, with the params that its response depends on.
 enum UnstableRequest {
     /// A request to list sessions, with its archive filter.
     List(String),
-    /// A request to open a session, with its system prompt and the session's id, if known.
+    /// A request to open a session, with its system prompt and the session id, if known.
     Session(Option<String>, Option<String>),
 }
 
@@ -109,7 +109,7 @@ impl UnstablePeer {
         self.sessions.get_mut(id).ok_or(refused)
     }
 
-    /// Handles requests to archive a session. A session that is open is closed first.
+    /// Handles requests to archive a session. Closes the session first if it is open.
     fn archive(&mut self, message: &mut Value) -> Result<Option<Value>, ErrorReply> {
         let known = self.find_session(&message["params"])?;
         known.archived = true;
@@ -293,7 +293,7 @@ fn requested_session_id(message: &Value) -> Option<String> {
     message["params"]["sessionId"].as_str().map(str::to_owned)
 }
 
-/// Returns the text of a system prompt, if the system prompt is valid.
+/// Returns the text of a system prompt, if it is valid.
 fn applicable_text(prompt: &Value) -> Option<String> {
     if prompt["mode"] != "append" && prompt["mode"] != "override" {
         return None;

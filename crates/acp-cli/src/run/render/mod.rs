@@ -15,7 +15,7 @@ use self::text::TextRenderer;
 use crate::args::run::RunFormat;
 use crate::screen::TerminalScreen;
 
-/// Shows a thread while it grows. Output is only ever appended, so that it can be piped and logged.
+/// Shows a thread as it grows. Only ever appends output, so that it can be piped and logged.
 pub(super) struct Renderer {
     format: RunFormat,
     screen: TerminalScreen,
@@ -68,12 +68,12 @@ impl Renderer {
         self.screen.finish();
     }
 
-    /// Returns `true` if stdout was closed by its reader.
+    /// Returns `true` if the reader of stdout has closed it.
     pub(super) fn is_output_closed(&self) -> bool {
         self.screen.is_stdout_closed()
     }
 
-    /// Returns a timer for updating the progress line. It never fires if the progress line is not shown.
+    /// Returns a timer for updating the progress line. It never fires if there is no progress line.
     pub(super) fn ticks(&self) -> RenderTicks {
         RenderTicks(
             self.screen
@@ -87,7 +87,7 @@ impl Renderer {
         self.screen.tick(doing);
     }
 
-    /// Updates the progress line with the work in progress, such as a tool call.
+    /// Updates the progress line to show the work in progress, such as a tool call.
     pub(super) fn tick_thread(&self, thread: &acp::ThreadHandle) {
         let doing = thread.read(|thread| {
             let open = thread

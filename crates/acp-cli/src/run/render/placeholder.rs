@@ -1,4 +1,4 @@
-//! Placeholders for content that is not text.
+//! Placeholders for non-text content.
 
 use acp::v1::{ContentBlock, EmbeddedResourceResource};
 use acp_host::terminal_text;

@@ -122,7 +122,7 @@ fn render_part(part: &QuestionPart<'_>, request: &PermissionRequest, text: &mut 
     }
 }
 
-/// Renders a command: the first line after `$`, further ones after `>`.
+/// Renders a command, with `$` before its first line and `>` before the others.
 fn render_command(line: &str, text: &mut String) {
     for (n, line) in literal::escape_lines(line).iter().enumerate() {
         let mark = if n == 0 { '$' } else { '>' };
@@ -130,7 +130,7 @@ fn render_command(line: &str, text: &mut String) {
     }
 }
 
-/// Renders text from the agent with a bar before each line.
+/// Renders the agent's text with a bar before each line.
 fn render_quoted(said: &str, text: &mut String) {
     for line in literal::escape_lines(said) {
         text.push_str(&format!("{QUESTION_BAR}{line}\n"));

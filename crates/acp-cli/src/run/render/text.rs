@@ -17,7 +17,7 @@ use super::placeholder::placeholder;
 use super::tool_call::{ShownToolCall, may_be_unfinished};
 use crate::screen::ScreenOutput;
 
-/// Renders a thread as text, keeping track of how much has been shown.
+/// Renders a thread as text and keeps track of how much has been shown.
 #[derive(Default)]
 pub(super) struct TextRenderer {
     revision: u64,
@@ -30,7 +30,7 @@ pub(super) struct TextRenderer {
     subagents: HashMap<SessionId, ShownSubagent>,
 }
 
-/// The parts of a subagent that have been shown.
+/// How much of a subagent has been shown.
 #[derive(Default)]
 struct ShownSubagent {
     name: String,
@@ -39,7 +39,7 @@ struct ShownSubagent {
     stop_reason: Option<String>,
 }
 
-/// A part of the thread that has changed.
+/// A changed part of the thread.
 enum ThreadChange<'t> {
     Plan(&'t ThreadPlan),
     Item(usize, &'t ItemKind),
@@ -51,7 +51,7 @@ struct ShownMessage {
     shown_blocks: usize,
     /// The number of bytes of the next block that have been shown.
     shown_bytes: usize,
-    /// The last few of those bytes. If the text no longer has them there, the agent has replaced it.
+    /// The last few of those bytes. If the text at that point is different, the agent has replaced it.
     tail: String,
     clean: TextCleaner,
 }
@@ -91,7 +91,7 @@ impl TextRenderer {
         self.revision = thread.revision();
     }
 
-    /// Renders everything that has changed, in the order in which it last changed. This is the order of arrival, unless
+    /// Renders everything that has changed, in the order of the latest changes. This is the order of arrival, unless
     /// changes arrive faster than they are shown.
     pub(super) fn render_thread(&mut self, thread: &Thread, out: &mut ScreenOutput) {
         let first = thread.truncation().items;
@@ -246,7 +246,7 @@ impl TextRenderer {
         self.subagents.insert(subagent.session_id.clone(), shown);
     }
 
-    /// Returns the items that have changed, that may have more terminal output, or that have been held back so far.
+    /// Returns the items that have changed, may have more terminal output, or have been held back so far.
     fn changed_items<'t>(&self, thread: &'t Thread) -> Vec<(usize, &'t Item)> {
         let revision = self.revision;
         let due = |shown: &ShownToolCall| shown.has_terminal() || shown.is_new();
@@ -262,7 +262,7 @@ impl TextRenderer {
             .collect()
     }
 
-    /// Starts a new item: ends the current line and adds an empty one.
+    /// Starts a new item: ends the current line and adds a blank one.
     fn separate_item(&mut self, at: usize, out: &mut ScreenOutput) {
         if self.last_item == Some(at) {
             return;
@@ -319,7 +319,7 @@ impl TextRenderer {
         }
     }
 
-    /// Renders a plan: completely if its steps are new, and otherwise the steps whose status has changed.
+    /// Renders a plan: all of it if its steps are new, and otherwise only the steps whose status has changed.
     fn render_plan(&mut self, plan: &ThreadPlan, out: &mut ScreenOutput) {
         let entries = plan.entries();
         if entries.is_empty() {

@@ -13,26 +13,25 @@ use similar::TextDiff;
 use super::placeholder::placeholder;
 use crate::screen::ScreenOutput;
 
-/// The maximum number of lines of a tool's text to show. Command output is shown in full while the command runs.
+/// The maximum number of lines to show of a tool's text. Command output is shown in full while the command runs.
 const MAX_OUTPUT_LINES: usize = 12;
 
-/// How long computing a diff may take before a coarser one is used.
+/// How long a diff may take to compute before a coarser one is used.
 pub(super) const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// How many bytes the end of one text must share with the beginning of another for the second to count as its
-/// continuation.
+/// How many bytes at the end of one text must match the beginning of another for it to count as a continuation.
 const MIN_OVERLAP_BYTES: usize = 80;
 
 /// Returns `true` if the model may still be writing the tool call. Such a call is not printed yet, since its title may
-/// change and printed text cannot. Content, locations or raw input show that the tool call is complete (specification:
-/// Tool calls, "Status").
+/// still change, and printed output cannot be changed. Content, locations or raw input show that the tool call is
+/// complete (specification: Tool calls, "Status").
 pub(super) fn may_be_unfinished(call: &ThreadToolCall) -> bool {
     let says_more =
         !call.content.is_empty() || !call.locations.is_empty() || call.raw_input.is_some();
     call.status == ToolCallStatus::Pending && !says_more && !call.is_cancelled
 }
 
-/// The parts of a tool call that have been shown so far.
+/// How much of a tool call has been shown so far.
 #[derive(Default)]
 pub(super) struct ShownToolCall {
     /// Whether any part of the tool call has been shown.
@@ -62,7 +61,7 @@ impl ShownToolCall {
         !self.has_begun
     }
 
-    /// Shows everything new, and returns `true` if there was any. `again` indicates that something else has been shown
+    /// Shows everything new, and returns `true` if there was anything. `again` is true if something else has been shown
     /// since the last call.
     pub(super) fn update(
         &mut self,
@@ -113,7 +112,7 @@ impl ShownToolCall {
         part.shown
     }
 
-    /// Returns how much of a terminal has been shown.
+    /// Returns the record of how much of a terminal has been shown.
     fn terminal_mut(&mut self, id: &TerminalId) -> &mut ShownTerminal {
         let known = self.terminals.iter().position(|known| known.id == *id);
         let at = known.unwrap_or(self.terminals.len());
@@ -177,7 +176,7 @@ impl ShownTerminal {
     }
 }
 
-/// The part of a tool call to show now.
+/// The part of a tool call that is being shown.
 struct ToolCallPart<'a, 'o> {
     call: &'a ThreadToolCall,
     out: &'o mut ScreenOutput,
@@ -299,7 +298,7 @@ impl ToolCallPart<'_, '_> {
     }
 }
 
-/// Removes the code fence if the whole text is a single code block, as with the output of many tools.
+/// Removes the code fence if the whole text is a single code block, as in the output of many tools.
 fn strip_fence(text: &str) -> &str {
     let trimmed = text.trim_end();
     let inside = || {
@@ -312,8 +311,8 @@ fn strip_fence(text: &str) -> &str {
     inside().unwrap_or(text)
 }
 
-/// Returns the part of `new` that continues `old`, or `None` if `new` is not a continuation. An agent may send growing
-/// text in full each time, or only the part that is new.
+/// Returns the part of `new` that continues `old`, or `None` if `new` is not a continuation. As text grows, an agent
+/// may send all of it each time, or only the new part.
 fn appended_text<'t>(old: &str, new: &'t str) -> Option<&'t str> {
     if old.trim().is_empty() {
         return None;
@@ -358,7 +357,7 @@ fn title(call: &ThreadToolCall) -> String {
     }
 }
 
-/// Shows file changes: the agent's patch and unified diffs, or the file names if there is neither.
+/// Shows file changes as the agent's patch and unified diffs, or as a list of file names if there is neither.
 fn render_diff(diff: &ThreadDiff, out: &mut ScreenOutput) {
     if let Some(patch) = &diff.patch {
         render_patch(&patch.text, out);

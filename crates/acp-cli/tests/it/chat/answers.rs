@@ -38,7 +38,7 @@ fn markdown_is_drawn_while_it_streams() {
     }
 }
 
-/// Splits a text into small chunks, the way models send text.
+/// Splits text into small chunks, the way models stream it.
 fn split_into_pieces(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive(' ')
 }

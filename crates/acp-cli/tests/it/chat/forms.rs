@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// Starts a chat in which the agent shows a form with a field of every type.
+/// Starts a chat with an agent that asks the user to fill in a form with a field of every type.
 fn start_with_form(project: &TestProject, columns: u16, rows: u16) -> ChatScreen {
     write_agents_config(project, &[("helper", "")]);
     let mut screen = start_chat_with_args(project, columns, rows, "--agent helper");
@@ -15,7 +15,7 @@ fn start_with_form(project: &TestProject, columns: u16, rows: u16) -> ChatScreen
     screen
 }
 
-/// Returns the user's response to the elicitation, which the agent sends back as its message.
+/// Returns the user's response to the elicitation. The agent sends it back as a message.
 #[track_caller]
 fn read_response(screen: &mut ChatScreen, project: &TestProject, action: &str) -> Value {
     screen.wait_for(&format!("{{\"action\":\"{action}\""));
@@ -99,8 +99,7 @@ fn long_url() -> String {
     )
 }
 
-/// Starts a chat in which the agent asks the user to open a URL. `xdg-open` is replaced by a link to `sh`, which opens
-/// no browser.
+/// Starts a chat with an agent that asks the user to open a URL. `xdg-open` is a link to `sh`, so no browser opens.
 fn start_with_url(project: &TestProject, url: &str, columns: u16, rows: u16) -> ChatScreen {
     let programs = project.file(".bin");
     std::fs::create_dir(&programs).unwrap();
@@ -153,7 +152,7 @@ fn url_is_opened_only_with_its_key() {
     let mut screen = start_with_url(&project, &long_url(), 80, 40);
     screen.send_keys("o");
     // The program for it here fails, which is told: so it was called.
-    screen.wait_for("Cannot open it: xdg-open failed (exit status: ");
+    screen.wait_for("Cannot open the URL: xdg-open failed (exit status: ");
     screen.send_keys("n");
     screen.wait_for("Thank you.");
     assert_eq!(read_record(&project), json!({"action": "decline"}));

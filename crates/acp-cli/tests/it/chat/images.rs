@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use crate::common::screen::ChatScreen;
 use crate::common::{ACP, TestProject};
 
-/// An agent that accepts images. When prompted with `say NAME`, it sends the contents of the file NAME.
+/// An agent that accepts images. When prompted with `say NAME`, it sends the contents of the file called NAME.
 const IMAGE_AGENT_SCRIPT: &str = r#"
 while read -r line; do
     id=${line#*\"id\":}; id=${id%%[,\}]*}
@@ -24,11 +24,11 @@ while read -r line; do
 done
 "#;
 
-/// A command prefix that removes the environment variables that identify the terminal in which the tests run.
+/// A command prefix that unsets the environment variables identifying the terminal in which the tests are run.
 const WITHOUT_TERMINAL_VARIABLES: &str =
     "env -u TMUX -u STY -u KITTY_WINDOW_ID -u KONSOLE_VERSION -u LC_TERMINAL -u TERM_PROGRAM";
 
-/// A PNG of 40×40 pixels, red in the upper half and blue in the lower half.
+/// A 40×40 pixel PNG with a red upper half and a blue lower half.
 const TWO_COLOR_IMAGE: &str = "iVBORw0KGgoAAAANSUhEUgAAACgAAAAoCAIAAAADnC86AAAAL0lEQVR42u3QsQkAMAzAMP//dHpFyFCBd4GbOikwGAwGg8Hgj2CzwWAwGAwGg9d7cNs6GyLw6J8AAAAASUVORK5CYII=";
 
 const RED: vt100::Color = vt100::Color::Rgb(255, 0, 0);
@@ -90,14 +90,14 @@ fn start_chat_after(
     screen
 }
 
-/// Returns everything that has been sent to the terminal so far.
+/// Returns all the output that has been sent to the terminal so far.
 fn sent_images(project: &TestProject) -> String {
     let sent = std::fs::read(project.file("sent")).unwrap();
     String::from_utf8_lossy(&sent).into_owned()
 }
 
-/// Waits until the output sent to the terminal contains `text`, and returns all of that output. The copy of the output
-/// lags behind the screen.
+/// Waits until the output sent to the terminal contains `text`, and returns all of it. The file with this output lags
+/// behind the screen.
 #[track_caller]
 fn wait_for_sent_images(project: &TestProject, text: &str) -> String {
     let begun = std::time::Instant::now();
@@ -111,7 +111,7 @@ fn wait_for_sent_images(project: &TestProject, text: &str) -> String {
     }
 }
 
-/// Returns the row in which a text appears on the screen.
+/// Returns the row where a text appears on the screen.
 #[track_caller]
 fn find_row(screen: &ChatScreen, text: &str) -> u16 {
     let shown = screen.text();
@@ -120,14 +120,14 @@ fn find_row(screen: &ChatScreen, text: &str) -> u16 {
     row.try_into().unwrap()
 }
 
-/// Returns the colors of the upper and lower halves of a cell.
+/// Returns the colors of a cell's upper and lower halves.
 #[track_caller]
 fn cell_colors(screen: &ChatScreen, row: u16, column: u16) -> (vt100::Color, vt100::Color) {
     let cell = screen.screen().cell(row, column).unwrap();
     (cell.fgcolor(), cell.bgcolor())
 }
 
-/// Waits until exactly this number of rows contain this many consecutive block characters.
+/// Waits until exactly `rows` rows contain the given number of consecutive block characters.
 #[track_caller]
 fn wait_for_blocks(screen: &mut ChatScreen, rows: usize, columns: usize) {
     let whole = "▀".repeat(columns);

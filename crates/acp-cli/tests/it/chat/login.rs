@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Starts a chat with an agent that requires a login and offers these auth methods.
+/// Starts a chat with an agent that requires a login and offers the given auth methods.
 fn start_logged_out(project: &TestProject, ways: &str, columns: u16, rows: u16) -> ChatScreen {
     write_agents_config(project, &[("vault", &format!("--ways {ways}"))]);
     let mut screen = start_chat_with_args(project, columns, rows, "--agent vault");

@@ -1,5 +1,5 @@
-//! Tests of `acp chat` on a terminal. Each test types as a user would and checks what appears on the screen. One file
-//! per topic.
+//! Tests of `acp chat` on a terminal. Each test types as a user would and checks what appears on the screen. There is
+//! one file per topic.
 //!
 //! `UPDATE_GOLDEN=1` takes the golden screens as they are, and leaves a page of each with its colors in the directory
 //! for what tests write, to be looked at before it is accepted.
@@ -35,10 +35,10 @@ const UP: &str = "\u{1b}[A";
 const DOWN: &str = "\u{1b}[B";
 const BACKSPACE: &str = "\u{7f}";
 
-/// The terminal sizes for which there are golden screens.
+/// The terminal sizes that have golden screens.
 const SIZES: [(u16, u16); 2] = [(80, 24), (120, 40)];
 
-/// Not a test, but the agent that the tests use. They start this program again with the agent's flags in its
+/// Not a real test: runs the agent for the other tests. They start this program again, with the agent's flags in its
 /// environment.
 #[test]
 #[ignore = "it is the agent of the other tests"]

@@ -1,9 +1,9 @@
-//! Tests of agents that do not work when first tried. The chat shows what is wrong and what to do about it.
+//! Tests of agents that do not work on the first try. The chat must show what is wrong and what to do about it.
 
 use super::*;
 
-/// Starts a chat with a shell script as the agent. In it, `$line` is the message, `$id` is its id, and `answer`
-/// responds.
+/// Starts a chat with a shell script as the agent. In the script, `$line` is the message, `$id` is its id, and `answer`
+/// responds to it.
 fn start_with_script(project: &TestProject, columns: u16, rows: u16, script: &str) -> ChatScreen {
     let helpers = r#"
         answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
@@ -15,7 +15,7 @@ fn start_with_script(project: &TestProject, columns: u16, rows: u16, script: &st
     start_chat_with_args(project, columns, rows, "-- sh agent.sh")
 }
 
-/// An agent that supports only what the specification requires.
+/// An agent that supports only what the specification requires it to.
 const MINIMAL_AGENT_SCRIPT: &str = r#"
     while hear; do case $line in
         *'"initialize"'*) answer '{"protocolVersion":1}';;

@@ -1,4 +1,4 @@
-//! Tests of modes and config options, changed with keys and from lists.
+//! Tests of changing modes and config options, with keys and from lists.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! An agent that plays the steps of a test and records what the client sends.
+//! An agent that plays steps given by a test, and records what the client sends.
 //!
 //! `play FILE` has it play the steps in that file, one after the other; anything else it is told goes into
 //! [`RECORD_FILE`], as the content blocks it came in.
@@ -12,7 +12,7 @@ use acp::{Agent, Error, Options, Result};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The file in the agent's working directory in which it records what the client sends.
+/// The file in the agent's working directory where it records what the client sends.
 pub(crate) const RECORD_FILE: &str = "heard";
 
 /// A step of the agent's script.
@@ -21,9 +21,9 @@ pub(crate) const RECORD_FILE: &str = "heard";
 enum PlayerStep {
     /// Sends an update.
     Update(Box<SessionUpdate>),
-    /// Sends an update for another session.
+    /// Sends an update in another session.
     In(Box<SessionNotification>),
-    /// Waits until a file with this name exists.
+    /// Waits until a file with this name appears.
     Wait(String),
     /// Sends a permission request, and records the outcome.
     Ask(Box<PlayerPermission>),
@@ -68,7 +68,7 @@ struct PlayerAgent {
     options: Mutex<Vec<SessionConfigOption>>,
 }
 
-/// Returns a config option of each type, in an order that is not alphabetical.
+/// Returns a config option of each type, not in alphabetical order.
 fn config_options() -> Value {
     json!([
         {"id": "mode", "name": "Mode", "category": "mode", "type": "select", "currentValue": "write", "options": [

@@ -1,4 +1,4 @@
-//! Tests of finding, loading, forking, deleting and exporting existing sessions.
+//! Tests of finding, loading, forking, deleting and exporting past sessions.
 
 use super::*;
 
@@ -39,7 +39,7 @@ fn sandboxed_chat_stores_its_sessions() {
     screen.wait_for("› /read src/main.rs");
 }
 
-/// Creates a session whose title is its prompt, `said`.
+/// Creates a session whose prompt, `said`, becomes its title.
 fn create_old_session(project: &TestProject, said: &str, until: &str) {
     let mut screen = start_chat(project, 80, 24);
     screen.send_line(said);
@@ -240,7 +240,7 @@ fn open_session_can_be_forked() {
     );
 }
 
-/// Starts a chat with an agent that lists sessions, and opens the list.
+/// Starts a chat with an agent that can list sessions, and opens the list.
 fn start_with_sessions(project: &TestProject, flags: &str) -> ChatScreen {
     write_agents_config(project, &[("archive", flags)]);
     let mut screen = start_chat_with_args(project, 80, 24, "--agent archive");

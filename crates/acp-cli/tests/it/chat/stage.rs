@@ -9,7 +9,7 @@ use super::*;
 /// The maximum time to wait for an expected event.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Starts a chat with the bundled agent, which runs without a model and executes typed commands.
+/// Starts a chat with the bundled agent, which executes typed commands instead of using a model.
 pub(crate) fn start_chat(project: &TestProject, columns: u16, rows: u16) -> ChatScreen {
     let mut screen = start_chat_with_args(project, columns, rows, "");
     screen.wait_for("Ask");
@@ -41,7 +41,7 @@ pub(crate) fn start_with_player(
     screen
 }
 
-/// Configures agents by name. Each agent is this program, run with the given flags.
+/// Configures agents under these names. Each agent is this program, run with the given flags.
 pub(crate) fn write_agents_config(project: &TestProject, agents: &[(&str, &str)]) {
     let mut config = String::new();
     for (name, flags) in agents {
@@ -56,7 +56,7 @@ pub(crate) fn write_agents_config(project: &TestProject, agents: &[(&str, &str)]
     project.write_config("config.toml", &config);
 }
 
-/// Runs the agent that the flags select.
+/// Runs the agent selected by the flags.
 pub(crate) fn run_agent(flags: &[String]) {
     if flags.iter().any(|flag| flag == "--player") {
         player::run_player(flags);
@@ -85,7 +85,7 @@ fn chunk_step(kind: &str, text: &str) -> Value {
     json!({"update": {"sessionUpdate": kind, "content": {"type": "text", "text": text}}})
 }
 
-/// Returns a step that sends a new tool call, or an update of one if there is no title.
+/// Returns a step that reports a new tool call, or updates an existing one if no title is given.
 pub(crate) fn tool_call_step(fields: Value) -> Value {
     let mut update = fields;
     let known = update.get("title").is_none();
@@ -98,12 +98,12 @@ pub(crate) fn tool_call_step(fields: Value) -> Value {
     json!({ "update": update })
 }
 
-/// Returns a step in which the agent waits until a file with this name exists in the project.
+/// Returns a step that makes the agent wait until a file with this name exists in the project.
 pub(crate) fn wait_step(file: &str) -> Value {
     json!({ "wait": file })
 }
 
-/// Returns the last value that the agent has recorded.
+/// Returns the most recent value that the agent has recorded.
 #[track_caller]
 pub(crate) fn read_record(project: &TestProject) -> Value {
     serde_json::from_str(&project.read_file(player::RECORD_FILE)).unwrap()
@@ -119,12 +119,12 @@ pub(crate) fn wait_for_record(project: &TestProject, what: &Value) {
     }
 }
 
-/// Waits until keys count as an answer, that is, until nothing has been typed for 300 ms.
+/// Waits until keys count as an answer, which is 300 ms after the last key was typed.
 pub(crate) fn wait_until_question_accepts_keys() {
     std::thread::sleep(Duration::from_millis(400));
 }
 
-/// Waits until the screen matches the golden screen. With `UPDATE_GOLDEN=1`, saves the screen instead.
+/// Waits until the screen matches the golden screen. With `UPDATE_GOLDEN=1`, saves it as the new golden screen instead.
 #[track_caller]
 pub(crate) fn assert_golden(screen: &mut ChatScreen, project: &TestProject, name: &str) {
     let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/chat/golden");
@@ -144,7 +144,7 @@ pub(crate) fn assert_golden(screen: &mut ChatScreen, project: &TestProject, name
     });
 }
 
-/// Replaces the project's path, which differs on each run, even where a window covers part of it.
+/// Replaces the project's path, which is different in each run, even where a popup covers part of it.
 fn hide_path(root: &str, text: &str) -> String {
     let lines = text.lines().map(|line| {
         if let Some((before, after)) = line.split_once(root) {
@@ -167,7 +167,7 @@ fn hide_path(root: &str, text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Replaces text that changes over time: spinners, and the duration of a turn.
+/// Replaces text that varies with time: spinners and turn durations.
 fn hide_times(text: &str) -> String {
     let turning = |c: char| {
         if "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏".contains(c) {
@@ -197,7 +197,7 @@ pub(crate) fn write_hello_file(project: &TestProject) {
     project.write_file("src/main.rs", "fn main() {\n    println!(\"hi\");\n}\n");
 }
 
-/// Waits until this code has syntax colors. They may appear late, since the language definitions are unpacked in the
+/// Waits until this code has syntax colors. They can take a while, since the language definitions are unpacked in the
 /// background.
 #[track_caller]
 pub(crate) fn assert_colored(screen: &mut ChatScreen, code: &str) {
@@ -206,14 +206,14 @@ pub(crate) fn assert_colored(screen: &mut ChatScreen, code: &str) {
     });
 }
 
-/// Returns the cell in which a text begins.
+/// Returns the cell where a text begins.
 #[track_caller]
 pub(crate) fn find_cell<'a>(screen: &'a ChatScreen, text: &str) -> &'a vt100::Cell {
     let (row, column) = find_position(screen, text);
     screen.screen().cell(row, column).unwrap()
 }
 
-/// Returns the row and column in which a text begins.
+/// Returns the row and column where a text begins.
 #[track_caller]
 pub(crate) fn find_position(screen: &ChatScreen, text: &str) -> (u16, u16) {
     let (rows, columns) = screen.screen().size();
@@ -240,7 +240,7 @@ pub(crate) fn find_position(screen: &ChatScreen, text: &str) -> (u16, u16) {
     panic!("no {text}:\n{}", screen.text());
 }
 
-/// Returns the process id of the agent that works in the project.
+/// Returns the process id of the agent that is running in the project.
 pub(crate) fn agent_pid(project: &TestProject) -> rustix::process::Pid {
     let cwd = std::fs::canonicalize(project.path()).unwrap();
     for process in std::fs::read_dir("/proc").unwrap().flatten() {
@@ -257,7 +257,7 @@ pub(crate) fn agent_pid(project: &TestProject) -> rustix::process::Pid {
     panic!("no agent runs in {}", cwd.display());
 }
 
-/// Returns the process id of the parent.
+/// Returns the process id of a child's parent.
 pub(crate) fn parent_pid(child: rustix::process::Pid) -> rustix::process::Pid {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.as_raw_pid())).unwrap();
     let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
@@ -265,7 +265,7 @@ pub(crate) fn parent_pid(child: rustix::process::Pid) -> rustix::process::Pid {
     rustix::process::Pid::from_raw(parent).unwrap()
 }
 
-/// Waits until a process has exited, whether or not its parent has waited for it.
+/// Waits until a process has exited, even if its parent has not yet waited for it.
 #[track_caller]
 pub(crate) fn wait_until_exited(process: rustix::process::Pid) {
     let begun = Instant::now();

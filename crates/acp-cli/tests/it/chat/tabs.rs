@@ -1,4 +1,4 @@
-//! Tests of several sessions at once, with one agent or several.
+//! Tests of several open sessions, with one agent or with several.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of the terminal: its size, keys and mouse, and how it is restored.
+//! Tests of the terminal: its size, keys, mouse, and how it is restored on exit.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of tool calls shown as cards, and of the information shown around the conversation.
+//! Tests of tool call cards, and of the information shown around the conversation.
 
 use serde_json::json;
 use vt100::Color;

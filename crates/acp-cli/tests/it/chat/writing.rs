@@ -43,7 +43,7 @@ fn write_image(project: &TestProject) -> String {
     project.file("shot.png").display().to_string()
 }
 
-/// Pastes text the way a terminal does.
+/// Pastes text as a terminal does.
 fn paste(screen: &mut ChatScreen, text: &str) {
     screen.send_keys(&format!("\u{1b}[200~{text}\u{1b}[201~"));
 }

@@ -1,4 +1,5 @@
-//! An agent with logins, stored sessions and elicitation. The test program runs it in the test [`AGENT_TEST_NAME`].
+//! An agent with logins, stored sessions and elicitation. The test program runs it when started as the test
+//! [`AGENT_TEST_NAME`].
 //!
 //! What it knows is in files of its working directory: `signed-in` is there when someone is logged in, and
 //! holds what they answered; `heard` has how a question of its was answered.
@@ -13,16 +14,16 @@ use acp::agent::{
 use acp::v1::*;
 use acp::{Agent, Error, Options, Result, jsonrpc};
 
-/// The name of the test that runs the agent, for [`super::itself`].
+/// The name of the test that acts as the agent, for [`super::itself`].
 pub(crate) const AGENT_TEST_NAME: &str = "common::agent::run_as_agent";
 
-/// The flag with which the agent's program logs in on the terminal.
+/// The flag that makes the agent's program run its login on the terminal.
 const SIGN_IN_FLAG: &str = "--sign-in";
 
 /// The number of sessions on each page of the list.
 pub(crate) const PAGE_SIZE: usize = 1000;
 
-/// Not a test, but the agent that the tests start.
+/// Not a real test: runs the agent for the other tests.
 #[test]
 #[ignore = "it is the agent of the other tests"]
 fn run_as_agent() {
@@ -101,15 +102,15 @@ fn is_agent_running() -> bool {
 }
 
 struct ScriptedAgent {
-    /// The auth methods. If there are none, no login is required.
+    /// The auth methods. If empty, no login is required.
     ways: Vec<String>,
-    /// The supported ways to open existing sessions.
+    /// The supported ways of opening existing sessions.
     opens: Vec<String>,
     /// The number of sessions to list.
     sessions: Option<usize>,
-    /// Whether the session list never ends.
+    /// Whether the session list goes on forever.
     endless: bool,
-    /// Whether the agent claims that it can open existing sessions although it has none.
+    /// Whether the agent claims to be able to open existing sessions, although it has none.
     forgets: bool,
 }
 

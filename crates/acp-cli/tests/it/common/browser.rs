@@ -1,5 +1,5 @@
-//! A page in headless Chromium, controlled over the DevTools protocol. Each message is JSON that ends with a zero byte,
-//! on pipes that are Chromium's file descriptors 3 and 4.
+//! A page in headless Chromium, controlled over the DevTools protocol. Each message is JSON followed by a zero byte.
+//! Messages are exchanged over pipes, which are file descriptors 3 and 4 in Chromium.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// The variable that makes a test fail rather than be skipped if Chromium is not installed.
+/// The environment variable that makes tests fail instead of being skipped if Chromium is not installed.
 const REQUIRE_BROWSER_VARIABLE: &str = "ACP_REQUIRE_CHROMIUM";
 
 /// The possible names of the Chromium program.
@@ -30,7 +30,7 @@ pub(crate) struct Browser {
     output: BufReader<ChildStdout>,
     session: Option<String>,
     last: u64,
-    /// Messages from the browser that are events, not responses.
+    /// Messages from the browser that are events rather than responses.
     events: VecDeque<Value>,
     _profile: tempfile::TempDir,
 }
@@ -136,7 +136,7 @@ impl Browser {
             .to_owned()
     }
 
-    /// Opens a file and waits until the page has finished rendering.
+    /// Opens a file and waits until the page has been rendered.
     pub(crate) fn open_page(&mut self, file: &Path) {
         self.call(
             "Page.navigate",
@@ -145,7 +145,7 @@ impl Browser {
         self.wait_for("document.documentElement?.dataset.ready > 0");
     }
 
-    /// Waits until this condition is true. Uses polling, since the page changes on its own.
+    /// Waits until this condition is true. Polls, since the page changes on its own.
     pub(crate) fn wait_for(&mut self, condition: &str) {
         let start = Instant::now();
         while self.evaluate(condition) != json!(true) {
@@ -155,7 +155,8 @@ impl Browser {
         }
     }
 
-    /// Returns console messages, policy violations, exceptions, dialogs, and requests for anything other than the page.
+    /// Returns console messages, policy violations, exceptions, dialogs, and any requests other than for the page
+    /// itself.
     pub(crate) fn console_errors(&mut self) -> Vec<Value> {
         let events = std::mem::take(&mut self.events);
         let of = |event: &Value| match event["method"].as_str() {

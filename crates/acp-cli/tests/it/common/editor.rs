@@ -1,4 +1,4 @@
-//! An editor that has started `acp agent`. It sends raw lines, and keeps what the agent has shown.
+//! An editor that has started `acp agent`. It sends raw lines and keeps track of what the agent has shown.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -16,12 +16,12 @@ pub(crate) struct ScriptedEditor {
     requests: i64,
     /// The state of the current session, as shown by the agent.
     pub(crate) shown: ShownSession,
-    /// The number of updates received so far about the agent's work.
+    /// The number of updates about the agent's work that have been received so far.
     pub(crate) updates: usize,
 }
 
 impl ScriptedEditor {
-    /// Starts the agent and negotiates the version.
+    /// Starts the agent and negotiates the protocol version.
     pub(crate) fn start(mut command: Command, version: u16) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
@@ -110,7 +110,7 @@ impl ScriptedEditor {
             .unwrap();
     }
 
-    /// Loads an existing session, with a replay of its history.
+    /// Loads an existing session, which replays its history.
     pub(crate) fn load_session(
         &mut self,
         session: &str,
@@ -125,7 +125,7 @@ impl ScriptedEditor {
         self.send_and_wait("session/load", params)
     }
 
-    /// Sends a prompt and returns the id of the request.
+    /// Sends a prompt and returns the request id.
     pub(crate) fn start_prompt(&mut self, session: &str, text: &str) -> i64 {
         let prompt = json!([{"type": "text", "text": text}]);
         let params = json!({"sessionId": session, "prompt": prompt});
@@ -152,7 +152,7 @@ impl ScriptedEditor {
         Err("the agent has ended".to_owned())
     }
 
-    /// Reads until this many updates have been received in total. Returns `false` if the turn or the agent ends first.
+    /// Reads until this many updates in total have been received. Returns `false` if the turn or the agent ends first.
     pub(crate) fn read_updates(&mut self, updates: usize) -> bool {
         while self.updates < updates {
             match self.next() {
@@ -188,15 +188,15 @@ impl Drop for ScriptedEditor {
     }
 }
 
-/// The content of a session as an editor shows it. Assembled without using the library.
+/// The content of a session as shown in an editor. Assembled without the library's help.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct ShownSession {
-    /// The messages by id, each with its sender and text.
+    /// Messages by id, each with its sender and text.
     pub(crate) texts: BTreeMap<String, (String, String)>,
     pub(crate) calls: BTreeMap<String, Map<String, Value>>,
-    /// The base64 chunks of output of each terminal, by terminal id.
+    /// Base64 chunks of each terminal's output, by terminal id.
     pub(crate) terminals: BTreeMap<String, Vec<String>>,
-    /// The steps of the plan, each with its content and status.
+    /// The steps of the plan, as pairs of content and status.
     pub(crate) plan: Option<Vec<(String, String)>>,
 }
 
@@ -261,7 +261,7 @@ impl ShownSession {
     }
 
     /// Asserts that the session includes everything that was shown `before` the agent was killed. It may include more,
-    /// since the agent may have stored updates that it could no longer send. `plans` are the plans that the turn shows,
+    /// since the agent may have stored updates that it did not get to send. `plans` are the plans that the turn shows,
     /// in order.
     #[track_caller]
     pub(crate) fn assert_includes(&self, before: &Self, plans: &[Vec<(String, String)>]) {

@@ -5,11 +5,11 @@
 use std::fs::{File, OpenOptions};
 use std::path::Path;
 
-/// The variable that contains the flags of the agent to run.
+/// The environment variable that contains the flags of the agent to run.
 const FLAGS_VARIABLE: &str = "ACP_TEST_AGENT";
 
-/// Returns a shell script that runs the agent in the ignored test with this name. The agent gets `flags` and the
-/// script's arguments.
+/// Returns a shell script that runs the agent in the ignored test called `test`. The agent gets `flags` and the
+/// script's own arguments.
 pub(crate) fn agent_script(test: &str, flags: &str) -> String {
     let this = std::env::current_exe().unwrap();
     format!(
@@ -24,7 +24,7 @@ pub(crate) fn write_agent_script(file: &Path, test: &str) -> String {
     format!("sh {}", file.display())
 }
 
-/// If this program was started as an agent, runs the agent on the client's stdout and exits.
+/// If this program was started as an agent, runs the agent with its stdout connected to the client, and exits.
 pub(crate) fn run_if_agent(agent: impl FnOnce(&[String])) {
     let Ok(flags) = std::env::var(FLAGS_VARIABLE) else {
         return;
@@ -36,7 +36,7 @@ pub(crate) fn run_if_agent(agent: impl FnOnce(&[String])) {
     std::process::exit(0);
 }
 
-/// Opens the pipe to the client.
+/// Opens the pipe on which the client reads the agent's output.
 pub(crate) fn client_output() -> File {
     OpenOptions::new().write(true).open("/dev/fd/3").unwrap()
 }

@@ -1,4 +1,4 @@
-//! Runs the binary the way a user or a script would.
+//! Runs the binary as a user or a script would.
 
 pub(crate) mod agent;
 #[cfg(unix)]
@@ -19,10 +19,10 @@ use std::process::{Command, Output, Stdio};
 /// The binary under test.
 pub(crate) const ACP: &str = env!("CARGO_BIN_EXE_acp");
 
-/// The variable that contains the path of the binary, if it is not the one that was built with the tests.
+/// The environment variable for testing a binary other than the one built with the tests. Contains its path.
 pub(crate) const BINARY_VARIABLE: &str = "ACP_UNDER_TEST";
 
-/// Rules that allow all commands.
+/// A permission rule that allows all commands.
 const ALLOW_COMMANDS_RULES: &str = "[[rule]]\ndecision = \"allow\"\nkind = \"execute\"\n";
 
 /// A directory with a small project, and a separate directory for the user's files, so that tests do not touch the
@@ -49,7 +49,7 @@ impl TestProject {
         self.directory.path()
     }
 
-    /// Returns the directory in which the bundled agent stores its sessions.
+    /// Returns the directory where the bundled agent stores its sessions.
     pub(crate) fn sessions_directory(&self) -> PathBuf {
         self.home.path().join("XDG_STATE_HOME/acp")
     }
@@ -65,24 +65,24 @@ impl TestProject {
         self.path().join(name)
     }
 
-    /// Returns the variables that set the directories of the user's files.
+    /// Returns the environment variables that determine where the user's files are.
     pub(crate) fn home_variables(&self) -> [(&'static str, PathBuf); 2] {
         ["XDG_CONFIG_HOME", "XDG_STATE_HOME"].map(|name| (name, self.home.path().join(name)))
     }
 
-    /// Writes a file in the user's configuration directory.
+    /// Writes a file to the user's configuration directory.
     pub(crate) fn write_config(&self, name: &str, text: &str) {
         let directory = self.home.path().join("XDG_CONFIG_HOME/acp");
         std::fs::create_dir_all(&directory).unwrap();
         std::fs::write(directory.join(name), text).unwrap();
     }
 
-    /// Allows all commands in the user's rules, so that the bundled agent runs them in code mode without asking.
+    /// Adds a user rule that allows all commands, so that the bundled agent runs them in code mode without asking.
     pub(crate) fn allow_commands(&self) {
         self.write_config("permissions.toml", ALLOW_COMMANDS_RULES);
     }
 
-    /// Returns the beginning of an agent command line that allows all commands for the agent but not for `acp run`.
+    /// Returns the start of an agent command line that makes the agent allow all commands, while `acp run` does not.
     pub(crate) fn environment_allowing_commands(&self) -> [String; 2] {
         let config = self.home.path().join("agent");
         std::fs::create_dir_all(config.join("acp")).unwrap();
@@ -112,7 +112,7 @@ impl TestProject {
         command
     }
 
-    /// Returns a command that runs `acp` in this project.
+    /// Returns a command that runs `acp` in this project with the given arguments.
     pub(crate) fn acp_command(&self, args: &[&str]) -> Command {
         let acp = std::env::var(BINARY_VARIABLE).unwrap_or_else(|_| ACP.to_owned());
         let mut command = self.program_command(&acp);
@@ -120,7 +120,7 @@ impl TestProject {
         command
     }
 
-    /// Returns a command that runs a program in this project, isolated from the user who runs the test.
+    /// Returns a command that runs a program in this project, isolated from whoever runs the test.
     pub(crate) fn program_command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command
@@ -151,7 +151,7 @@ impl TestProject {
         command
     }
 
-    /// Returns the command line that runs this test program as the agent in [`agent`].
+    /// Returns a command line that makes this test program act as the agent in [`agent`].
     #[cfg(unix)]
     pub(crate) fn test_agent_command(&self, flags: &str) -> String {
         let script =
@@ -159,7 +159,7 @@ impl TestProject {
         format!("{script} {flags}")
     }
 
-    /// Runs `acp run` with the bundled agent, which plays a script.
+    /// Runs `acp run` with the bundled agent playing a script.
     pub(crate) fn run_script(&self, args: &[&str], turn: &str) -> CommandResult {
         let script = self.write_turn_script(turn);
         let mut all = args.to_vec();

@@ -1,4 +1,4 @@
-//! Reads with a timeout, so that a test fails instead of waiting forever for output that does not arrive.
+//! Reads with a timeout, so that a test fails rather than waiting forever for output that never arrives.
 
 use std::io::{Error, ErrorKind, Read, Result};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -7,7 +7,7 @@ use std::time::Duration;
 /// The maximum time to wait for expected output.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A reader that fails if no data arrives for too long.
+/// A reader that fails if no data arrives for a while.
 pub(crate) struct TimedReader {
     chunks: Receiver<Result<Vec<u8>>>,
     rest: Vec<u8>,

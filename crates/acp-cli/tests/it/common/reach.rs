@@ -1,18 +1,19 @@
-//! Makes [`agent`](super::agent) try to access forbidden files. The agent reads their paths from a file in its working
-//! directory, a JSON array of strings, and writes the results to another file.
+//! Makes [`agent`](super::agent) try to access forbidden files. The agent reads the paths, a JSON array of strings,
+//! from a file in its working directory and writes the results to another file.
 
 use std::path::Path;
 
 use acp::Result;
 use acp::agent::Turn;
 
-/// The paths to try.
+/// The file that lists the paths to try.
 pub(crate) const PATHS_FILE: &str = "paths.json";
 
-/// The file with the results, in the order of the paths: the text that was read, and whether writing succeeded.
+/// The file that contains the results in the order of the paths. Each is the text that was read, if any, and whether
+/// writing succeeded.
 pub(crate) const REACH_RESULTS_FILE: &str = "reached.json";
 
-/// Tries to read and write each path through the client.
+/// Tries to read and write each path, using requests to the client.
 pub(crate) async fn try_paths(turn: &Turn) -> Result<String> {
     let paths: Vec<String> =
         serde_json::from_str(&std::fs::read_to_string(PATHS_FILE).unwrap()).unwrap();

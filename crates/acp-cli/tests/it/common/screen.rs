@@ -1,4 +1,4 @@
-//! Runs the binary on a terminal, and provides the screen as the user would see it.
+//! Runs the binary on a terminal and reproduces the screen as the user would see it.
 
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
@@ -11,7 +11,7 @@ use super::patient::TimedReader;
 /// The maximum time to wait for something to appear on the screen.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The style of a page that shows the screen. Fixes the position of each cell regardless of the font.
+/// The style of a page that shows the screen. Fixes each cell's position regardless of the font.
 const PAGE_STYLE: &str = "body{margin:0;background:#16181d}pre{margin:8px;font:15px/18px 'DejaVu Sans Mono',monospace}\
     b{display:inline-block;width:9px;height:18px;font-weight:normal;white-space:pre;vertical-align:top}.w{width:18px}";
 
@@ -33,7 +33,7 @@ fn to_nonzero(cells: u16) -> NonZeroU16 {
     NonZeroU16::new(cells).expect("a terminal has cells")
 }
 
-/// The title that the program has set for the terminal's window.
+/// The title that the program has set for the terminal window.
 #[derive(Default)]
 struct WindowTitle(String);
 
@@ -62,7 +62,7 @@ impl Drop for ChatScreen {
 }
 
 impl ChatScreen {
-    /// Starts a shell command line on a terminal of this size.
+    /// Runs a shell command line on a terminal of this size.
     pub(crate) fn start(project: &TestProject, columns: u16, rows: u16, line: &str) -> Self {
         let tty = project.path().join(".tty");
         let line = format!(
@@ -109,12 +109,12 @@ impl ChatScreen {
         self.picture.screen()
     }
 
-    /// Returns the title that the program has set for the terminal's window.
+    /// Returns the title that the program has set for the terminal window.
     pub(crate) fn title(&self) -> &str {
         &self.picture.callbacks().0
     }
 
-    /// Returns an HTML page that shows the screen with its colors, for inspection.
+    /// Returns an HTML page that shows the screen in color, for inspection.
     pub(crate) fn to_html(&self) -> String {
         let (rows, columns) = self.screen().size();
         let mut page = format!("<meta charset=utf-8><style>{PAGE_STYLE}</style><pre>");
@@ -159,13 +159,13 @@ impl ChatScreen {
         page
     }
 
-    /// Waits until the text on the screen satisfies `is`.
+    /// Waits until `is` returns true for the text on the screen.
     #[track_caller]
     pub(crate) fn wait_for_matching_text(&mut self, what: &str, is: impl Fn(&str) -> bool) {
         self.wait_for_matching_screen(what, |screen| is(&screen.text()));
     }
 
-    /// Waits until the screen satisfies `is`.
+    /// Waits until `is` returns true for the screen.
     #[track_caller]
     pub(crate) fn wait_for_matching_screen(&mut self, what: &str, is: impl Fn(&Self) -> bool) {
         let begun = Instant::now();
@@ -183,7 +183,7 @@ impl ChatScreen {
         }
     }
 
-    /// Waits until the screen has settled, before it is saved.
+    /// Waits until the screen has settled and can be saved.
     pub(crate) fn settle(&mut self) {
         std::thread::sleep(Duration::from_millis(700));
         while let Some(bytes) = self.printed.read_available() {

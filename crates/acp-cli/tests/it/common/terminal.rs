@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, Stdio};
 use super::TestProject;
 use super::patient::TimedReader;
 
-/// A command on a terminal.
+/// A command running on a terminal.
 pub(crate) struct CommandTerminal {
     child: Child,
     keys: ChildStdin,
@@ -15,7 +15,7 @@ pub(crate) struct CommandTerminal {
 }
 
 impl CommandTerminal {
-    /// Starts a shell command line in the project.
+    /// Runs a shell command line in the project.
     pub(crate) fn start(project: &TestProject, line: &str) -> Self {
         let mut child = project
             .program_command("script")
@@ -50,7 +50,7 @@ impl CommandTerminal {
         }
     }
 
-    /// Waits until this text has appeared, types the answer, and clears the collected output.
+    /// Waits until this text has appeared, types `keys`, and clears the collected output.
     #[track_caller]
     pub(crate) fn answer(&mut self, shown: &str, keys: &str) {
         self.wait_for(shown);

@@ -1,4 +1,4 @@
-//! The hostile agent. During its turn, it plays a list of steps and records every response that it gets.
+//! A hostile agent. During its turn, it plays a list of steps and records every response it gets.
 //!
 //! It speaks raw JSON-RPC, so that a test can send what no library would.
 
@@ -11,10 +11,11 @@ use serde_json::{Value, json};
 
 use super::{ACP, ChatScreen, CommandResult, CommandTerminal, TestProject, itself};
 
-/// The variable with the path of the file that contains the agent's steps.
+/// The environment variable that contains the path of the file with the agent's steps.
 pub(crate) const STEPS_VARIABLE: &str = "HOSTILE_AGENT_STEPS";
 
-/// The variable with the path of the file in which the agent records responses, one JSON value per line.
+/// The environment variable that contains the path of the file where the agent records responses, one JSON value per
+/// line.
 const RESPONSES_VARIABLE: &str = "HOSTILE_AGENT_ANSWERS";
 
 /// The id of the session that the agent opens.
@@ -25,7 +26,8 @@ pub(crate) fn request_step(method: &str, params: Value) -> Value {
     json!({ "request": { "method": method, "params": params } })
 }
 
-/// Returns a step that sends a request without waiting for the response. A later response is still recorded.
+/// Returns a step that sends a request without waiting for the response. The response is still recorded when it
+/// arrives.
 pub(crate) fn request_without_waiting_step(method: &str, params: Value) -> Value {
     json!({ "send": { "id": method, "method": method, "params": params } })
 }
@@ -35,7 +37,7 @@ pub(crate) fn notification_step(method: &str, params: Value) -> Value {
     json!({ "send": { "method": method, "params": params } })
 }
 
-/// Returns a step that sends an update for the session.
+/// Returns a step that sends a session update.
 pub(crate) fn update_step(update: Value) -> Value {
     notification_step(
         "session/update",
@@ -43,7 +45,7 @@ pub(crate) fn update_step(update: Value) -> Value {
     )
 }
 
-/// Returns a step that runs a line in a shell, as a child of the agent.
+/// Returns a step that runs a shell command line as a child of the agent.
 pub(crate) fn shell_step(line: &str) -> Value {
     json!({ "shell": line })
 }
@@ -92,7 +94,7 @@ pub(crate) fn run_steps(project: &TestProject, args: &[&str], steps: &[Value]) -
     CommandResult::from_output(run_command(project, args, steps).output().unwrap())
 }
 
-/// Returns the command for [`run_steps`].
+/// Returns the command that [`run_steps`] runs.
 pub(crate) fn run_command(
     project: &TestProject,
     args: &[&str],
@@ -107,7 +109,7 @@ pub(crate) fn run_command(
     project.agent_command(&all)
 }
 
-/// Returns the arguments that allow the agent to record responses if `args` start it in a sandbox.
+/// Returns the arguments that let the agent record responses if `args` put it in a sandbox.
 fn writable_args(project: &TestProject, args: &str) -> Vec<String> {
     let implied = ["--allow none", "--allow reads"];
     let is_confined = match args.contains("--sandbox") {
@@ -135,7 +137,7 @@ pub(crate) fn run_on_terminal(
     )
 }
 
-/// Starts `acp chat` with the agent, which plays its steps when it is prompted.
+/// Starts `acp chat` with the agent, which plays its steps when prompted.
 pub(crate) fn start_chat(
     project: &TestProject,
     columns: u16,
@@ -153,7 +155,7 @@ pub(crate) fn start_chat(
     screen
 }
 
-/// Configures the agent with the name `hostile`.
+/// Configures the agent under the name `hostile`.
 pub(crate) fn write_agent_config(project: &TestProject, steps: &[Value]) {
     let command = serde_json::to_string(&agent_command(project, steps)).unwrap();
     project.write_config(
@@ -162,7 +164,7 @@ pub(crate) fn write_agent_config(project: &TestProject, steps: &[Value]) {
     );
 }
 
-/// Returns the responses to the agent's requests in the order of their arrival, each a `result` or an `error`.
+/// Returns the responses to the agent's requests in the order they arrived, each with a `result` or an `error`.
 pub(crate) fn read_responses(project: &TestProject) -> Vec<Value> {
     let text = std::fs::read_to_string(responses_file(project)).unwrap_or_default();
     text.lines()
@@ -170,8 +172,8 @@ pub(crate) fn read_responses(project: &TestProject) -> Vec<Value> {
         .collect()
 }
 
-/// Returns the path of the file with the recorded responses. It is outside the project, in a directory that is writable
-/// in a sandbox.
+/// Returns the path of the file that contains the recorded responses. It is outside the project, in a directory that is
+/// made writable in a sandbox.
 fn responses_file(project: &TestProject) -> PathBuf {
     project.path_outside("answers").join("answers")
 }
@@ -256,7 +258,7 @@ impl<R: BufRead> HostileAgent<R> {
         let _ = self.client.write_all(format!("{message}\n").as_bytes());
     }
 
-    /// Returns the next message from the client. Records responses.
+    /// Returns the next message from the client. If it is a response, records it.
     fn next(&mut self) -> Option<Value> {
         let mut line = String::new();
         if self.heard.read_line(&mut line).unwrap_or_default() == 0 {
@@ -270,7 +272,7 @@ impl<R: BufRead> HostileAgent<R> {
     }
 }
 
-/// Records a response, unless the agent cannot write to the file.
+/// Records a response if the agent can write to the file.
 fn record_response(answer: &Value) {
     let file = std::env::var(RESPONSES_VARIABLE).unwrap();
     let file = OpenOptions::new().create(true).append(true).open(file);

@@ -1,8 +1,8 @@
-//! Attacks in which the bundled agent does what the client's policy forbids, by itself or through the client.
+//! Attacks that use the bundled agent to do what the client's policy forbids, either by itself or through the client.
 
 use super::*;
 
-/// Prompts that make the agent do things that a policy may forbid.
+/// Prompts that make the agent do things a policy may forbid.
 const FORBIDDEN_PROMPTS: [&str; 3] = ["/write made\nx", "/run touch made", "/read notes.txt"];
 
 /// Returns `true` if the agent has executed the prompt.
@@ -15,7 +15,7 @@ fn was_executed(project: &TestProject, deed: &str, shown: &str) -> bool {
     }
 }
 
-/// Stores a remembered answer that does not apply to the tested actions.
+/// Stores a remembered answer that does not apply to the actions under test.
 fn write_remembered_answers(project: &TestProject) {
     let mut terminal = CommandTerminal::start(project, &format!("{ACP} run '/run touch other'"));
     terminal.answer("answer [1-4]: ", "2\n");
@@ -63,7 +63,7 @@ fn acp_run_policy_binds_every_mode() {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ActionOutcome {
     Refused,
-    /// The user is asked once, and the action is executed if the user allows it.
+    /// The user is asked once. The action is executed if the user allows it.
     Asked,
     /// The action is executed without asking the user.
     Done,

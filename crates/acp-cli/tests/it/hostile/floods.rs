@@ -1,4 +1,4 @@
-//! Attacks that try to use more processes or memory than an agent is allowed to use.
+//! Attacks that try to exceed an agent's limits on processes or memory.
 
 use serde_json::{Value, json};
 
@@ -6,12 +6,12 @@ use super::*;
 
 const MIB: usize = 1024 * 1024;
 
-/// Returns a step that outputs the client's peak memory use.
+/// Returns a step that prints the client's peak memory use.
 fn peak_memory_step() -> Value {
     agent::shell_step("grep VmHWM: /proc/$(awk '/^PPid:/ { print $2 }' /proc/$PPID/status)/status")
 }
 
-/// Returns the peak memory use from the response, in bytes, and prints it for the log.
+/// Returns the peak memory use in bytes, as given in the response, and prints it for the log.
 #[allow(clippy::print_stdout)]
 fn peak_memory_bytes(answers: &[Value]) -> usize {
     let mut shells = answers.iter().filter_map(|answer| answer["shell"].as_str());

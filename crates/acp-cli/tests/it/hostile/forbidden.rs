@@ -1,4 +1,4 @@
-//! An agent that writes without asking. `--allow none` and `--allow reads` must prevent this.
+//! Attacks by an agent that writes without asking. `--allow none` and `--allow reads` must prevent this.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -65,7 +65,7 @@ impl HostileFixture {
             .collect()
     }
 
-    /// Returns all files in these directories, with their contents.
+    /// Returns all files in these directories along with their contents.
     fn snapshot(&self) -> BTreeMap<PathBuf, String> {
         let mut seen = BTreeMap::new();
         let mut todo = self.watched_directories();
@@ -87,7 +87,7 @@ impl HostileFixture {
         seen
     }
 
-    /// Makes the agent try every attack, one after the other, and asserts that nothing has changed.
+    /// Makes the agent try every attack in turn, and asserts that nothing has changed.
     fn run_attacks(&self, args: &[&str]) -> CommandResult {
         let mut steps = vec![agent::shell_step(
             "echo mine > ${HOSTILE_AGENT_ANSWERS}.more",

@@ -1,4 +1,4 @@
-//! Attacks on `acp run` and `acp chat` by a hostile agent that tries every known trick. One file per topic.
+//! Attacks on `acp run` and `acp chat` by a hostile agent that tries every known trick. There is one file per topic.
 //!
 //! The tests ask what a victim would ask: was a file changed, read or run that was not shown and allowed?
 
@@ -16,7 +16,7 @@ use crate::common::screen::ChatScreen;
 use crate::common::terminal::CommandTerminal;
 use crate::common::{ACP, BINARY_VARIABLE, CommandResult, TestProject, itself};
 
-/// Not a test, but the agent that the tests use. They start this program again with the agent's steps in its
+/// Not a real test: runs the agent for the other tests. They start this program again, with the agent's steps in its
 /// environment.
 #[test]
 #[ignore = "it is the agent of the other tests"]

@@ -1,4 +1,4 @@
-//! Attacks that try to bypass a rule that allows or denies a command.
+//! Attacks that try to get around a rule that allows or denies a command.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ fn project_that_allows(pattern: &str) -> TestProject {
     project
 }
 
-/// Plays each step in a separate project. Returns the steps that were not rejected or that had an effect.
+/// Plays each step in its own project. Returns the steps that were not rejected or had an effect.
 fn executed_steps(pattern: &str, prepare: impl Fn(&TestProject), steps: &[Value]) -> Vec<String> {
     let mut through = Vec::new();
     for step in steps {
@@ -32,7 +32,7 @@ fn executed_steps(pattern: &str, prepare: impl Fn(&TestProject), steps: &[Value]
     through
 }
 
-/// Returns steps that run a command line in a shell in various ways.
+/// Returns steps that run a shell command line in various ways.
 fn wrapped_commands(line: &str) -> Vec<Value> {
     vec![
         agent::terminal_step(line, &[]),

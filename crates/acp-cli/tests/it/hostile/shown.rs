@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use agent::{permission_step, request_step, wait_step};
 
-/// Characters that are invisible, or that change how other characters are displayed.
+/// Characters that are invisible or change how other characters are displayed.
 const INVISIBLE_CHARS: [char; 38] = [
     '\u{7}',
     '\u{8}',
@@ -47,15 +47,15 @@ const INVISIBLE_CHARS: [char; 38] = [
     '\u{e0100}',
 ];
 
-/// A command with a hidden line, inside an escape sequence that terminals do not display.
+/// A command with a line hidden inside an escape sequence, which terminals do not display.
 const HIDING_COMMAND: &str = "echo hello #\u{1b}]\ntouch stolen\n#\u{7}";
 
-/// Returns a text that contains all invisible characters.
+/// Returns text that contains all invisible characters.
 fn invisible_text() -> String {
     INVISIBLE_CHARS.iter().map(|c| format!("{c}.")).collect()
 }
 
-/// Returns the full text of a permission question in `acp run`, and rejects the request.
+/// Returns the full text of a permission question in `acp run`. Then rejects the request.
 #[track_caller]
 fn run_question(step: Value) -> String {
     let project = TestProject::new();
@@ -69,7 +69,7 @@ fn run_question(step: Value) -> String {
     seen
 }
 
-/// Returns the full text of a permission question in `acp chat`, without the frame around it.
+/// Returns the full text of a permission question in `acp chat`, without its frame.
 #[track_caller]
 fn chat_question(step: Value) -> String {
     let project = TestProject::new();
@@ -280,7 +280,7 @@ fn long_question_cannot_be_allowed_before_it_is_scrolled() {
     screen.wait_until_gone("asks for permission");
 }
 
-/// Waits until keys count as an answer, that is, until nothing has been typed for 300 ms.
+/// Waits until keys count as an answer, which is 300 ms after the last key was typed.
 fn wait_until_question_accepts_keys() {
     std::thread::sleep(std::time::Duration::from_millis(400));
 }

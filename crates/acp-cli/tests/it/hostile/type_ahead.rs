@@ -1,11 +1,11 @@
-//! Tests that input typed before a question is shown does not answer it.
+//! Tests that input typed before a question is shown does not answer the question.
 
 use serde_json::{Value, json};
 
 use super::*;
 use agent::{notification_step, permission_step, request_without_waiting_step, wait_step};
 
-/// Returns the option that was selected in response to the agent's last question.
+/// Returns the option that was selected for the agent's last question.
 #[track_caller]
 fn last_choice(project: &TestProject) -> Value {
     let answers = agent::read_responses(project);

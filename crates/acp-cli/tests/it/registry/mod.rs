@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::common::TestProject;
 
-/// The JSON schema for an entry.
+/// The JSON schema for registry entries.
 const ENTRY_SCHEMA: &str = include_str!("agent.schema.json");
 
 fn registry_directory() -> PathBuf {

@@ -1,4 +1,4 @@
-//! Code that runs in a child process between fork and exec.
+//! Code that runs in the child process between fork and exec.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -6,12 +6,12 @@ use std::process::Command;
 use super::keeper::KeeperMessage;
 use super::own_process::close_inherited_in_children;
 
-/// The highest signal number on any system.
+/// The highest signal number on any supported system.
 const MAX_SIGNAL: i32 = 64;
 
-/// Prepares the child of `command` before it runs its program. The child starts a session and thus a process group,
-/// registers with the keeper, if there is one, resets the signal handlers, and closes all file descriptors except the
-/// standard streams.
+/// Prepares the child process of `command` before it runs its program. The child starts a session and thus a process
+/// group, registers with the keeper if there is one, resets all signal handlers, and closes all file descriptors except
+/// the standard streams.
 ///
 /// A new process group alone is not enough. A program that wants to ask for a password fails if it has no controlling
 /// terminal, but with one, the terminal would stop it forever.
@@ -41,7 +41,7 @@ pub(super) fn before_exec(command: &mut Command, line: Option<KeeperMessage>) {
     }
 }
 
-/// Sets the action for a signal in this process. Does nothing if the signal does not exist on this system.
+/// Sets this process's action for a signal. Does nothing if the signal does not exist on this system.
 #[allow(unsafe_code)]
 fn set_signal(signal: i32, to: libc::sighandler_t) {
     // SAFETY: the call is async-signal-safe, and it installs no code, because this is called with the two fixed values

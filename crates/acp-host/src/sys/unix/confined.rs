@@ -1,4 +1,4 @@
-//! A thread that is confined by Landlock, along with all processes that it starts.
+//! A thread confined by Landlock, along with all processes it starts.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -13,15 +13,14 @@ use landlock::{
 
 use crate::sandbox::SandboxError;
 
-/// The required Landlock version, available since Linux 6.2. Earlier versions do not protect files outside the sandbox
+/// The minimum Landlock version, available since Linux 6.2. Older versions do not prevent files outside the sandbox
 /// from being truncated.
 const REQUIRED_ABI: ABI = ABI::V3;
 
 /// The Landlock version that can deny TCP, available since Linux 6.7.
 const REQUIRED_ABI_FOR_TCP: ABI = ABI::V4;
 
-/// Devices that everyone may write to. They include terminals, for programs that run other programs in a terminal of
-/// their own.
+/// Devices that anyone may write to. They include terminals, since some programs run others in terminals of their own.
 const ALLOWED_DEVICES: [&str; 8] = [
     "/dev/null",
     "/dev/zero",
@@ -35,8 +34,8 @@ const ALLOWED_DEVICES: [&str; 8] = [
 
 type ConfinedJob = Box<dyn FnOnce() + Send>;
 
-/// A confined thread for starting processes. Landlock rules apply to a thread and to all processes that it starts
-/// afterwards, and cannot be removed.
+/// A confined thread for starting processes. Landlock rules apply to a thread and all processes it starts from then on.
+/// They cannot be removed.
 ///
 /// One thread starts all processes of a sandbox, so that they are in one domain and can send signals to one another.
 /// The thread ends when this is dropped.
@@ -47,7 +46,7 @@ pub(crate) struct ConfinementThread {
 
 impl ConfinementThread {
     /// Starts a thread that can write only to `writable` and, if `tcp` is given, can open TCP connections only to those
-    /// ports. Processes that it starts have the same restrictions.
+    /// ports. Processes started by the thread have the same restrictions.
     pub(crate) fn new(writable: Vec<PathBuf>, tcp: Option<Vec<u16>>) -> Result<Self, SandboxError> {
         let failed = |source| SandboxError::System { source };
         let (work, todo) = sync_channel::<ConfinedJob>(1);
@@ -87,7 +86,7 @@ fn thread_ended_error() -> io::Error {
     io::Error::other("the sandbox thread has exited")
 }
 
-/// Confines this thread as far as the kernel supports it. Returns an error if the kernel's support is insufficient.
+/// Confines this thread as far as the kernel allows. Returns an error if that is not sufficient.
 fn confine_thread(writable: &[PathBuf], tcp: Option<&[u16]>) -> Result<(), SandboxError> {
     let failed = |error: RulesetError| SandboxError::System {
         source: io::Error::other(error),
@@ -125,7 +124,7 @@ fn confine_thread(writable: &[PathBuf], tcp: Option<&[u16]>) -> Result<(), Sandb
     check_restriction(&rules.restrict_self().map_err(failed)?, tcp.is_some())
 }
 
-/// Returns a rule that allows `access` to a path, limited to the rights that apply to files of its type.
+/// Returns a rule that allows `access` to a path, limited to the rights that exist for its file type.
 fn path_rule(path: &Path, access: BitFlags<AccessFs>) -> io::Result<PathBeneath<PathFd>> {
     let opened = PathFd::new(path).map_err(|error| match error {
         PathFdError::OpenCall { source, .. } => source,
@@ -140,7 +139,7 @@ fn path_rule(path: &Path, access: BitFlags<AccessFs>) -> io::Result<PathBeneath<
     Ok(PathBeneath::new(opened, access))
 }
 
-/// Checks that the restrictions of a confined thread are sufficient.
+/// Checks that a confined thread's restrictions are sufficient.
 fn check_restriction(status: &RestrictionStatus, without_tcp: bool) -> Result<(), SandboxError> {
     check_support(status.landlock)?;
     if without_tcp {
@@ -148,9 +147,9 @@ fn check_restriction(status: &RestrictionStatus, without_tcp: bool) -> Result<()
     }
     match status.ruleset {
         RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => Ok(()),
-        RulesetStatus::NotEnforced => {
-            Err(not_supported_error("the kernel did not enforce the rules"))
-        }
+        RulesetStatus::NotEnforced => Err(not_supported_error(
+            "the kernel did not enforce the sandbox rules",
+        )),
     }
 }
 

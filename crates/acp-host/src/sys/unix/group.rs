@@ -1,4 +1,4 @@
-//! Process groups, and the processes that lead them.
+//! Process groups and their leaders.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -18,14 +18,14 @@ use super::processes::{GroupIdentity, RemainingProcesses, find_remaining};
 use crate::process::ProcessExit;
 use crate::sandbox::Sandbox;
 
-/// How long to wait for processes that have been sent SIGKILL. Only a process that hangs inside the kernel takes this
-/// long to exit, for example on a dead network file system. Such a process is left behind.
+/// How long to wait for processes that have been sent SIGKILL. Only a process that is stuck in the kernel, for example
+/// on a dead network file system, takes this long to exit. Such a process is left behind.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The longest pause between two checks for remaining processes.
 const MAX_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A process group and the process that leads it. Also tracks processes that have left the group, by the group's mark.
+/// A process group and its leader. Also keeps track of processes that have left the group, using the group's mark.
 ///
 /// The leader is not reaped before the group has ended. While it exists, even as a zombie, its id cannot be reused, so
 /// a signal to the group never reaches another process. That is why this uses the standard library's `Child`, which
@@ -35,7 +35,7 @@ pub(crate) struct ProcessGroup {
     id: Pid,
     mark: GroupMark,
     leader: Mutex<GroupLeader>,
-    /// The sandbox of the group. It must exist as long as any process in the group is running.
+    /// The group's sandbox. It must exist as long as any process in the group is running.
     sandbox: Option<Sandbox>,
 }
 
@@ -50,8 +50,8 @@ struct GroupLeader {
 pub(crate) type ChildPipes = (Option<ChildStdin>, Option<ChildStdout>);
 
 impl ProcessGroup {
-    /// Starts `command` as the leader of a new group, in a sandbox if one is given. Consumes `command`, because the
-    /// write ends of the pipes that it owns must be closed before the readers can see the end of the output.
+    /// Starts `command` as the leader of a new group, in a sandbox if one is given. Takes `command` by value, because
+    /// the write ends of the pipes that it owns must be closed before the readers can see the end of the output.
     pub(crate) fn spawn(
         mut command: Command,
         sandbox: Option<&Sandbox>,
@@ -78,7 +78,7 @@ impl ProcessGroup {
         let id = i32::try_from(child.id())
             .ok()
             .and_then(Pid::from_raw)
-            .ok_or_else(|| io::Error::other("the process has no usable id"))?;
+            .ok_or_else(|| io::Error::other("invalid process id"))?;
         if let Some(pipe) = pipe {
             keeper::confirm_group(&pipe, &mark, id);
         }
@@ -141,8 +141,8 @@ impl ProcessGroup {
         }
     }
 
-    /// Kills the group immediately, but not the processes that have left it. [`kill_and_wait`](Self::kill_and_wait)
-    /// also kills those.
+    /// Kills the group immediately, but not processes that have left it. To kill those as well, use
+    /// [`kill_and_wait`](Self::kill_and_wait).
     pub(crate) fn kill(&self) {
         self.signal(Signal::KILL);
     }
@@ -162,19 +162,19 @@ impl ProcessGroup {
     }
 
     /// Waits until all processes in the group, and those that have left it, have exited, or until `patience` has
-    /// elapsed. Returns `true` if none is running.
+    /// elapsed. Returns `true` if all have exited.
     pub(crate) async fn wait_all(&self, patience: Duration) -> bool {
         self.wait_until_empty(None, patience).await
     }
 
-    /// Kills the group and the processes that have left it, and waits until none is running or `patience` has elapsed.
-    /// Returns `true` if none is running.
+    /// Kills the group and the processes that have left it, and waits until they have exited or `patience` has elapsed.
+    /// Returns `true` if they have exited.
     pub(crate) async fn kill_and_wait(&self, patience: Duration) -> bool {
         self.kill();
         self.wait_until_empty(Some(Signal::KILL), patience).await
     }
 
-    /// Looks for remaining processes. Sends `signal` to those that have left the group.
+    /// Looks for remaining processes, and sends `signal` to those that have left the group.
     async fn find_remaining(&self, signal: Option<Signal>) -> RemainingProcesses {
         let known = self.identity();
         let looked = tokio::task::spawn_blocking(move || find_remaining(known, signal));
@@ -198,7 +198,7 @@ impl ProcessGroup {
         }
     }
 
-    /// Returns the identity of the group. It includes the group's id only until the leader is reaped.
+    /// Returns the identity of the group. Includes the group's id only until the leader is reaped.
     fn identity(&self) -> GroupIdentity {
         GroupIdentity {
             group: self.leader().child.is_some().then_some(self.id),
@@ -223,7 +223,7 @@ impl ProcessGroup {
     }
 }
 
-/// Reaps the leader after the group has ended. From then on, no signal is sent to the group.
+/// Reaps the leader after the group has ended. From then on, signals are no longer sent to the group.
 fn reap(mut child: Child, mark: &GroupMark) {
     // In this order: once the leader is reaped, its id may be reused.
     keeper::forget_group(mark);
@@ -255,7 +255,7 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// Kills the processes that have left a group once the group itself has ended, and waits until they have exited.
+/// After a group has ended, kills the processes that had left it, and waits until they have exited.
 fn kill_until_empty(known: &GroupIdentity) {
     let start = Instant::now();
     while !is_empty(find_remaining(known.clone(), Some(Signal::KILL)))

@@ -1,4 +1,4 @@
-//! The keeper, a helper process that ends the processes started by this program if the program exits without ending
+//! The keeper, a helper process. If this program exits without ending the processes it has started, the keeper ends
 //! them.
 //!
 //! A program that is killed cannot kill its children. So before it starts anything, it starts a small shell script
@@ -28,10 +28,10 @@ const SHELL_PATH: &str = "/bin/sh";
 
 const KEEPER_SCRIPT: &str = include_str!("keeper.sh");
 
-/// The directories that the script searches for programs before any others.
+/// The directories in which the script first looks for programs.
 const SEARCH_PATH: &str = "/usr/bin:/bin";
 
-/// The keeper that this process uses.
+/// This process's keeper.
 static KEEPER: Mutex<Keeper> = Mutex::new(Keeper {
     running: None,
     groups: BTreeMap::new(),
@@ -40,7 +40,7 @@ static KEEPER: Mutex<Keeper> = Mutex::new(Keeper {
 
 struct Keeper {
     running: Option<KeeperProcess>,
-    /// The running process groups, by their marks.
+    /// The running process groups, keyed by mark.
     groups: BTreeMap<String, Pid>,
     has_warned: bool,
 }
@@ -54,10 +54,10 @@ struct KeeperProcess {
     pipe: Arc<PipeWriter>,
 }
 
-/// A message that a child process sends to the keeper to register itself.
+/// A message with which a child process registers itself with the keeper.
 pub(super) struct KeeperMessage {
     pipe: Arc<PipeWriter>,
-    /// The start of the line, up to the process id. The child adds the id, because the parent learns it too late.
+    /// The start of the line, up to the process id. The child adds the id, because the parent would learn it too late.
     prefix: String,
 }
 
@@ -67,7 +67,7 @@ impl KeeperMessage {
         Arc::clone(&self.pipe)
     }
 
-    /// Sends the message without allocating or waiting. If sending fails, the child runs anyway.
+    /// Sends the message without allocating or blocking. If sending fails, the child runs anyway.
     pub(super) fn send(&self, id: Pid) {
         // The mark has 32 digits, and an id has at most 10.
         let mut line = [0; 64];
@@ -80,7 +80,7 @@ impl KeeperMessage {
     }
 }
 
-/// Ensures that a keeper is running, and returns the message that the leader of a new group sends to it. Returns `None`
+/// Makes sure that a keeper is running. Returns the message that the leader of a new group must send to it, or `None`
 /// if this system cannot run a keeper.
 pub(super) fn keeper_message(mark: &GroupMark) -> Option<KeeperMessage> {
     let mut keeper = lock_keeper();
@@ -91,7 +91,7 @@ pub(super) fn keeper_message(mark: &GroupMark) -> Option<KeeperMessage> {
     })
 }
 
-/// Records that the group is running and has been registered with the keeper at the end of `pipe`.
+/// Records that the group is running and has been registered with the keeper that reads from `pipe`.
 pub(super) fn confirm_group(pipe: &Arc<PipeWriter>, mark: &GroupMark, id: Pid) {
     let mut keeper = lock_keeper();
     keeper.groups.insert(mark.id().to_owned(), id);
@@ -103,7 +103,7 @@ pub(super) fn confirm_group(pipe: &Arc<PipeWriter>, mark: &GroupMark, id: Pid) {
     }
 }
 
-/// Removes a group that has ended. Call this before its id can be reused.
+/// Removes a group that has ended. Must be called before its id can be reused.
 pub(super) fn forget_group(mark: &GroupMark) {
     let mut keeper = lock_keeper();
     keeper.groups.remove(mark.id());
@@ -115,14 +115,14 @@ fn lock_keeper() -> MutexGuard<'static, Keeper> {
 }
 
 impl Keeper {
-    /// Starts a keeper unless one is running and reading its input.
+    /// Starts a keeper unless there is one that is running and reading its input.
     fn ensure_running(&mut self) {
         if !self.running.as_mut().is_some_and(KeeperProcess::can_write) {
             self.replace();
         }
     }
 
-    /// Starts a keeper that knows all groups, then ends the old one.
+    /// Starts a new keeper that knows all groups, and then ends the old one.
     fn replace(&mut self) {
         let groups = self
             .groups

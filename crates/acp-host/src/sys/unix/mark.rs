@@ -1,10 +1,10 @@
-//! The mark in the environment of all processes in a group. A process that leaves the group keeps the mark.
+//! The mark in the environment of all processes in a group. Processes keep it when they leave the group.
 
 use std::ffi::{OsStr, OsString};
 
 use uuid::Uuid;
 
-/// The mark of a process group: an environment variable with a unique id.
+/// A process group's mark: an environment variable that contains a unique id.
 ///
 /// A process that is started by a marked process of another group has both marks, so that ending the outer group ends
 /// it too.
@@ -12,12 +12,12 @@ use uuid::Uuid;
 pub(super) struct GroupMark {
     /// A unique id, in hexadecimal digits.
     id: String,
-    /// The value of the environment variable in the group's processes.
+    /// The value of the environment variable in processes of the group.
     environment_value: OsString,
 }
 
 impl GroupMark {
-    /// The name of the environment variable that marks a group's processes.
+    /// The environment variable that marks the processes of a group.
     pub(super) const MARK_VARIABLE: &str = "ACP_PROCESS";
 
     pub(super) fn new() -> Self {
@@ -41,7 +41,7 @@ impl GroupMark {
         &self.id
     }
 
-    /// Returns the value of the environment variable for the group's processes.
+    /// Returns the value of the environment variable in processes of the group.
     pub(super) fn value(&self) -> &OsStr {
         &self.environment_value
     }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::RawFd;
 
-/// The first file descriptor after the standard streams.
+/// The first file descriptor that is not a standard stream.
 const FIRST_DESCRIPTOR: RawFd = 3;
 
-/// The highest file descriptor to check if the kernel cannot change all of them at once.
+/// The highest file descriptor to check if the kernel cannot update all of them at once.
 const LAST_DESCRIPTOR: RawFd = 65_536;
 
-/// Prevents other processes from inspecting this one, unless they run as root.
+/// Prevents other processes, unless they run as root, from inspecting this one.
 pub(crate) fn hide_this_process() {
     #[cfg(target_os = "linux")]
     {
@@ -20,7 +20,7 @@ pub(crate) fn hide_this_process() {
     }
 }
 
-/// Sets all open file descriptors, except the standard streams, to be closed in child processes.
+/// Marks all open file descriptors except the standard streams to be closed in child processes.
 ///
 /// Makes only system calls, so it can be called between fork and exec. Files that are closed by `exec`, such as the
 /// pipe through which the standard library reports errors, stay open until then.
@@ -51,8 +51,8 @@ pub(crate) fn close_inherited_in_children() {
     }
 }
 
-/// Removes variables from the environment, and from the memory shown in `/proc/PID/environ`. Removes nothing if there
-/// is more than one thread.
+/// Removes variables from the environment and from the memory shown in `/proc/PID/environ`. Does nothing if there is
+/// more than one thread.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 pub(crate) fn take_variables(wanted: impl Fn(&OsStr) -> bool) -> BTreeMap<OsString, OsString> {
@@ -93,7 +93,7 @@ pub(crate) fn take_variables(wanted: impl Fn(&OsStr) -> bool) -> BTreeMap<OsStri
     taken
 }
 
-/// Does nothing, because on other systems no file shows the environment of a process.
+/// Does nothing, because on other systems a process's environment cannot be read from a file.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn take_variables(_wanted: impl Fn(&OsStr) -> bool) -> BTreeMap<OsString, OsString> {
     BTreeMap::new()

@@ -4,28 +4,28 @@ use rustix::process::{Pid, Signal};
 
 use super::mark::GroupMark;
 
-/// The properties by which a group's processes are recognized.
+/// The properties that identify the processes of a group.
 #[derive(Debug, Clone)]
 pub(super) struct GroupIdentity {
-    /// The process group's id, as long as it cannot be reused.
+    /// The id of the process group, as long as it cannot be reused.
     pub(super) group: Option<Pid>,
     pub(super) mark: GroupMark,
 }
 
-/// The result of looking for the processes of a group.
+/// The result of looking for a group's processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RemainingProcesses {
     Absent,
     Present,
-    /// The system does not reveal whether any processes remain.
+    /// The system does not show whether any processes remain.
     Unknown,
 }
 
 #[cfg(target_os = "linux")]
 pub(super) use linux::find_remaining;
 
-/// Returns whether any process in the group is running. Systems other than Linux do not show the environment of a
-/// process. A group whose only process is its exited leader cannot be signaled.
+/// Returns whether any process in the group is running. Systems other than Linux do not show a process's environment. A
+/// group whose only remaining process is its exited leader cannot be signaled.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn find_remaining(known: GroupIdentity, _signal: Option<Signal>) -> RemainingProcesses {
     match known.group.map(rustix::process::test_kill_process_group) {
@@ -48,33 +48,33 @@ mod linux {
 
     use super::{GroupIdentity, GroupMark, Pid, RemainingProcesses, Signal};
 
-    /// A request to scan for the processes of a group.
+    /// A request to look for the processes of a group.
     struct ScanRequest {
         identity: GroupIdentity,
         signal: Option<Signal>,
         answer: Arc<Mutex<Option<RemainingProcesses>>>,
     }
 
-    /// The maximum duration of a scan. While a process is starting a new program or exiting, its environment cannot be
-    /// read, and on a busy machine there are always some such processes. A process that hangs, perhaps another user's,
-    /// must not block the scan.
+    /// The maximum duration of a scan. The environment of a process cannot be read while it is exiting or starting a
+    /// new program. On a busy machine, there are always some such processes, and one that hangs, perhaps another
+    /// user's, must not block the scan.
     const SCAN_TIMEOUT: Duration = Duration::from_millis(500);
 
-    /// How long to wait before checking again a process whose environment could not be read.
+    /// How long to wait before rechecking a process whose environment could not be read.
     const RETRY_DELAY: Duration = Duration::from_millis(1);
 
-    /// The requests that no scan has processed yet.
+    /// The requests that have not been processed by any scan yet.
     static PENDING_SCANS: Mutex<Vec<ScanRequest>> = Mutex::new(Vec::new());
 
-    /// A lock that is held while all processes are scanned.
+    /// A lock that is held during a scan of all processes.
     static SCAN_LOCK: Mutex<()> = Mutex::new(());
 
     fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether any process that is in the group or has its mark is running. Sends `signal`, if given, to
-    /// processes outside the group that have the mark.
+    /// Returns whether any process in the group, or with its mark, is running. Sends `signal`, if given, to processes
+    /// outside the group that have the mark.
     ///
     /// Zombies do not count, because in many containers nothing reaps orphans and they remain forever.
     ///
@@ -112,7 +112,7 @@ mod linux {
         answer.unwrap_or(RemainingProcesses::Unknown)
     }
 
-    /// Inspects each process for all requests. Returns `true` if the processes on this system are visible.
+    /// Inspects each process for all requests. Returns `true` if the system's processes are visible.
     ///
     /// A process may start another process and exit after `/proc` was listed but before it was inspected, as daemons
     /// do. The new process is then not in the list. While that is possible, the list is read again and new processes
@@ -151,7 +151,7 @@ mod linux {
         }
     }
 
-    /// Inspects one process for all requests of a scan.
+    /// Inspects a process for all requests of a scan.
     fn inspect_process(
         id: Pid,
         requests: &mut [(ScanRequest, RemainingProcesses)],
@@ -190,7 +190,7 @@ mod linux {
         Pid::from_raw(name.to_str()?.parse().ok()?)
     }
 
-    /// Returns the process group of a process, or `None` for the kernel's own processes. Reads no file.
+    /// Returns the process group of a process, or `None` if it belongs to the kernel. Reads no files.
     ///
     /// # Errors
     ///
@@ -205,16 +205,16 @@ mod linux {
         }
     }
 
-    /// The result of reading the environment of another process.
+    /// The result of reading another process's environment.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     enum EnvironmentStatus {
-        /// The whole environment was read.
+        /// The entire environment was read.
         Read,
         /// The environment is currently empty, because the process is starting a new program or exiting.
         Transient,
         /// The process belongs to another user or to the kernel, or cannot be read.
         Hidden,
-        /// The process has exited, and its owner is unknown.
+        /// The process has exited, so its owner is unknown.
         Ended,
     }
 
@@ -249,7 +249,7 @@ mod linux {
         memchr::memmem::find(environment, mark.id().as_bytes()).is_some()
     }
 
-    /// Sends a signal to a process that has the mark, and never to another process that has reused its id.
+    /// Sends a signal to a process that has the mark, but never to an unrelated process that has reused its id.
     fn send_signal(id: Pid, mark: &GroupMark, signal: Signal) {
         match pidfd_open(id, PidfdFlags::empty()) {
             Ok(process) => {

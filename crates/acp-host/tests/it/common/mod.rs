@@ -10,16 +10,16 @@ pub(crate) mod scene;
 
 use std::time::Duration;
 
-/// A timeout that is long enough for every test, and short enough to notice a test that hangs.
+/// A timeout that is long enough for every test, but short enough to notice one that hangs.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Waits for something that should happen soon, and panics if it does not.
+/// Waits for something that should happen soon. Panics if it does not.
 pub(crate) async fn with_timeout<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(TIMEOUT, what).await.expect("it hangs")
 }
 
-/// Runs a test that could block a thread forever. Dropping an ordinary runtime waits for its threads, so such a test
-/// would hang instead of failing.
+/// Runs a test that could block a thread forever. Dropping an ordinary runtime waits for its threads, which would make
+/// such a test hang instead of fail.
 pub(crate) fn block_on<T>(test: impl Future<Output = T>) -> T {
     struct BackgroundRuntime(Option<tokio::runtime::Runtime>);
     impl Drop for BackgroundRuntime {

@@ -1,5 +1,5 @@
-//! Reruns tests as an unprivileged user, because root may do things that other users may not, and vice versa. The tests
-//! of other crates also use this file.
+//! Reruns tests as an unprivileged user, because root may do things that other users may not, and vice versa. Other
+//! crates' tests also use this file.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The id of the user and group `nobody`, who own none of the tests' files.
+/// The user and group id of `nobody`, who owns none of the tests' files.
 const NOBODY_UID: u32 = 65534;
 
 /// Returns `true` if this process runs as root.
@@ -16,9 +16,8 @@ pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Runs the tests of a module as an ordinary user, and checks that all of them pass. `module` is the module's
-/// `module_path!()`. `more` lists programs to copy beside this one, each with the environment variable that gets its
-/// new path.
+/// Runs a module's tests as an ordinary user, and checks that they all pass. `module` is the module's `module_path!()`.
+/// `more` lists programs to copy next to this one, each with the environment variable to set to its new path.
 pub(crate) fn rerun_as_ordinary_user(module: &str, more: &[(&str, &Path)]) {
     let (_, module) = module.split_once("::").unwrap();
     if !is_root() {

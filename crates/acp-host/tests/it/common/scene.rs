@@ -1,4 +1,4 @@
-//! A root with every kind of path that could lead out of it, and a secret file outside. The tests of other crates also
+//! A root with every kind of path that could lead outside, and a secret file outside the root. Other crates' tests also
 //! use this file.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
@@ -15,16 +15,16 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The contents of the secret file, which occur nowhere else.
+/// The contents of the secret file. This text occurs nowhere else.
 pub(crate) const SECRET_TEXT: &str = "s3cr3t";
 
-/// The text that each attempt tries to write.
+/// The text that every attempt tries to write.
 pub(crate) const ATTEMPT_TEXT: &str = "written by an attempt";
 
 pub(crate) struct EscapeScene {
     _base: tempfile::TempDir,
     pub(crate) base: PathBuf,
-    /// The root, to which access is allowed. Its name is a prefix of the name of `outside`.
+    /// The root, which may be accessed. Its name is a prefix of the name of `outside`.
     pub(crate) root: PathBuf,
     pub(crate) outside: PathBuf,
     before: BTreeMap<PathBuf, FileFingerprint>,
@@ -33,15 +33,15 @@ pub(crate) struct EscapeScene {
     _socket: UnixListener,
 }
 
-/// The properties of a file that can be observed without changing it.
+/// Properties of a file that can be observed without changing it.
 type FileFingerprint = (u64, u32, i64, i64, Vec<u8>);
 
 /// The reason why an attempt must fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RefusalReason {
-    /// The path leads outside the root, and the error mentions this.
+    /// The path leads outside the root, and the error says so.
     Outside,
-    /// The path leads outside the root, but the system reports another error first.
+    /// The path leads outside the root, but the system reports a different error first.
     Nowhere,
     Relative,
     /// The path is not a regular file.
@@ -121,7 +121,7 @@ impl EscapeScene {
         }
     }
 
-    /// Returns paths that lead to files outside the root or are invalid.
+    /// Returns paths that are invalid or lead to files outside the root.
     pub(crate) fn escape_attempts(&self) -> Vec<EscapeAttempt> {
         let secret = self.outside.join("secret");
         let secret = secret.to_str().unwrap();
@@ -299,7 +299,7 @@ impl EscapeScene {
         directories
     }
 
-    /// Panics if anything outside the root has changed.
+    /// Panics if anything outside the root was changed.
     #[track_caller]
     pub(crate) fn assert_untouched(&self, after: &dyn std::fmt::Debug) {
         assert_eq!(snapshot(&self.outside), self.before, "after {after:?}");
@@ -311,7 +311,7 @@ impl EscapeScene {
     }
 }
 
-/// Joins a path to the root as a peer would send it, without normalizing it.
+/// Joins a path to the root without normalizing it, as a peer would send it.
 fn from(root: &Path, path: &str) -> PathBuf {
     format!("{}/{path}", root.display()).into()
 }
@@ -354,7 +354,7 @@ fn snapshot(directory: &Path) -> BTreeMap<PathBuf, FileFingerprint> {
     seen
 }
 
-/// Swaps two names repeatedly until this value is dropped.
+/// Swaps two names repeatedly until dropped.
 pub(crate) struct NameSwapper {
     done: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,

@@ -1,4 +1,4 @@
-//! Helpers for both test modules: proxies whose agent end is in memory, and agents connected to them.
+//! Helpers for both test modules: proxies with an in-memory agent end, and agents that are connected to them.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(crate) async fn with_timeout<T>(what: &str, work: impl Future<Output = T>) -
     }
 }
 
-/// Returns a proxy command that these tests never run.
+/// Returns a proxy command for tests that never run it.
 pub(crate) fn unused_proxy_command() -> ProxyCommand {
     ProxyCommand::new("/bin/acp", ["mcp-proxy"]).unwrap()
 }
@@ -33,7 +33,7 @@ pub(crate) fn stdio_config(server: &ToolServer) -> McpServerStdio {
     }
 }
 
-/// Returns the endpoint and the token that a proxy gets from the server's definition.
+/// Returns the endpoint and token in the server's definition, which a proxy would use.
 pub(crate) fn endpoint_and_token(server: &ToolServer) -> (Endpoint, LocalToken) {
     let told = stdio_config(server);
     let endpoint = told.args.last().unwrap().parse().unwrap();
@@ -54,7 +54,7 @@ pub(crate) fn start_proxy(
     (running, stdin, stdout)
 }
 
-/// Connects an agent through a proxy.
+/// Connects an agent to the server through a proxy.
 pub(crate) async fn connect_agent(
     server: &ToolServer,
 ) -> (ProxyTask, RunningService<RoleClient, ()>) {

@@ -1,4 +1,4 @@
-//! Acknowledges the data that has arrived on each stream, so that the server can discard it and send more.
+//! Acknowledges the data that has arrived on each stream, so that the server can discard its copy and send more.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -11,10 +11,10 @@ use tokio::sync::Notify;
 use super::HttpClient;
 use crate::header;
 
-/// How long to wait before sending a failed acknowledgement again.
+/// How long to wait before retrying a failed acknowledgement.
 const RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// The position of each stream that must still be acknowledged.
+/// The position of each stream that has yet to be acknowledged.
 #[derive(Debug, Default)]
 pub(super) struct Acknowledgements {
     due: Mutex<HashMap<String, u64>>,
@@ -30,7 +30,7 @@ impl Acknowledgements {
         self.changed.notify_one();
     }
 
-    /// Records a position whose acknowledgement failed, unless there is a newer position.
+    /// Records a position whose acknowledgement failed, unless a newer one has been recorded.
     fn add_again(&self, name: String, position: u64) {
         let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
         due.entry(name).or_insert(position);
@@ -62,7 +62,7 @@ impl HttpClient {
         }
     }
 
-    /// Acknowledges a position of a stream. Returns `false` if the server could not be reached.
+    /// Acknowledges a position in a stream. Returns `false` if the server could not be reached.
     pub(super) async fn acknowledge(&self, name: &str, position: u64) -> bool {
         let Some(mut headers) = self.headers(Some(name)) else {
             return true;

@@ -21,12 +21,12 @@ use crate::client::target::Target;
 
 type Pool = Client<Dialer, Full<Bytes>>;
 
-/// A client that sends HTTP requests over as few sockets as possible.
+/// A client that uses as few sockets as possible for its HTTP requests.
 pub(super) struct HttpExchange {
     target: Arc<Target>,
-    /// The connection pool for servers known to speak HTTP/2 without TLS.
+    /// The connection pool for HTTP/2 without TLS. Used once the server is known to support it.
     h2: Pool,
-    /// The connection pool for all other servers: HTTP/1.1, or the version that TLS negotiates.
+    /// The connection pool for everything else: HTTP/1.1, or the version that TLS negotiates.
     other: Pool,
     /// The connection pool to use, as one of the constants below.
     choice: AtomicU8,
@@ -37,7 +37,7 @@ const POOL_UNDECIDED: u8 = 0;
 const POOL_H2: u8 = 1;
 const POOL_OTHER: u8 = 2;
 
-/// An error that occurs when a request gets no response.
+/// The error for a request that received no response.
 #[derive(Debug)]
 pub(super) struct NoResponse {
     pub(super) error: ConnectError,
@@ -138,7 +138,7 @@ impl HttpExchange {
     }
 }
 
-/// Returns the error from opening a socket, if that is what caused `error`.
+/// Returns the error from opening a socket, if that caused `error`.
 fn find_dial_error(error: &Error) -> Option<&ConnectError> {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {

@@ -1,4 +1,4 @@
-//! A client for streamable HTTP, which sends messages with POST and receives them from streams.
+//! A streamable HTTP client, which sends messages with POST and receives them from streams.
 
 mod acknowledge;
 mod exchange;
@@ -32,21 +32,21 @@ use crate::pipe::{DroppedHalves, IncomingPipe, OutgoingPipe, pipe_transport};
 /// How long to wait at the end of a connection for the streams to end and for the response to DELETE.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long to retry a request that could not be sent, if the server does not support the extension.
+/// How long to keep retrying a request that could not be sent, if the server does not support the extension.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The streams, by session id. The connection's own stream has an empty key.
+/// The streams by session id. The connection's own stream has an empty key.
 type StreamHandles = HashMap<String, StreamHandle>;
 
-/// A handle to an open stream or to one that is being opened.
+/// A handle to a stream that is open or being opened.
 #[derive(Clone)]
 struct StreamHandle {
     state: watch::Receiver<StreamState>,
-    /// The token that is cancelled to close the stream.
+    /// A token that is cancelled to close the stream.
     closed: CancellationToken,
 }
 
-/// The state of a stream, as far as it is relevant to sending messages.
+/// The state of a stream, as far as it matters for sending messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StreamState {
     Opening,
@@ -64,31 +64,31 @@ struct HttpClient {
     outgoing: Arc<OutgoingPipe>,
     gone: Arc<DroppedHalves>,
     work: Arc<Notify>,
-    /// A lock that lets only one stream at a time pass on a message.
+    /// A lock that ensures that only one stream at a time passes on a message.
     turn: tokio::sync::Mutex<()>,
     routes: Mutex<Routes>,
     streams: Mutex<StreamHandles>,
     acknowledgements: Acknowledgements,
     /// The connection's id and the terms of the extension, once the server has responded to `initialize`.
     established: OnceLock<EstablishedConnection>,
-    /// The token that is cancelled when the connection has ended.
+    /// A token that is cancelled once the connection has ended.
     ended: CancellationToken,
-    /// The first failure, which the transport reports to its reader.
+    /// The first failure. The transport reports it to its reader.
     failure: Mutex<Option<ConnectError>>,
-    /// Wakes the task that waits for the responses to all requests.
+    /// Wakes the task that is waiting for the responses to all requests.
     answered: Notify,
     /// Whether the last attempt to reach the server failed.
     is_cut: AtomicBool,
     tasks: TaskTracker,
 }
 
-/// The connection's id and the terms of the extension, which are known after `initialize`.
+/// The connection's id and the terms of the extension, both known after `initialize`.
 struct EstablishedConnection {
     id: HeaderValue,
     terms: Option<ResumeTerms>,
 }
 
-/// Creates the transport of a new connection. The first message sent opens the connection.
+/// Creates the transport for a new connection. Sending the first message opens the connection.
 pub(super) fn connect(target: Target) -> Transport {
     let target = Arc::new(target);
     let work = Arc::new(Notify::new());
@@ -144,7 +144,7 @@ impl HttpClient {
             .and_then(|established| established.terms)
     }
 
-    /// Returns how long to try to restore the connection after it has been cut, or `None` if messages would be lost.
+    /// Returns how long to keep trying to restore a connection that was cut, or `None` if messages would be lost.
     fn reconnect_timeout(&self) -> Option<Duration> {
         let terms = self.resume_terms()?;
         Some(self.target.options.reconnect_for.unwrap_or(terms.grace))
@@ -166,7 +166,7 @@ impl HttpClient {
         self.end_connection((!status.is_normal()).then_some(ConnectError::Closed(status)));
     }
 
-    /// Reports, only once, that the server cannot be reached.
+    /// Reports that the server cannot be reached, unless this has already been reported.
     fn report_cut(&self, reason: &str) {
         if !self.is_cut.swap(true, Ordering::Relaxed) {
             let reason = reason.to_owned();
@@ -176,7 +176,7 @@ impl HttpClient {
         }
     }
 
-    /// Reports, only once, that the server can be reached again.
+    /// Reports that the server can be reached again, unless this has already been reported.
     fn report_restored(&self) {
         if self.is_cut.swap(false, Ordering::Relaxed) {
             self.target.options.report(&ConnectionStatus::Restored);

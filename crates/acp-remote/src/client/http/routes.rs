@@ -1,4 +1,4 @@
-//! Tracks requests, to determine which session later messages belong to.
+//! Keeps track of requests, in order to determine which session later messages belong to.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use crate::message::{MessageHead, MessageHeadKind, opens_session};
 /// session.
 const MAX_PENDING_REQUESTS: usize = 64 * 1024;
 
-/// The pending requests of the client and the agent, with their sessions.
+/// The client's and the agent's pending requests, with their sessions.
 #[derive(Debug, Default)]
 pub(super) struct Routes {
     /// The client's pending requests, by id.
@@ -29,11 +29,11 @@ struct SentRequest {
 /// The properties of a message that the client needs to know in order to send it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct OutboundRoute {
-    /// The id of the session that the message is about.
+    /// The id of the session that the message belongs to, if any.
     pub(super) session: Option<String>,
     /// The message's id, if it is a request.
     pub(super) request: Option<String>,
-    /// Whether the message opens the session. If so, the server may refuse to open the session's stream, because it
+    /// Whether the message opens the session. If it does, the server may refuse to open the session's stream because it
     /// does not know the session yet.
     pub(super) opens: bool,
     pub(super) is_initialize: bool,
@@ -50,7 +50,7 @@ pub(super) enum InboundChange {
 }
 
 impl Routes {
-    /// Records a message that is about to be sent, and returns its properties.
+    /// Records a message that is about to be sent, and returns its route.
     pub(super) fn record_outbound(&mut self, head: &MessageHead<'_>) -> OutboundRoute {
         let session = head.session.as_deref().map(str::to_owned);
         match &head.kind {
@@ -89,7 +89,7 @@ impl Routes {
         }
     }
 
-    /// Records a message that has arrived, and returns the change it makes to the open sessions.
+    /// Records a message that has arrived, and returns how it changes the set of open sessions.
     pub(super) fn record_inbound(&mut self, head: &MessageHead<'_>) -> InboundChange {
         match &head.kind {
             MessageHeadKind::Request { id, .. } => {
@@ -124,7 +124,7 @@ impl Routes {
         }
     }
 
-    /// Returns `true` if any client request is pending.
+    /// Returns `true` if any of the client's requests are pending.
     pub(super) fn has_pending_requests(&self) -> bool {
         !self.sent.is_empty()
     }

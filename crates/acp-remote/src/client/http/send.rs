@@ -1,4 +1,4 @@
-//! Sends the messages that the library writes. Each POST waits for the previous one, so that everything arrives in
+//! Sends the messages written by the library. Each POST waits for the previous one, so that everything arrives in
 //! order.
 
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::message::{MessageHeadKind, is_about_stored_session, opens_session, pa
 /// The maximum number of bytes to send in one POST, unless a single message is longer.
 const MAX_BATCH_BYTES: usize = 64 * 1024;
 
-/// A message to send in a POST, with its headers.
+/// A message to be sent in a POST, with its headers.
 struct OutgoingMessage<'a> {
     line: &'a [u8],
     outbound: OutboundRoute,
@@ -63,7 +63,7 @@ impl HttpClient {
         Ok(())
     }
 
-    /// Moves written messages into `bytes`, at least one if any are available. Returns `true` if nothing more will be
+    /// Moves written messages into `bytes`: at least one, if any are available. Returns `true` if nothing more will be
     /// written.
     fn take_lines(&self, bytes: &mut Vec<u8>) -> Result<bool, ConnectError> {
         if memchr::memchr(b'\n', bytes).is_some() {
@@ -96,7 +96,7 @@ impl HttpClient {
         }
     }
 
-    /// Waits for a limited time for the responses to pending requests, which the library may still read.
+    /// Waits a limited time for responses to pending requests, since the library may still read them.
     async fn wait_for_responses(&self) {
         let waiting = async {
             while self.lock_routes().has_pending_requests() && !self.gone.are_both_dropped() {
@@ -121,7 +121,7 @@ impl HttpClient {
                 continue;
             }
             let Ok(head) = parse_head(line) else {
-                tracing::warn!("not sending a line that is not a message");
+                tracing::warn!("dropping an outgoing line: not a valid message");
                 continue;
             };
             let answers = match &head.kind {
@@ -180,7 +180,7 @@ impl HttpClient {
         Ok(())
     }
 
-    /// Waits until the stream of a session, on which the server sends its response, is open.
+    /// Waits until a session's stream is open, since the server sends its response there.
     async fn wait_for_stream(self: &Arc<Self>, session: &str, opens: bool) {
         let mut stream = self.start_stream(session);
         let state = stream
@@ -264,7 +264,7 @@ impl HttpClient {
         Ok(body.to_bytes())
     }
 
-    /// Sends one message. If the server rejects it, sends an error response to the side that is waiting for a response.
+    /// Sends a message. If the server rejects it, sends an error response to whichever side is waiting for a response.
     async fn send_message(
         self: &Arc<Self>,
         message: &OutgoingMessage<'_>,
@@ -298,7 +298,7 @@ impl HttpClient {
         Ok(())
     }
 
-    /// Sends a POST, retrying it if that is safe.
+    /// Sends a POST. Retries it if that is safe.
     async fn send_post(
         &self,
         body: Bytes,
@@ -340,7 +340,7 @@ impl HttpClient {
                         StatusCode::NOT_FOUND | StatusCode::CONFLICT | StatusCode::GONE => {
                             return Err(ConnectError::Lost {
                                 reason: error.to_string(),
-                                why: "the server does not know this connection".to_owned(),
+                                why: "the server does not recognize this connection".to_owned(),
                             });
                         }
                         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
@@ -353,7 +353,7 @@ impl HttpClient {
                 Err(none) => (none.error, none.was_not_sent || patience.is_some()),
             };
             if !may_repeat {
-                let why = "it is unknown whether the server received the last one".to_owned();
+                let why = "it is unknown whether the server received the last message".to_owned();
                 return Err(ConnectError::Lost {
                     reason: error.to_string(),
                     why,
@@ -363,7 +363,7 @@ impl HttpClient {
             let backoff = backoff
                 .get_or_insert_with(|| ReconnectBackoff::new(patience.unwrap_or(REQUEST_TIMEOUT)));
             if !backoff.wait().await {
-                let why = "the server could not be reached again".to_owned();
+                let why = "the client could not reconnect to the server".to_owned();
                 return Err(ConnectError::Lost {
                     reason: error.to_string(),
                     why,

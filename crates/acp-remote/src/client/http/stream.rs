@@ -21,32 +21,32 @@ use crate::header;
 use crate::message::parse_head;
 use crate::sse::{EventReader, StreamEvent};
 
-/// How long to keep reopening a stream if the server keeps ending it.
+/// How long to keep reopening a stream that the server keeps ending.
 const REOPEN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How a stream ended.
 enum StreamEnding {
     /// The server has closed the connection, with this status.
     Closed(CloseStatus),
-    /// The stream ended properly. The server keeps further messages for the next stream.
+    /// The stream ended cleanly. The server will send any further messages on the next stream.
     Clean,
-    /// The stream was cut. Contains the reason.
+    /// The stream was cut, for this reason.
     Cut(String),
-    /// The server violated the protocol. Contains a description of the violation.
+    /// The server violated the protocol. Contains a description of how.
     Violation(String),
 }
 
-/// The progress made in reading a stream.
+/// How far a stream has been read.
 struct StreamReader {
     name: String,
-    /// The position after the last message passed on, if the server sends positions.
+    /// The position after the last message that was passed on, if the server sends positions.
     received: Option<u64>,
     /// The most recently acknowledged position.
     acknowledged: u64,
 }
 
 impl HttpClient {
-    /// Returns the stream of a session, or of the connection if the name is empty. Opens the stream if it is not open.
+    /// Returns the stream of a session, or of the connection if the name is empty. Opens it if necessary.
     pub(super) fn start_stream(self: &Arc<Self>, name: &str) -> StreamHandle {
         let mut streams = self.lock_streams();
         if let Some(stream) = streams.get(name) {
@@ -82,7 +82,7 @@ impl HttpClient {
         handle
     }
 
-    /// Reads a stream, and reopens it when it ends.
+    /// Keeps a stream open: reads it, and reopens it when it ends.
     async fn keep_open(
         self: &Arc<Self>,
         mut reader: StreamReader,
@@ -227,7 +227,7 @@ impl HttpClient {
     ) -> Result<Response<Incoming>, ConnectError> {
         let Some(mut headers) = self.headers(Some(&reader.name)) else {
             return Err(ConnectError::Protocol(
-                "a session has an invalid id".to_owned(),
+                "a session id is not a valid HTTP header value".to_owned(),
             ));
         };
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
@@ -268,7 +268,7 @@ impl HttpClient {
         Ok(response)
     }
 
-    /// Passes on the messages of a stream until it ends.
+    /// Passes on a stream's messages until it ends.
     async fn read_stream(
         self: &Arc<Self>,
         reader: &mut StreamReader,
@@ -290,7 +290,7 @@ impl HttpClient {
                         match timeout(left, body.frame()).await {
                             Ok(frame) => frame,
                             Err(_) => {
-                                let reason = "the server has stopped sending".to_owned();
+                                let reason = "the server has stopped sending data".to_owned();
                                 return StreamEnding::Cut(reason);
                             }
                         }
@@ -333,7 +333,7 @@ impl HttpClient {
         }
     }
 
-    /// Acknowledges the messages that have arrived, once they amount to at least `step` bytes.
+    /// Acknowledges the messages that have arrived once they add up to at least `step` bytes.
     fn record_received(&self, reader: &mut StreamReader, step: u64) {
         if let Some(position) = reader.received
             && position >= reader.acknowledged + step
@@ -383,9 +383,9 @@ fn lost_error(reason: &str, why: String) -> ConnectError {
 
 fn cut_description(name: &str) -> String {
     if name.is_empty() {
-        "the connection's stream was cut".to_owned()
+        "the stream for the connection was cut".to_owned()
     } else {
-        format!("the stream of session {name} was cut")
+        format!("the stream for session {name} was cut")
     }
 }
 

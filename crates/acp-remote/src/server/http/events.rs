@@ -1,4 +1,4 @@
-//! The response body of a stream. It sends the stream's events, and comments while there are none.
+//! Defines the response body of a stream. It sends the stream's events, or comments while there are none.
 
 use std::fmt;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use super::HttpConnection;
 use super::streams::StreamBatch;
 use crate::sse;
 
-/// The events of one stream, as the body of one response.
+/// A response body that sends the events of one stream.
 pub(crate) struct EventStream {
     connection: Arc<HttpConnection>,
     name: String,

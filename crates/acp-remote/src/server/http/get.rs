@@ -43,7 +43,7 @@ fn open_stream(
         })
     });
     if !accepts {
-        let reason = "the header Accept must include text/event-stream";
+        let reason = "the Accept header must include text/event-stream";
         return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, reason));
     }
     let (_, connection) = find_connection(registry, headers)?;
@@ -63,7 +63,7 @@ fn open_stream(
             value => Some(value.parse().map_err(|_| {
                 Refusal::new(
                     StatusCode::BAD_REQUEST,
-                    "the id in Last-Event-ID is not from this server",
+                    "the id in Last-Event-ID was not issued by this server",
                 )
             })?),
         },
@@ -77,7 +77,7 @@ fn open_stream(
                     increment(&registry.counters.limited);
                     Refusal::new(
                         StatusCode::TOO_MANY_REQUESTS,
-                        "too many sessions with a stream",
+                        "too many sessions with an open stream",
                     )
                 }
                 OpenStreamError::OutOfWindow(OutOfWindow::Dropped) => Refusal::new(
@@ -86,7 +86,7 @@ fn open_stream(
                 ),
                 OpenStreamError::OutOfWindow(OutOfWindow::Future) => Refusal::new(
                     StatusCode::BAD_REQUEST,
-                    "the id in Last-Event-ID was never sent",
+                    "the server never sent the id in Last-Event-ID",
                 ),
             })?;
     if received.is_some() {

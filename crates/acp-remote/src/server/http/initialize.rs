@@ -69,8 +69,7 @@ pub(super) async fn initialize<H: ConnectionHandler>(
     response
 }
 
-/// Adds the connection id and the terms of the extension to the response. Leaves a response of an unexpected form
-/// unchanged.
+/// Adds the connection id and the terms of the extension to the response. Leaves responses of an unexpected form alone.
 fn add_connection_id(line: &[u8], id: &str, terms: Option<ResumeTerms>) -> Vec<u8> {
     let line = line.trim_ascii_end();
     try_add_connection_id(line, id, terms).unwrap_or_else(|| line.to_owned())

@@ -43,7 +43,7 @@ pub(super) struct HttpConnection {
     rate: std::sync::Mutex<RateLimiter>,
     /// The number of POSTs that are being received.
     posts: AtomicUsize,
-    /// The token that is cancelled when the client ends the connection.
+    /// Cancelled when the client ends the connection.
     ended: CancellationToken,
 }
 
@@ -135,7 +135,7 @@ pub(super) fn find_connection(
     let Some(id) = headers.get(header::CONNECTION_ID) else {
         return Err(Refusal::new(
             StatusCode::BAD_REQUEST,
-            "the header Acp-Connection-Id is missing",
+            "the Acp-Connection-Id header is missing",
         ));
     };
     let id = id.to_str().unwrap_or_default();
@@ -157,7 +157,7 @@ fn parse_session_header(headers: &HeaderMap) -> Result<Option<String>, Refusal> 
         Ok(session) if !session.is_empty() && session.len() <= 1024 => Ok(Some(session.to_owned())),
         _ => Err(Refusal::new(
             StatusCode::BAD_REQUEST,
-            "the header Acp-Session-Id is invalid",
+            "the Acp-Session-Id header is invalid",
         )),
     }
 }

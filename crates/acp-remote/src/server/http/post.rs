@@ -119,7 +119,7 @@ where
             }
             _ => Err(Refusal::new(
                 StatusCode::BAD_REQUEST,
-                "the header Acp-Connection-Id is missing; only initialize may be sent without it",
+                "the Acp-Connection-Id header is missing; only initialize may be sent without it",
             )),
         };
     };
@@ -260,7 +260,7 @@ fn parse_message(line: &[u8]) -> Result<MessageHead<'_>, Refusal> {
     })
 }
 
-/// Checks that the session named in a message is the one named in the header.
+/// Checks that the session id in a message matches the one in the header.
 fn check_session(head: &MessageHead<'_>, header: Option<&str>) -> Result<(), Refusal> {
     let Some(session) = &head.session else {
         return Ok(());
@@ -278,7 +278,7 @@ fn check_session(head: &MessageHead<'_>, header: Option<&str>) -> Result<(), Ref
             {
                 Err(Refusal::new(
                     StatusCode::BAD_REQUEST,
-                    "the header Acp-Session-Id is missing",
+                    "the Acp-Session-Id header is missing",
                 ))
             }
             _ => Ok(()),
@@ -354,7 +354,7 @@ fn handle_acknowledgement(
     } else {
         Err(Refusal::new(
             StatusCode::BAD_REQUEST,
-            "the id in Acp-Last-Event-Id was never sent",
+            "the server never sent the id in Acp-Last-Event-Id",
         ))
     }
 }

@@ -18,7 +18,7 @@ use crate::sse;
 /// The maximum total size of a connection's streams, as a multiple of the window.
 const MAX_STREAM_WINDOWS: usize = 8;
 
-/// The maximum size of a session's stream that the client has not opened yet, as a multiple of the window.
+/// The maximum size of a session's stream before the client opens it, as a multiple of the window.
 const MAX_UNOPENED_SESSIONS: usize = 4;
 
 /// The number of bytes of events to send at a time.
@@ -55,13 +55,13 @@ struct StreamsState {
     /// The destination of the line, if it is complete and waiting for space.
     waiting: Option<MessageRoute>,
     filter: LineFilter,
-    /// The number of bytes in all streams that count against the limit.
+    /// The number of bytes, in all streams together, that count toward the limit.
     pending: usize,
     /// The number of bytes that the agent has written.
     written: u64,
     /// The client's pending requests, by id.
     requests: HashMap<String, PendingRequestKind>,
-    /// The sessions of the agent's pending requests, by request id.
+    /// The session of each pending request from the agent, by request id.
     asked: HashMap<String, StreamName>,
     writer: Option<Waker>,
     is_finished: bool,
@@ -74,7 +74,7 @@ struct StreamsState {
 /// The destination of a line from the agent.
 struct MessageRoute {
     name: StreamName,
-    /// Whether this is the last line of its session.
+    /// Whether this is the session's last line.
     closes: bool,
 }
 
@@ -246,8 +246,8 @@ impl Streams {
             .is_none_or(|stream| stream.event.is_none())
     }
 
-    /// Opens a stream, or takes it over from its current body. `received` is the position up to which the client has
-    /// received the stream. Returns the generation of the new body, and the position at which it starts.
+    /// Opens a stream, taking it over from its current body if it has one. `received` is the position up to which the
+    /// client has received the stream. Returns the generation of the new body, and the position at which it starts.
     pub(super) fn open(
         &self,
         name: &str,
@@ -350,7 +350,7 @@ impl Streams {
         Poll::Pending
     }
 
-    /// Wakes the tasks that can continue after a stream has sent or dropped something.
+    /// Resumes work that was waiting for a stream to send or drop bytes.
     fn handle_progress(&self, mut state: MutexGuard<'_, StreamsState>, name: &str) {
         let is_over = |stream: &ServerStream| {
             stream.is_over && stream.current.is_none() && stream.log.pending_len() == 0

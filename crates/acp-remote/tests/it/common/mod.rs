@@ -1,4 +1,4 @@
-//! Sets up a client, and a server with an agent, as in real use.
+//! Sets up a client, and a server that runs an agent, as in real use.
 
 pub(crate) mod agent;
 pub(crate) mod client;
@@ -12,7 +12,7 @@ pub(crate) use server::TestServer;
 
 use std::time::Duration;
 
-/// The time limit for everything that a test waits for. It is long because the machine may be busy.
+/// The time limit for each thing that a test waits for. It is long because the machine may be busy.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Runs `work` and returns its result. Fails if it takes too long.

@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 /// The delay and the cut that a proxy applies to a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConnectionFault {
-    /// The number of bytes, in both directions together, after which the connection is cut.
+    /// The total number of bytes, in both directions, after which the connection is cut.
     pub(crate) cut_after: usize,
     /// The time by which each chunk is delayed.
     pub(crate) delay: Duration,

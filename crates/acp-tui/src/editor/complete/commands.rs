@@ -11,7 +11,7 @@ const MAX_COMMANDS: usize = 1_000;
 /// The maximum length of a name, description or hint, in characters. Longer ones are truncated.
 const MAX_DESCRIPTION_CHARS: usize = 200;
 
-/// A slash command of the agent, sanitized for display.
+/// A slash command from the agent, sanitized for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandItem {
     /// The name of the command, without the slash.
@@ -22,7 +22,7 @@ pub(crate) struct CommandItem {
 }
 
 impl CommandItem {
-    /// Converts the agent's commands to items. Leaves out commands that cannot be typed.
+    /// Converts the agent's commands to items. Omits commands that cannot be typed.
     pub(crate) fn from_available(commands: &[AvailableCommand]) -> Vec<Self> {
         let fit = |text: &str| -> String {
             let start: String = text.chars().take(MAX_DESCRIPTION_CHARS).collect();

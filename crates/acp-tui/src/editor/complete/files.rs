@@ -1,4 +1,4 @@
-//! A fuzzy finder for a project's files, which runs on its own thread.
+//! A fuzzy finder for a project's files that runs on its own thread.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,9 +13,9 @@ use super::walk::{MAX_ENTRIES, ProjectEntry, list_files};
 
 /// The maximum number of matches per query.
 const MAX_MATCHES: usize = 100;
-/// How long a file list is used before the next query rebuilds it.
+/// How long to use a file list before the next query rebuilds it.
 const MAX_LIST_AGE: Duration = Duration::from_secs(5);
-/// The interval between two searches of a list that is still being built.
+/// The interval between searches of a list that is still being built.
 const SEARCH_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A finder for a project's files. Clones share one thread, which starts with the first query and ends when the last
@@ -37,7 +37,7 @@ struct FinderShared {
 struct FinderState {
     begun: bool,
     closed: bool,
-    /// The next query, until the thread takes it.
+    /// The next query, until the worker thread picks it up.
     query: Option<String>,
     matches: Arc<FileMatches>,
 }
@@ -51,7 +51,7 @@ pub(crate) struct FileMatches {
     pub(crate) files: Vec<FileMatch>,
     /// Whether the project is still being listed for the first time.
     pub(crate) is_searching: bool,
-    /// Whether the project has more files than are searched.
+    /// Whether the project has more files than the search covers.
     pub(crate) has_more: bool,
 }
 
@@ -83,7 +83,7 @@ impl FileFinder {
         &self.0.0.root
     }
 
-    /// Starts a query, whose matches arrive later. Replaces any query that the thread has not taken yet.
+    /// Starts a query. Its matches arrive later. Replaces any query that the thread has not picked up yet.
     pub(crate) fn start_query(&self, query: &str) {
         let shared = &self.0.0;
         let mut state = shared.lock();
@@ -105,7 +105,7 @@ impl FileFinder {
         Arc::clone(&self.0.0.lock().matches)
     }
 
-    /// Returns the matches for `query`, waiting at most `within` for them. If they do not arrive in time, returns the
+    /// Waits at most `within` for the matches for `query`, and returns them. If they do not arrive in time, returns the
     /// most recent matches for any query.
     pub(crate) fn matches_for(&self, query: &str, within: Duration) -> Arc<FileMatches> {
         let unsettled = |state: &mut FinderState| {
@@ -147,7 +147,7 @@ impl FinderShared {
 /// The state of the finder's thread.
 struct FinderWorker {
     matcher: Matcher,
-    /// The file lists: without and with hidden files.
+    /// The file list without hidden files, then the one with them.
     lists: [Option<FileList>; 2],
 }
 
@@ -234,12 +234,12 @@ impl FinderWorker {
     }
 }
 
-/// Returns whether to search hidden files: only if a component of the query starts with a dot.
+/// Returns whether to search hidden files, which requires that part of the queried path starts with a dot.
 fn includes_hidden(query: &str) -> bool {
     query.starts_with('.') || query.contains("/.")
 }
 
-/// The rank of a match, where higher is better. If two entries match equally well, the shorter path comes first.
+/// The rank of a match. Higher is better, and of two equally good matches, the shorter path comes first.
 type MatchRank = (u32, Reverse<usize>, Reverse<usize>);
 
 fn search_files(

@@ -1,5 +1,5 @@
-//! Completes text in the prompt. `/` at the start completes a slash command, and `@` after whitespace completes a file
-//! of the project.
+//! Completes text in the prompt. A `/` at the start completes a slash command, and an `@` after whitespace completes a
+//! file.
 
 mod commands;
 mod files;
@@ -61,7 +61,7 @@ impl CompletionTrigger {
     }
 }
 
-/// An open list of completions for the text before the cursor.
+/// The completions currently offered for the text before the cursor.
 #[derive(Debug)]
 pub(crate) struct Completion {
     pub(crate) trigger: CompletionTrigger,
@@ -151,7 +151,7 @@ impl Completion {
         }
     }
 
-    /// Returns the selected completion for the text typed so far. For files, waits at most `within` for the matches.
+    /// Returns the selected completion for the text typed so far. For files, waits at most `within` for matches.
     pub(crate) fn choose(
         &mut self,
         files: &FileFinder,
@@ -182,7 +182,7 @@ impl Completion {
         }
     }
 
-    /// Returns whether the list belongs to an earlier query.
+    /// Returns whether the completions are for an earlier query.
     pub(crate) fn is_stale(&self) -> bool {
         match &self.items {
             CompletionItems::Commands(_) => false,
@@ -190,7 +190,7 @@ impl Completion {
         }
     }
 
-    /// Returns whether the whole name of the selected command has been typed.
+    /// Returns whether the user has typed the selected command's full name.
     pub(crate) fn is_fully_typed(&self) -> bool {
         match &self.items {
             CompletionItems::Commands(commands) => {

@@ -45,8 +45,8 @@ impl ProjectEntry {
     }
 }
 
-/// Lists the files of a project. Leaves out files that version control ignores, and hidden files unless they are
-/// requested. After each file, `go_on` receives everything found so far and returns whether to continue.
+/// Lists the files of a project. Omits files that version control ignores, and hidden files unless they are requested.
+/// After each file, `go_on` receives everything found so far and returns whether to continue.
 pub(super) fn list_files(
     root: &Path,
     hidden: bool,

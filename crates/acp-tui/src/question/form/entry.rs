@@ -1,4 +1,4 @@
-//! Handles a form field and the user's input for it.
+//! Manages a form field and the user's input for it.
 
 use acp::v1::ElicitationContentValue as Value;
 use acp_host::elicitation::{FormField, FormFieldKind};
@@ -28,13 +28,13 @@ pub(super) enum FieldOutcome {
     Next,
 }
 
-/// A form field together with the user's input for it.
+/// A form field and the user's input for it.
 pub(super) struct FormEntry {
     field: FormField,
     state: FormEntryState,
-    /// Whether to show errors. This is set once the user has typed into the entry or tried to submit it.
+    /// Whether to show errors. Set once the user has typed into the entry or tried to submit it.
     shows_errors: bool,
-    /// Whether inserted text was truncated because the limit was reached.
+    /// Whether inserted text was truncated because it exceeded the limit.
     is_truncated: bool,
 }
 
@@ -104,7 +104,7 @@ impl FormEntry {
         self.field.name()
     }
 
-    /// Gives the entry the focus. `from_below` means that the focus comes from the entry below.
+    /// Gives the entry the focus. `from_below` means that the focus was on the entry below.
     pub(super) fn focus(&mut self, from_below: bool) {
         if let FormEntryState::Choice(list) = &mut self.state {
             list.cursor = match from_below {
@@ -203,7 +203,7 @@ impl FormEntry {
         Ok(value)
     }
 
-    /// Returns the value to send, or `None` to omit the field. From then on, the entry shows its errors.
+    /// Returns the value to send, or `None` to omit the field. Makes the entry show its errors from now on.
     pub(super) fn check(&mut self) -> Result<Option<Value>, String> {
         self.shows_errors = true;
         self.value()
@@ -336,8 +336,8 @@ impl ChoiceList {
         self.cursor = 0;
     }
 
-    /// Returns the index of the match to highlight first: the selected choice if only one can be selected, and
-    /// otherwise the first match.
+    /// Returns the index of the match to highlight first. This is the first match or, if only one choice can be
+    /// selected, the selected one.
     fn initial_cursor(&self) -> usize {
         let is_chosen = |found: &FuzzyMatch| self.chosen.get(found.index) == Some(&true);
         let chosen = self.matches.iter().position(is_chosen);

@@ -52,7 +52,7 @@ fn full_url_is_shown_and_opened_only_by_its_key() {
     assert!(
         shown
             .screen()
-            .contains("Cannot open it: no-browser: not found.")
+            .contains("Cannot open the URL: no-browser: not found.")
     );
     let outcome = shown.press_key(KeyCode::Char('y'));
     assert!(

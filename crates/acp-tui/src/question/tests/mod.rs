@@ -1,4 +1,4 @@
-//! Tests of questions from a user's point of view, at 80 columns unless stated otherwise.
+//! Tests questions from a user's point of view, at 80 columns unless stated otherwise.
 
 mod address;
 mod form;
@@ -112,7 +112,7 @@ fn buffer_text(buf: &Buffer) -> String {
     text
 }
 
-/// Returns the position of text that is on a single row.
+/// Returns the position of text that fits on a single row.
 fn find_text(buf: &Buffer, what: &str) -> (u16, u16) {
     let rows = buffer_text(buf);
     for (y, row) in rows.lines().enumerate() {
@@ -154,7 +154,7 @@ fn command_question(line: &str) -> ChatQuestion {
     permission_question(call, all_options(), AlwaysEffect::LeftToAgent)
 }
 
-/// Creates a form whose fields are in the order of `schema`.
+/// Creates a form whose fields have the same order as in `schema`.
 fn form_question(schema: &str) -> ChatQuestion {
     let schema = serde_json::from_str(schema).unwrap();
     elicitation_question(ElicitationMode::Form {

@@ -34,7 +34,7 @@ impl CellStyle {
         !text.trim_matches(' ').is_empty() || self.bg.is_some() || self.modifiers.intersects(drawn)
     }
 
-    /// Converts the style for display, using the nearest colors that the terminal supports.
+    /// Converts the style for display, choosing the nearest colors that the terminal supports.
     pub(super) fn style(self, theme: &Theme) -> Style {
         let mut style = theme.text.add_modifier(self.modifiers);
         style.fg = self
@@ -122,7 +122,7 @@ fn convert_color(color: vt100::Color) -> Option<Color> {
     })
 }
 
-/// Returns the color itself if the terminal supports it, or otherwise the nearest color that it supports.
+/// Returns the color itself if the terminal supports it, or else the nearest color that it does support.
 fn nearest_color(color: Color, colors: Colors) -> Option<Color> {
     let (r, g, b) = match (color, colors) {
         (_, Colors::None) => return None,

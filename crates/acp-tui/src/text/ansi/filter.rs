@@ -2,8 +2,8 @@
 
 use crate::text::columns::is_hidden;
 
-/// The maximum repeat count in an escape sequence. Some programs draw lines by repetition, but no line is longer than
-/// this.
+/// The maximum repeat count in an escape sequence. Some programs repeat a character to draw lines, but no line is
+/// longer than this.
 const MAX_REPEAT: u32 = 500;
 
 /// A filter that keeps text and the escape sequences that move the cursor or set colors.
@@ -25,7 +25,8 @@ enum AnsiState {
     Designation,
     /// In a control sequence. Contains the last and the largest of its numbers.
     Sequence(u32, u32),
-    /// In a string for the terminal. `true` for an operating system command, which ends no later than its line.
+    /// In a string for the terminal. The value is `true` for an operating system command, which ends at the end of the
+    /// line at the latest.
     Text(bool),
 }
 

@@ -25,19 +25,19 @@ use self::filter::AnsiFilter;
 use super::columns::pluralize;
 use crate::Theme;
 
-/// The maximum number of scrolled-off lines kept.
+/// The maximum number of scrolled-off lines to keep.
 const MAX_SCROLLBACK_LINES: usize = 2_000;
 
-/// The maximum size of the scrolled-off lines kept, in bytes.
+/// The maximum size of the scrolled-off lines to keep, in bytes.
 const MAX_SCROLLBACK_BYTES: usize = 4 * 1024 * 1024;
 
 /// The screen height if the agent does not specify one. Most commands redraw fewer lines.
 const DEFAULT_ROWS: u16 = 50;
 
-/// The maximum number of rows or columns that an agent can specify.
+/// The maximum number of rows or columns that an agent may specify.
 const MAX_SCREEN_SIZE: u16 = 500;
 
-/// The minimum number of columns that an agent can specify.
+/// The minimum number of columns that an agent may specify.
 const MIN_COLUMNS: u16 = 20;
 
 /// The time limit for processing output per frame. The rest is processed in later frames.
@@ -46,11 +46,11 @@ const FRAME_BUDGET: Duration = Duration::from_millis(6);
 /// The number of bytes processed between two checks of the clock.
 const CHUNK_BYTES: usize = 1024;
 
-/// A command's output on a screen as wide as the view, with the lines that have scrolled off.
+/// A command's output on a screen as wide as the view, and the lines that have scrolled off it.
 pub(crate) struct TerminalText {
     parser: Parser<Scrollback>,
     filter: AnsiFilter,
-    /// The rows and columns of the screen.
+    /// The size of the screen, in rows and columns.
     size: (NonZeroU16, NonZeroU16),
     /// The position up to which the output has been processed.
     read_len: u64,
@@ -151,7 +151,7 @@ impl TerminalText {
             .collect()
     }
 
-    /// Returns up to `count` of the last lines, preceded by a note about the number of lines before them.
+    /// Returns at most the last `count` lines, preceded by a note about how many lines come before them.
     pub(crate) fn tail(&self, count: usize, theme: &Theme) -> Vec<Line<'static>> {
         let len = self.len();
         if len <= count {
@@ -167,7 +167,7 @@ impl TerminalText {
         lines
     }
 
-    /// Returns the styled pieces of a screen row, without the empty cells at its end.
+    /// Returns the styled pieces of a screen row, without trailing empty cells.
     fn row_pieces(&self, row: u16) -> impl Iterator<Item = (&str, CellStyle)> {
         let screen = self.parser.screen();
         let (_, columns) = screen.size();
@@ -231,7 +231,7 @@ impl TerminalText {
         line
     }
 
-    /// Builds a line for a note, which is not part of the output.
+    /// Builds a line for a note that is not part of the output.
     fn render_note(&self, text: &str, theme: &Theme) -> Line<'static> {
         let width = usize::from(self.size.1.get());
         let mut text = text.to_owned();
@@ -259,18 +259,19 @@ fn screen_size(terminal: &ThreadTerminal, width: u16) -> (NonZeroU16, NonZeroU16
 /// The rows that have scrolled off the screen.
 #[derive(Default)]
 struct Scrollback {
-    /// The rows, with colors as escape sequences, which take a tenth of the memory that cells would take.
+    /// The rows, with colors as escape sequences. Cells would take ten times the memory.
     rows: VecDeque<String>,
     /// The size of the rows in bytes.
     bytes: usize,
-    /// The number of dropped rows, which came before the stored rows.
+    /// The number of dropped rows, all from before the stored ones.
     dropped_rows: usize,
     /// Whether output before the dropped rows was lost.
     has_lost_output: bool,
 }
 
 impl Scrollback {
-    /// Returns the note to show above the rows, if there is one. `more` counts further rows that are not shown.
+    /// Returns the note to show above the rows, if there is one. `more` is the number of further rows that are not
+    /// shown.
     fn earlier_note(&self, more: usize) -> Option<String> {
         let count = self.dropped_rows + more;
         match (self.has_lost_output, count) {

@@ -54,7 +54,7 @@ fn line_texts(text: &TerminalText) -> Vec<String> {
     lines.iter().map(Line::to_string).collect()
 }
 
-/// Returns the lines that are shown for output that was printed all at once.
+/// Returns the lines shown for output that was printed all at once.
 fn shown_lines(text: &str, width: u16) -> Vec<String> {
     let mut terminal = TerminalText::new();
     update_fully(&mut terminal, &TerminalFixture::new(text), width);
@@ -275,7 +275,7 @@ fn cleared_or_resized_screen_is_parsed_again() {
     assert_eq!(line_texts(&terminal), ["=".repeat(30), "=".repeat(10)]);
 }
 
-/// Generates text and fragments of escape sequences, in any order.
+/// Generates a random mix of text and fragments of escape sequences.
 fn hostile_text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         "[a-z ]{0,8}",

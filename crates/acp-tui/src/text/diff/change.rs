@@ -1,4 +1,4 @@
-//! Represents the change to a file, independent of the format in which it was received.
+//! Represents the change to a file, whatever the format in which it was received.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -25,7 +25,7 @@ pub(super) struct FileDiff<'t> {
     pub path: String,
     /// Notes to show beside the path.
     pub notes: Vec<String>,
-    /// The parts of the file that have changed.
+    /// The changed parts of the file.
     pub hunks: Vec<Hunk<'t>>,
     /// The number of added lines.
     pub added: usize,
@@ -39,7 +39,7 @@ pub(super) struct FileDiff<'t> {
     pub remarks: Vec<String>,
 }
 
-/// Changed lines with their context.
+/// Changed lines and their context.
 #[derive(Debug, Default)]
 pub(super) struct Hunk<'t> {
     /// The number of lines between the previous hunk and this one.
@@ -55,11 +55,11 @@ pub(super) struct Hunk<'t> {
 pub(super) struct DiffRow<'t> {
     /// The kind of the line: unchanged, removed or added.
     pub kind: DiffRowKind,
-    /// The old and the new line number. On a side without the line, the number of the neighboring line.
+    /// The old and new line numbers. On the side that lacks the line, the number of the neighboring line.
     pub numbers: [usize; 2],
     /// The line without its line ending.
     pub text: &'t str,
-    /// Whether the line lacks a line feed at its end.
+    /// Whether the line does not end with a line feed.
     pub lacks_final_newline: bool,
 }
 
@@ -162,7 +162,7 @@ impl<'t> FileDiff<'t> {
         }
     }
 
-    /// Adds a note with the file's type, if it is not text.
+    /// Adds a note with the file's type, unless the file is text.
     pub(super) fn add_type_note(&mut self, change: &FileChange) {
         match &change.file_type {
             None | Some(DiffFileType::Text) => {}
@@ -171,7 +171,8 @@ impl<'t> FileDiff<'t> {
         }
     }
 
-    /// Returns whether to show carriage returns at line endings: only if some lines have them and others do not.
+    /// Returns whether to show carriage returns at line endings. This is only useful if some lines have them and others
+    /// do not.
     pub(super) fn shows_carriage_returns(&self) -> bool {
         let mut with = false;
         let mut without = false;
@@ -198,7 +199,7 @@ impl<'t> FileDiff<'t> {
         first != Some(DiffRowKind::Context) && kinds.all(|kind| Some(kind) == first)
     }
 
-    /// Returns a note about the changed lines that are not shown, if there are any.
+    /// Returns a note about the changed lines that are not shown, if any.
     pub(super) fn hidden_lines_note(&self, shown: usize) -> Option<String> {
         let left = self.changed_line_count().saturating_sub(shown);
         let more = if shown > 0 { "more " } else { "" };
@@ -259,7 +260,7 @@ impl<'t> Hunk<'t> {
     }
 }
 
-/// Returns the changed ranges in removed lines and in the lines that replace them, in order.
+/// Returns the changed ranges, first in the removed lines and then in the lines that replace them.
 fn changed_words(
     removed: &[DiffRow<'_>],
     added: &[DiffRow<'_>],

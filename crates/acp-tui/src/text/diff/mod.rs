@@ -24,13 +24,13 @@ use crate::text::columns::{
     MAX_LINE_CHARS, VisibleLine, break_rows, group_thousands, make_visible, pluralize,
 };
 
-/// The maximum number of changed lines that are shown. Further lines are only counted.
+/// The maximum number of changed lines to show. Further lines are only counted.
 const MAX_CHANGED_LINES: usize = 5_000;
 
-/// The maximum number of patch lines shown that are not part of a change.
+/// The maximum number of patch lines to show that are not part of a change.
 const MAX_REMARKS: usize = 100;
 
-/// The maximum number of files shown.
+/// The maximum number of files to show.
 const MAX_FILES: usize = 500;
 
 /// The minimum width at which a diff is shown side by side by default.
@@ -44,7 +44,7 @@ const MIN_SIDE_BY_SIDE_WIDTH: u16 = 40;
 struct DiffBudget {
     /// The time limit for comparing lines. After that, the remaining lines count as changed.
     lines: Duration,
-    /// The time limit for comparing words in changed lines. After that, no more words are emphasized.
+    /// The time limit for comparing words in changed lines. Words compared after that are not emphasized.
     words: Duration,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct DiffRequest<'a> {
     pub diff: &'a ThreadDiff,
     /// The session's directory. Paths inside it are shown relative to it.
     pub cwd: Option<&'a Path>,
-    /// Whether the user must make a decision based on the diff. If so, only unchanged lines are omitted.
+    /// Whether the user must make a decision based on the diff. If so, only unchanged lines may be omitted.
     pub shows_all: bool,
 }
 
@@ -164,7 +164,7 @@ fn render_diff_with_budget(
     shown.finish()
 }
 
-/// The lines of a diff that have been laid out so far.
+/// The part of a diff that has been laid out so far.
 struct DiffOutput<'a> {
     lines: Vec<Line<'static>>,
     width: usize,
@@ -259,7 +259,7 @@ impl DiffOutput<'_> {
         self.push(pieces);
     }
 
-    /// Adds a note with the number of unchanged lines between two hunks.
+    /// Adds a note that counts the unchanged lines between two hunks.
     fn push_gap(&mut self, lines: usize, title: &str) {
         if lines > 0 {
             let title = if title.is_empty() {
@@ -272,7 +272,7 @@ impl DiffOutput<'_> {
         }
     }
 
-    /// Adds a line of a patch that is not part of a change.
+    /// Adds a patch line that is not part of a change.
     fn push_remark(&mut self, text: &str) {
         self.remarks += 1;
         if self.remarks <= MAX_REMARKS || self.shows_all {
@@ -311,7 +311,7 @@ impl DiffOutput<'_> {
     }
 }
 
-/// Splits visible text into pieces and gives the escapes their own style.
+/// Splits visible text into pieces, so that escapes have their own style.
 fn style_pieces(text: &VisibleLine, style: Style, named: Style) -> Vec<(&str, Style)> {
     let mut pieces = Vec::new();
     let mut at = 0;

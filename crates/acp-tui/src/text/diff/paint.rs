@@ -18,16 +18,16 @@ use crate::theme::{Colors, Theme};
 /// Hunks further down are highlighted on their own, which may mistake the inside of a comment or a string for code.
 const LAST_LINE_FROM_START: usize = 2_000;
 
-/// A line of a diff with its styles.
+/// A styled line of a diff.
 #[derive(Debug)]
 pub(super) struct PaintedRow {
     /// The kind of the line: unchanged, removed or added.
     pub kind: DiffRowKind,
-    /// The old and the new number of the line.
+    /// The old and new line numbers.
     pub numbers: [usize; 2],
     /// The text in styled pieces.
     pub pieces: Vec<(String, Style)>,
-    /// Whether the line has changed and lacks a line feed at its end.
+    /// Whether this is a changed line without a line feed at its end.
     pub lacks_final_newline: bool,
 }
 
@@ -36,14 +36,14 @@ pub(super) struct DiffPainter<'a, 't> {
     file: &'a FileDiff<'t>,
     theme: &'a Theme,
     deadline: Instant,
-    /// The maximum number of characters shown per line.
+    /// The maximum number of characters to show per line.
     max_chars: usize,
     shows_carriage_returns: bool,
     digits: usize,
     /// The highlighted lines of the old and the new text, by line number.
     code: [HashMap<usize, Line<'static>>; 2],
-    /// Whether highlighting of the whole file is pending. Until it is finished, hunks are not highlighted on their own,
-    /// because that could produce different colors.
+    /// Whether the whole file is still being highlighted. Until that is done, hunks are not highlighted on their own,
+    /// because their colors could differ.
     is_pending: bool,
 }
 
@@ -140,7 +140,7 @@ impl<'a, 't> DiffPainter<'a, 't> {
         }
     }
 
-    /// Returns the visible part of a line. A carriage return at the end is visible only if carriage returns are shown.
+    /// Returns the visible part of a line. Leaves out a carriage return at the end unless carriage returns are shown.
     fn visible_part<'l>(&self, text: &'l str) -> &'l str {
         match text.strip_suffix('\r') {
             Some(text) if !self.shows_carriage_returns => text,
@@ -193,7 +193,7 @@ impl DiffRow<'_> {
     }
 }
 
-/// Emphasizes the trailing spaces of an added line, because they would otherwise be invisible.
+/// Emphasizes an added line's trailing spaces, which would otherwise be invisible.
 fn mark_trailing_spaces(line: &mut VisibleLine, kind: DiffRowKind) {
     let end = line.text.trim_end_matches(' ').len();
     if kind != DiffRowKind::Added || end == line.text.len() {
@@ -206,7 +206,7 @@ fn mark_trailing_spaces(line: &mut VisibleLine, kind: DiffRowKind) {
     line.emphasis.push(end..line.text.len());
 }
 
-/// Splits a line into styled pieces. The syntax style, if there is one, is applied on top of the style of the change.
+/// Splits a line into styled pieces. Applies the syntax style, if any, on top of the change's style.
 fn split_styles(
     line: &VisibleLine,
     code: Option<&Line<'static>>,

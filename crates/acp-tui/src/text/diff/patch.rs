@@ -28,9 +28,9 @@ struct PatchReader<'t> {
     /// The path in the `---` line of the file header.
     old_path: Option<String>,
     old_mode: Option<&'t str>,
-    /// The old and the new number of the next line.
+    /// The old and new numbers of the next line.
     numbers: [usize; 2],
-    /// The number of old lines and the number of new lines that remain in the hunk.
+    /// The numbers of old and new lines that remain in the hunk.
     remaining: [usize; 2],
     /// The old line number at which the previous hunk ends.
     hunk_end: usize,
@@ -68,7 +68,7 @@ impl<'t> PatchReader<'t> {
         }
     }
 
-    /// Parses a line of a file's header. Returns whether the line was recognized.
+    /// Parses a line of a file header. Returns whether the line was recognized.
     fn read_file_header(&mut self, line: &'t str) -> bool {
         let Some(file) = &mut self.file else {
             return false;
@@ -233,7 +233,7 @@ impl<'t> PatchReader<'t> {
         self.hunk_end = 0;
     }
 
-    /// Adds an unrecognized line of the patch.
+    /// Adds a patch line that was not recognized.
     fn push_unrecognized(&mut self, line: &'t str) {
         match &mut self.file {
             Some(file) if file.notes.iter().any(|note| note == "binary") => {}
@@ -261,7 +261,7 @@ fn common_path(paths: &str) -> Option<String> {
     (old == new).then(|| unquote(old))
 }
 
-/// Unquotes a path that git quoted because it contains special characters.
+/// Unquotes a path that git quoted because of special characters.
 fn unquote(path: &str) -> String {
     let path = path.strip_suffix('\r').unwrap_or(path);
     let inside = path

@@ -42,7 +42,7 @@ pub(super) fn render_lines(
     lines
 }
 
-/// Pairs the lines that appear next to each other: removed lines with their replacements, in order.
+/// Pairs lines to show next to each other. Removed lines are paired with their replacements, in order.
 fn pair_rows(rows: &[PaintedRow]) -> Vec<(Option<&PaintedRow>, Option<&PaintedRow>)> {
     let mut pairs = Vec::new();
     let mut rest = rows.iter().peekable();

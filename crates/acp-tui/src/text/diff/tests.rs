@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{DiffBudget, DiffLayout, DiffRequest, render_diff, render_diff_with_budget};
 use crate::{Background, Colors, Theme};
 
-/// Time limits that are never reached, however busy the machine is.
+/// Time limits that are never exceeded, however busy the machine is.
 const UNLIMITED_BUDGET: DiffBudget = DiffBudget {
     lines: Duration::from_secs(600),
     words: Duration::from_secs(600),
@@ -79,7 +79,7 @@ fn numbered_lines(range: std::ops::RangeInclusive<usize>) -> String {
     range.map(|n| format!("line {n}\n")).collect()
 }
 
-/// Returns the style of the first span with this text.
+/// Returns the style of the first span that contains this text.
 fn style_of(lines: &[Line<'_>], of: &str) -> Style {
     let mut spans = lines.iter().flat_map(|line| &line.spans);
     let found = spans.find(|span| span.content.contains(of));

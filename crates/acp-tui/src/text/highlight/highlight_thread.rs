@@ -13,10 +13,10 @@ use tokio::sync::Notify;
 use super::{Highlighter, Language, MAX_BYTES, MAX_LINE_BYTES, MAX_LINES};
 use crate::theme::{Background, Colors, Theme};
 
-/// The maximum length of the queue. When it is full, the oldest text is dropped until it is requested again.
+/// The maximum length of the queue. When it is full, the oldest text is dropped, and can be requested again.
 const MAX_QUEUED_TEXTS: usize = 256;
 
-/// The number of lines highlighted before the results become available.
+/// The number of lines to highlight before making the results available.
 const BATCH_LINES: usize = 32;
 
 /// The maximum number of texts in the cache.
@@ -31,7 +31,7 @@ struct HighlightWork {
     language: Arc<LanguageName>,
     background: Background,
     colors: Colors,
-    /// The highlighter, which the thread creates for the first line.
+    /// The highlighter. The thread creates it for the first line.
     highlighter: Option<Highlighter>,
     /// The lines still to be highlighted.
     pending_lines: VecDeque<String>,
@@ -40,7 +40,7 @@ struct HighlightWork {
     /// The total number of lines pushed so far.
     lines: usize,
     bytes: usize,
-    /// Whether more lines were pushed than the limits allow.
+    /// Whether too many lines have been pushed.
     is_full: bool,
     /// Whether the code is queued or being highlighted.
     is_queued: bool,
@@ -66,7 +66,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl HighlightedCode {
-    /// Creates code without lines. Returns `None` if the code would not be highlighted anyway.
+    /// Creates code that has no lines yet. Returns `None` if the code would not be highlighted in any case.
     pub(crate) fn new(language: Language<'_>, theme: &Theme) -> Option<Self> {
         if theme.colors == Colors::None || matches!(language, Language::Name("")) {
             return None;
@@ -89,7 +89,7 @@ impl HighlightedCode {
         }))))
     }
 
-    /// Adds the next line, given without its line feed. Returns `false` if the line exceeds the limits and will not be
+    /// Adds the next line, without its line feed. Returns `false` if the line exceeds the limits and will not be
     /// highlighted.
     pub(crate) fn push(&self, line: &str) -> bool {
         let mut work = lock(&self.0);
@@ -120,7 +120,7 @@ impl HighlightedCode {
         done
     }
 
-    /// Queues the code for the thread if it has pending lines and is not queued yet.
+    /// Queues the code for highlighting if it has pending lines and is not already queued.
     fn enqueue(&self, mut work: MutexGuard<'_, HighlightWork>) {
         if !work.pending_lines.is_empty() && !work.is_queued {
             work.is_queued = true;
@@ -133,7 +133,7 @@ impl HighlightedCode {
 /// The queue of the highlighting thread, and the condition variable that wakes it.
 #[derive(Default)]
 struct HighlightThread {
-    /// The texts to highlight. The most recent one is highlighted first, because it is most likely on the screen.
+    /// The texts to highlight, starting with the most recent one because it is the most likely to be on the screen.
     queue: Mutex<HighlightQueue>,
     changed: Condvar,
 }
@@ -144,10 +144,10 @@ struct HighlightQueue {
     busy: bool,
 }
 
-/// The number of times that new highlighting has become available.
+/// A counter that is incremented whenever new highlighting becomes available.
 static HIGHLIGHT_COUNT: AtomicU64 = AtomicU64::new(0);
 
-/// Returns the number of times that new highlighting has become available.
+/// Returns how many times new highlighting has become available.
 ///
 /// While it stays the same, there is nothing new to take.
 pub(crate) fn highlight_count() -> u64 {
@@ -220,7 +220,7 @@ impl HighlightThread {
     }
 }
 
-/// Highlights the pending lines of some code, unless the code is dropped first.
+/// Highlights the code's pending lines. Stops if the code is dropped.
 fn highlight_code(code: &Arc<Mutex<HighlightWork>>) {
     let mut work = lock(code);
     let mut highlighter = work.highlighter.take();
@@ -250,8 +250,8 @@ fn highlight_code(code: &Arc<Mutex<HighlightWork>>) {
 
 /// A text that was requested as a whole, and its highlighting.
 struct CachedCode {
-    /// A hash of the text and its language. In case of a collision, the caller notices that the lines do not match its
-    /// text.
+    /// A hash of the text and its language. If two texts collide, the caller notices because the lines do not match its
+    /// own.
     key: u64,
     bytes: usize,
     code: HighlightedCode,
@@ -261,11 +261,12 @@ struct CachedCode {
 }
 
 thread_local! {
-    /// Whether this thread has requested a text whose highlighting is still pending.
+    /// Whether this thread has requested highlighting that is still pending.
     static HAS_PENDING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs a closure. Also returns whether it requested highlighting ([`highlighted_lines`]) that is still pending.
+/// Runs a closure. Returns its result, and whether it requested highlighting ([`highlighted_lines`]) that is still
+/// pending.
 pub(crate) fn with_pending_flag<T>(work: impl FnOnce() -> T) -> (T, bool) {
     let before = HAS_PENDING.replace(false);
     let done = work();

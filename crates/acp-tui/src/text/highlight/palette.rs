@@ -39,7 +39,7 @@ impl ColorPalette {
         made
     }
 
-    /// Converts a color. Returns `None` for ordinary text, which is shown in the terminal's default color.
+    /// Converts a color. Returns `None` for ordinary text, which has the terminal's default color.
     fn convert_color(&self, color: highlighting::Color) -> Option<Color> {
         match color {
             color if color == self.default_color => None,
@@ -49,7 +49,7 @@ impl ColorPalette {
     }
 }
 
-/// The terminal colors for the indices of [`ansi_color`]. Black and white are excluded, because one of the two would be
+/// The terminal colors for the indices of [`ansi_color`]. Black and white are left out, because one of them would be
 /// invisible.
 const ANSI_COLORS: [Color; 6] = [
     Color::Red,
@@ -60,8 +60,8 @@ const ANSI_COLORS: [Color; 6] = [
     Color::Cyan,
 ];
 
-/// Returns a theme color that stands for one of the terminal's own colors. It is marked by an alpha of 0, which no
-/// full-color theme uses.
+/// Returns a theme color that stands for one of the terminal's own colors. Its alpha is 0, which no full-color theme
+/// uses.
 const fn ansi_color(index: u8) -> highlighting::Color {
     highlighting::Color {
         r: index,

@@ -5,7 +5,7 @@ use crate::theme::Theme;
 
 const RUST_CODE: &str = "// note\nfn main() -> u32 {\n    let s = \"text\"; 42\n}\n";
 
-/// Returns the style of the first span with this text.
+/// Returns the style of the first span that contains this text.
 fn style_of(lines: &[Line<'_>], text: &str) -> Style {
     let spans = lines.iter().flat_map(|line| &line.spans);
     spans
@@ -215,7 +215,7 @@ fn colors_have_enough_contrast() {
     }
 }
 
-/// Requests the highlighting of a text repeatedly, as drawing does, until it is ready.
+/// Requests a text's highlighting repeatedly, as drawing does, until it is ready.
 fn wait_for_lines(text: &str, path: &str) -> Option<std::sync::Arc<Vec<Line<'static>>>> {
     let theme = Theme::new(Background::Dark, Colors::Full);
     let language = Language::Path(Path::new(path));

@@ -11,7 +11,7 @@ use super::{code, parser_options};
 use crate::text::wrap::{LineIndent, line_width, wrap_line_into};
 use crate::theme::Theme;
 
-/// The maximum depth at which lists and quotations are indented further. Deeper levels have the same indentation.
+/// The maximum nesting depth up to which lists and quotations are indented. Deeper levels get the same indent.
 const MAX_NESTING_DEPTH: usize = 12;
 
 /// A unit of Markdown that has been laid out.
@@ -74,7 +74,7 @@ struct BlockRenderer<'a> {
     needs_blank_line: bool,
     /// Whether the last line is a definition.
     ends_with_definition: bool,
-    /// The code or HTML that is being collected.
+    /// The code or HTML being collected.
     literal: Option<(LiteralBlock, String)>,
     table: Option<MarkdownTable>,
     settled: bool,
@@ -90,7 +90,7 @@ struct BlockLevel {
     indent: LineIndent,
     /// Whether the level already has content.
     has_content: bool,
-    /// Whether the level is an item of a loose list, which has empty lines between its items.
+    /// Whether the level is an item of a loose list, one with empty lines between its items.
     is_loose: bool,
 }
 
@@ -309,7 +309,7 @@ impl<'a> BlockRenderer<'a> {
         });
     }
 
-    /// Leaves a level and returns whether it was loose. An empty level still gets its bullet or bar.
+    /// Leaves a level and returns whether it was loose. Even an empty level gets its bullet or bar.
     fn leave_level(&mut self) -> bool {
         if self.levels.last().is_some_and(|level| !level.has_content) {
             self.push_line(&Line::default());
@@ -355,7 +355,7 @@ impl<'a> BlockRenderer<'a> {
         }
     }
 
-    /// Adds a line with the definition of a reference.
+    /// Adds a line that shows a reference definition.
     fn push_definition(&mut self, text: String) {
         self.needs_blank_line &= !self.ends_with_definition;
         self.push_line(&Line::styled(text, self.theme.dim));
@@ -366,7 +366,7 @@ impl<'a> BlockRenderer<'a> {
         self.push_indented(line, &LineIndent::default());
     }
 
-    /// Adds a line at the current level, preceded by the indent `inner`.
+    /// Adds a line at the current level, indented by `inner` as well.
     fn push_indented(&mut self, line: &Line<'_>, inner: &LineIndent) {
         if std::mem::take(&mut self.needs_blank_line) && !self.out.is_empty() {
             let mut bars: Vec<Span<'static>> = self
@@ -420,7 +420,7 @@ impl<'a> BlockRenderer<'a> {
     }
 }
 
-/// Returns an indent with `mark` on the first line and as many spaces on the other lines.
+/// Returns an indent with `mark` on the first line, and equally wide spaces on the others.
 fn hanging_indent(mark: &str, style: Style) -> LineIndent {
     let space = " ".repeat(line_width(&Line::from(mark)));
     LineIndent {

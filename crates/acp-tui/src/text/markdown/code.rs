@@ -38,7 +38,7 @@ pub(super) struct PendingCode {
     indent: LineIndent,
     /// The row of the first line that is not fully highlighted.
     row: usize,
-    /// The number of rows that this line and each later line occupy.
+    /// The number of rows that each line occupies, from this line on.
     rows: VecDeque<usize>,
 }
 
@@ -62,7 +62,7 @@ impl PendingCode {
         }
     }
 
-    /// Moves the code down so that its row 0 becomes row `to`.
+    /// Moves the code down by `to` rows.
     pub(super) fn shift(mut self, to: usize) -> Self {
         self.row += to;
         self
@@ -73,7 +73,7 @@ impl PendingCode {
         self.rows.is_empty()
     }
 
-    /// Lays out newly highlighted lines again, in the same rows.
+    /// Replaces newly highlighted lines in place.
     pub(super) fn paint(&mut self, width: u16, lines: &mut [Line<'static>]) {
         for line in self.code.take() {
             let Some(rows) = self.rows.pop_front() else {
@@ -98,7 +98,7 @@ pub(super) struct CodeFence {
     marker: char,
     /// The number of fence characters on the opening line.
     count: usize,
-    /// The indentation of the opening line, which is also removed from each code line.
+    /// The indentation of the opening line. It is also removed from each code line.
     indent: usize,
     info: String,
     /// The code whose highlighting is pending, or `None` if it is not highlighted.
@@ -127,7 +127,7 @@ impl CodeFence {
             && rest.trim_matches([' ', '\t', '\n']).is_empty()
     }
 
-    /// Returns `true` if `line` may close the fence once the rest of it has arrived.
+    /// Returns `true` if `line`, once complete, may turn out to close the fence.
     pub(super) fn may_be_closed_by(&self, line: &str) -> bool {
         let marks = line.trim_start_matches(' ');
         line.len() - marks.len() < 4 && !marks.is_empty() && marks.chars().all(|c| c == self.marker)

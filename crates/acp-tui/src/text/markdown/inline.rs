@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 
 use crate::theme::{Colors, Theme};
 
-/// The maximum number of characters shown of the data in a `data:` URL.
+/// The maximum number of characters to show of the data in a `data:` URL.
 const MAX_DATA_URL_CHARS: usize = 64;
 
 /// The inline content of a paragraph while it is being collected.
@@ -74,7 +74,7 @@ impl<'a> InlineText<'a> {
         self.styles.last().copied().unwrap_or_default()
     }
 
-    /// Starts text in `style`, which is applied on top of the current style.
+    /// Starts text in `style`, on top of the current style.
     pub(super) fn push(&mut self, style: Style) {
         self.styles.push(self.current_style().patch(style));
     }
@@ -111,7 +111,7 @@ impl<'a> InlineText<'a> {
         }
     }
 
-    /// Adds an HTML tag. Unless it is a line break, it is shown as written.
+    /// Adds an HTML tag. Shows the tag as written unless it is a line break.
     pub(super) fn push_html(&mut self, html: &str) {
         let name = html.trim_matches(['<', '>', '/', ' ']).to_ascii_lowercase();
         if name == "br" {
@@ -148,7 +148,7 @@ impl<'a> InlineText<'a> {
         self.end_link();
     }
 
-    /// Ends a link. Shows its target after the text unless they are the same.
+    /// Ends a link. Shows the target after the text if they differ.
     pub(super) fn end_link(&mut self) {
         self.pop();
         let Some(link) = self.links.pop() else {
@@ -196,7 +196,7 @@ fn url_len(text: &str) -> usize {
         .max("http".len())
 }
 
-/// Formats a URL for display. Long data inside it is abbreviated.
+/// Formats a URL for display, abbreviating long data.
 pub(super) fn format_url(address: &str) -> String {
     match address.split_once(',') {
         Some((kind, data)) if kind.starts_with("data:") && data.len() > MAX_DATA_URL_CHARS => {

@@ -1,4 +1,4 @@
-//! Lays out Markdown while it is still being received.
+//! Lays out Markdown text that is still being received.
 //!
 //! A message is divided into units, each parsed on its own. A unit starts at a top-level block after an empty line, or
 //! at a fence. Once the first line of the next unit has arrived, a unit cannot change any more, and is never parsed
@@ -28,9 +28,9 @@ use crate::theme::Theme;
 
 /// The maximum length of a unit, in bytes.
 const MAX_UNIT_BYTES: usize = 32 * 1024;
-/// The number of bytes laid out between two checks of the clock.
+/// The number of bytes to lay out between checks of the clock.
 const SLICE_BYTES: usize = 8 * 1024;
-/// The maximum length of text that is sanitized at once, in bytes.
+/// The maximum length of text to sanitize at once, in bytes.
 const MAX_PIECE_BYTES: usize = 8 * 1024;
 
 fn parser_options() -> Options {
@@ -41,20 +41,20 @@ fn parser_options() -> Options {
         | Options::ENABLE_GFM
 }
 
-/// The text of a message, which may grow, and its laid-out lines.
+/// The text of a message that may still grow, and its laid-out lines.
 #[derive(Default)]
 pub(crate) struct MarkdownView {
     /// The width and theme for which the lines were laid out.
     layout_key: Option<(u16, Theme)>,
-    /// The text that was laid out. Used to detect whether new text only extends it.
+    /// The text that was laid out, kept to detect whether new text only extends it.
     source: String,
     /// The number of bytes of `source` whose sanitized form is final.
     cleaned_len: usize,
-    /// The sanitized text that is not settled.
+    /// The sanitized text that is not settled yet.
     text: String,
     /// The number of bytes of `text` that are final. The other bytes come from `source` after `cleaned_len`.
     fixed_len: usize,
-    /// The number of bytes of `text` that were searched for the end of a unit.
+    /// The number of bytes of `text` that have been searched for the end of a unit.
     searched_len: usize,
     /// The open top-level fence at the start of `text`, if any.
     fence: Option<CodeFence>,
@@ -63,9 +63,9 @@ pub(crate) struct MarkdownView {
     settled_lines: usize,
     /// Settled code that is not fully highlighted yet.
     pending_code: Vec<PendingCode>,
-    /// The value of the highlighting counter when results were last taken.
+    /// The highlighting counter when results were last taken.
     highlight_count: u64,
-    /// Whether the deadline passed before all of the text was laid out.
+    /// Whether the deadline passed before the whole text was laid out.
     unfinished: bool,
     /// The total number of bytes parsed or highlighted so far.
     #[cfg(test)]
@@ -267,7 +267,7 @@ impl MarkdownView {
         begin == 0
     }
 
-    /// Lays out the part of the text that is not settled, in its current form.
+    /// Lays out the unsettled rest of the text in its current form.
     fn layout_rest(&mut self, width: u16, theme: &Theme) {
         if let Some(fence) = &self.fence {
             #[cfg(test)]
@@ -310,7 +310,7 @@ impl MarkdownView {
         }
     }
 
-    /// Adds code whose highlighting is pending. Skips code that has no lines left to highlight.
+    /// Adds code whose highlighting is pending. Skips code with nothing left to highlight.
     fn add_pending_code(&mut self, code: impl IntoIterator<Item = PendingCode>) {
         let code = code.into_iter().filter(|waiting| !waiting.is_done());
         self.pending_code.extend(code);
@@ -332,7 +332,7 @@ impl MarkdownView {
     }
 }
 
-/// Returns the start of a text: at most `bytes` bytes, up to a character boundary.
+/// Returns the start of a text, at most `bytes` bytes long, without splitting a character.
 fn truncate_to(text: &str, bytes: usize) -> &str {
     let mut end = bytes.min(text.len());
     while !text.is_char_boundary(end) {
@@ -341,10 +341,10 @@ fn truncate_to(text: &str, bytes: usize) -> &str {
     text.get(..end).unwrap_or(text)
 }
 
-/// The positions at which units start, except the first, in a text that consists of complete lines.
+/// The positions where units start in a text of complete lines, except the first.
 struct UnitStarts {
     units: Vec<usize>,
-    /// The first top-level fence and its info string. Nothing after it is searched.
+    /// The first top-level fence and its info string. The search ends there.
     fence: Option<(usize, String)>,
 }
 
@@ -382,8 +382,7 @@ impl UnitStarts {
         starts
     }
 
-    /// Adds link definitions. The parser emits no events for them, so they are found in the text that remains between
-    /// other blocks.
+    /// Adds link definitions. The parser emits no events for them, so this looks in the text between other blocks.
     fn find_definitions(&mut self, text: &str, from: usize, to: usize) {
         let mut start = from;
         for line in text.get(from..to).unwrap_or_default().split_inclusive('\n') {
@@ -395,7 +394,7 @@ impl UnitStarts {
         }
     }
 
-    /// Finds definitions at the end of a block, which the block's range includes.
+    /// Finds definitions at the end of a block, which the parser counts as part of it.
     ///
     /// A definition that is not indented and follows an empty line is not part of the block.
     fn find_trailing_definitions(&mut self, text: &str, from: usize, to: usize) {
@@ -408,7 +407,7 @@ impl UnitStarts {
         }
     }
 
-    /// Adds the block whose line starts at `start` as a unit, if it follows an empty line.
+    /// Starts a unit at `start`, the start of a block's line, if an empty line precedes it.
     fn add_unit(&mut self, text: &str, start: usize) {
         let above = text.get(..start).unwrap_or_default();
         let above = above.strip_suffix('\n').unwrap_or(above);

@@ -9,7 +9,7 @@ use crate::theme::Theme;
 
 /// The separator between two columns.
 const COLUMN_SEPARATOR: &str = " │ ";
-/// The maximum word length that widens a column. Longer words are broken.
+/// The maximum word length to widen a column for. Longer words are broken.
 const MAX_WORD_WIDTH: usize = 16;
 /// The minimum width of a column in which words are broken.
 const MIN_COLUMN_WIDTH: usize = 3;

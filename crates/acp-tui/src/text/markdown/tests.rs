@@ -12,7 +12,7 @@ fn test_theme() -> Theme {
     Theme::new(Background::Dark, Colors::Full)
 }
 
-/// Lays out a whole text without highlighting.
+/// Lays out a complete text without highlighting.
 fn layout_fully<'m>(
     markdown: &'m mut MarkdownView,
     source: &str,
@@ -23,7 +23,7 @@ fn layout_fully<'m>(
     markdown.lines(source, width, theme, patient)
 }
 
-/// Lays out a whole text with highlighting.
+/// Lays out a complete text with highlighting.
 fn layout_with_highlights(
     markdown: &mut MarkdownView,
     source: &str,
@@ -353,7 +353,7 @@ fn changed_text_width_or_theme_restarts_the_layout() {
     );
 }
 
-/// Appends chunks to a long message. Returns how many bytes were parsed for each of them.
+/// Appends chunks to a long message, and returns how many bytes were parsed for each chunk.
 fn measure_append_cost(long: String, more: &[&str]) -> Vec<usize> {
     let theme = test_theme();
     let mut markdown = MarkdownView::default();

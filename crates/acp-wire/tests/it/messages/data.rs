@@ -20,13 +20,13 @@ pub(crate) struct MessageCase {
     pub(crate) written: Option<Value>,
 }
 
-/// Deserializes a field so that an explicit `null` counts as present.
+/// Deserializes a field, treating an explicit `null` as present.
 fn deserialize_present<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Box<RawValue>>, D::Error> {
     Box::<RawValue>::deserialize(d).map(Some)
 }
 
 impl MessageCase {
-    /// Returns the message to read, which is either the params or the result.
+    /// Returns the message as raw JSON, from either the params or the result.
     pub(crate) fn raw(&self) -> &RawValue {
         self.params.as_deref().or(self.result.as_deref()).unwrap()
     }
@@ -57,7 +57,7 @@ pub(crate) fn read_cases(version: &str) -> BTreeMap<String, MessageCase> {
     all
 }
 
-/// Checks that the cases include params for every method and a result for every request.
+/// Checks that every method has a case with params, and that every request also has one with a result.
 pub(crate) fn check_every_method_has_cases(version: &str, methods: &[Method]) {
     let cases = read_cases(version);
     let mut missing = Vec::new();
@@ -77,9 +77,9 @@ pub(crate) fn check_every_method_has_cases(version: &str, methods: &[Method]) {
     assert_eq!(missing, Vec::<String>::new());
 }
 
-/// Returns arrays made from an object: an empty one, and the object's values in several orders. A reader that accepts
-/// an array in place of an object assigns the values to the fields in declaration order, which is mostly the order in
-/// the specification.
+/// Turns an object into arrays: an empty one, and its values in several orders. A reader that wrongly accepts an array
+/// for an object assigns the values to the fields in declaration order, which usually matches the specification's
+/// order.
 pub(crate) fn to_arrays(object: &Value) -> Vec<Value> {
     let values: Vec<Value> = object.as_object().unwrap().values().cloned().collect();
     let mut arrays = vec![Value::Array(Vec::new())];
@@ -93,7 +93,7 @@ pub(crate) fn to_arrays(object: &Value) -> Vec<Value> {
     arrays
 }
 
-/// Returns arrays made from the params or results of a method's cases.
+/// Turns the params or results in a method's cases into arrays.
 pub(crate) fn array_variants(version: &str, method: &str, of_params: bool) -> Vec<Box<RawValue>> {
     let raw = |value: &Value| serde_json::value::to_raw_value(value).unwrap();
     let mut arrays = vec![raw(&Value::Array(Vec::new()))];
@@ -108,7 +108,7 @@ pub(crate) fn array_variants(version: &str, method: &str, of_params: bool) -> Ve
     arrays
 }
 
-/// Returns JSON pointers to the objects inside a message.
+/// Returns JSON pointers to all objects nested in a message.
 pub(crate) fn nested_object_pointers(message: &Value) -> Vec<String> {
     fn collect_objects(value: &Value, place: &str, found: &mut Vec<String>) {
         match value {
@@ -134,7 +134,7 @@ pub(crate) fn nested_object_pointers(message: &Value) -> Vec<String> {
     found
 }
 
-/// For each key, the string values that occur in one version's cases.
+/// The string values that occur in one version's cases, by key.
 pub(crate) struct KnownKeys(BTreeMap<String, BTreeSet<String>>);
 
 impl KnownKeys {
@@ -164,7 +164,7 @@ impl KnownKeys {
         }
     }
 
-    /// Checks that all expected values of a key occur in the cases.
+    /// Checks that every expected value of a key occurs in the cases.
     pub(crate) fn assert_values<T: ToString>(&self, key: &str, expected: &[T]) {
         let missing: Vec<_> = expected
             .iter()

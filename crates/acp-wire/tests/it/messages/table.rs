@@ -1,7 +1,7 @@
 //! Tests of the method table, shared by both versions.
 
-/// Defines the tests of one version's method table, and `read`, which reads a case through the table. The types of that
-/// version must be in scope.
+/// Defines the tests for one version's method table, and a function `read` that reads a case through it. That version's
+/// types must be in scope.
 macro_rules! method_table_tests {
     ($version:literal) => {
         /// An enum of messages that the method table defines.
@@ -73,7 +73,7 @@ macro_rules! method_table_tests {
             }
         }
 
-        /// Reads a message from `raw` and returns the JSON that it is written as, or `None` if it cannot be read.
+        /// Reads a message and returns the JSON that it serializes to, or `None` if it cannot be read.
         fn round_trip_value(row: &Method, of_params: bool, raw: &RawValue) -> Option<Value> {
             fn round_trip<T: MethodTable>(method: &str, raw: &RawValue) -> Option<Value> {
                 T::read_raw(method, raw).ok().map(|read| serde_json::to_value(&read).unwrap())
@@ -107,8 +107,8 @@ macro_rules! method_table_tests {
             assert_eq!(read, Vec::<String>::new());
         }
 
-        /// An array in place of an object is rejected, just as a number is. Where any JSON is allowed, the array is
-        /// preserved.
+        /// An array is rejected where an object is expected, just like a number. Where any JSON is allowed, the array
+        /// is preserved.
         #[test]
         fn arrays_are_rejected_as_nested_objects() {
             let mut read = Vec::new();
@@ -213,7 +213,7 @@ macro_rules! method_table_tests {
     };
 }
 
-/// Extracts the content of a message, and panics unless the message is of the given variant.
+/// Extracts a message's content, and panics if the message is not the given variant.
 macro_rules! message {
     ($name:literal, $($variant:ident)::+) => {
         match read($name) {
@@ -223,7 +223,7 @@ macro_rules! message {
     };
 }
 
-/// Extracts the update in a case, and panics unless it is of the given variant.
+/// Extracts the update from a case, and panics if it is not the given variant.
 macro_rules! update {
     ($name:literal, $variant:ident) => {{
         let notification = message!($name, AgentNotification::SessionUpdate);

@@ -1,4 +1,4 @@
-//! Checks that run on every message, shared by both versions.
+//! Checks for every message, shared by both versions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Debug, Display};
@@ -14,8 +14,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Returns the bytes from which a message is generated. Three quarters of them are printable, because a string ends at
-/// the first byte that is not UTF-8. The others are arbitrary, because they select variants.
+/// Generates the bytes from which a message is built. Three quarters of them are printable, because a string ends at
+/// the first byte that is not UTF-8. The rest are arbitrary, because they select variants.
 pub(crate) fn arbitrary_bytes() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(any::<u8>(), 0..2000).prop_map(|mut bytes| {
         for (byte, low) in bytes.iter_mut().zip((0..4).cycle()) {
@@ -86,8 +86,8 @@ fn assert_same_json(theirs: &Value, ours: &Value) {
     );
 }
 
-/// Checks that nothing is lost when a value of our type is converted to the official type and back. The JSON in between
-/// must match the schema. `common` removes the parts that only one of the two crates supports.
+/// Checks that a value of our type survives conversion to the official type and back. The JSON in between must match
+/// the schema. `common` removes the parts that only one of the two crates supports.
 pub(crate) fn assert_our_value_is_preserved<Ours, Official>(
     ours: &Ours,
     schema: &Validator,
@@ -115,7 +115,7 @@ pub(crate) fn assert_our_value_is_preserved<Ours, Official>(
     assert_eq!(back, common, "{theirs}");
 }
 
-/// Checks that nothing is lost when a value of the official type is converted to our type and back, as JSON.
+/// Checks that a value of the official type survives conversion to our type and back, compared as JSON.
 pub(crate) fn assert_official_value_is_preserved<Ours, Official>(
     official: &Official,
     common: fn(Value) -> Value,
@@ -135,7 +135,7 @@ pub(crate) fn assert_official_value_is_preserved<Ours, Official>(
 /// The types to check, by name, each with its official schema.
 pub(crate) type Schemas = [(&'static str, fn() -> Value)];
 
-/// Defines two tests for each given type. The type must have the same name in both crates.
+/// Defines two tests for each type, which must have the same name in both crates.
 macro_rules! messages {
     (common = $common:path; $($name:ident)+) => {
         const CHECKED_TYPES: &check::Schemas =
@@ -186,7 +186,7 @@ impl KnownVariants {
         );
     }
 
-    /// Checks that the supported values are exactly the constant strings in the official schemas.
+    /// Checks that the supported values are exactly the constants in the official schemas.
     pub(crate) fn assert_covers_schemas(&self, schemas: &Schemas) {
         let mut theirs = BTreeMap::new();
         for (name, schema) in schemas {
@@ -216,7 +216,7 @@ impl KnownVariants {
     }
 }
 
-/// Returns every constant string in a schema.
+/// Collects every constant string in a schema.
 fn collect_constants(schema: &Value, found: &mut BTreeSet<String>) {
     match schema {
         Value::Array(items) => items.iter().for_each(|item| collect_constants(item, found)),
@@ -235,7 +235,7 @@ fn collect_constants(schema: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Checks that every type in a method table is among the checked types, except the types of the methods in `but`.
+/// Checks that the checked types include every type in a method table, except for the methods in `but`.
 pub(crate) fn assert_covers_table(methods: &[Method], checked: &Schemas, but: &[&str]) {
     for row in methods {
         for name in std::iter::once(row.params).chain(row.result) {

@@ -1,4 +1,4 @@
-//! Tests of the envelope and of errors, which are the same in both versions.
+//! Tests of the JSON-RPC envelope and of errors, which are the same in both versions.
 
 use acp_wire::jsonrpc::{self, Error, Incoming, RequestId};
 use agent_client_protocol_schema as official;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::check::{from_json, to_json};
 
-/// Generates an id, both as our type and as the official one.
+/// Generates an id as both our type and the official type.
 fn arbitrary_id() -> impl Strategy<Value = (RequestId, official::v1::RequestId)> {
     prop_oneof![
         Just((RequestId::Null, official::v1::RequestId::Null)),

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-/// Sample values for a JSON Schema that together contain every property and every alternative in it. They reveal
-/// anything that the official crate supports and this one does not.
+/// Sample values that together cover every property and every alternative in a JSON Schema. They reveal anything that
+/// the official crate supports and this one does not.
 pub(crate) struct Samples<'a> {
     definitions: &'a Value,
 }
@@ -114,7 +114,7 @@ impl<'a> Samples<'a> {
     }
 }
 
-/// Merges values of `a` and `b` in pairs, so that each value occurs at least once. Merging all possible pairs would
+/// Merges the values of `a` and `b` pairwise, so that each occurs at least once. Merging every possible pair would
 /// produce too many.
 fn combine(a: &[Value], b: &[Value]) -> Vec<Value> {
     let merge = |a: &Value, b: &Value| match (a, b) {

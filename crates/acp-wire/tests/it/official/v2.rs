@@ -9,7 +9,7 @@ use super::check::{self, KnownVariants, assert_generated};
 use super::envelope;
 use super::samples::Samples;
 
-/// The official crate's types, under the names that this crate uses.
+/// The official crate's types, renamed to match this crate.
 mod official_types {
     // Our type is that of version 1.
     pub(super) use agent_client_protocol_schema::v2::CancelSessionNotification as CancelNotification;

@@ -1,4 +1,4 @@
-//! Tests of tolerance in the JSON-RPC envelope.
+//! Tests that irregular JSON-RPC envelopes are tolerated.
 
 use acp_wire::jsonrpc::{self, Error, Incoming, ParseError, RequestId};
 use acp_wire::v1::*;
@@ -18,7 +18,7 @@ fn parse_request_id(id: &str) -> Result<RequestId, ParseError> {
     }
 }
 
-/// Returns the id and the error code of the response to a line that is not a message.
+/// Returns the id and error code of the response to an invalid line.
 fn error_response(line: &[u8]) -> (RequestId, i32) {
     let (id, error) = jsonrpc::parse(line).unwrap_err().to_response();
     (id, error.code)
@@ -366,7 +366,7 @@ fn is_invalid_json(text: &str) -> bool {
 }
 
 proptest::proptest! {
-    /// Compares both parsers on lines assembled at random from parts of messages.
+    /// Compares the two parsers on lines assembled at random from message fragments.
     #[test]
     fn plain_notifications_agree_with_parse(
         parts in proptest::collection::vec(proptest::sample::select(MESSAGE_PARTS), 0..16),

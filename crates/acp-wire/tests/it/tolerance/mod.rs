@@ -1,4 +1,4 @@
-//! Tests of invalid messages. Reading such a message loses only the invalid part, and the library never writes one.
+//! Tests of invalid messages. Reading one loses only its invalid part, and the library never writes one.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

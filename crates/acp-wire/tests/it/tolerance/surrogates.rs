@@ -1,4 +1,4 @@
-//! Tests of lone surrogates. Each is an escape for half a character, and JavaScript programs sometimes write them.
+//! Tests of lone surrogates: escapes for half a character, which JavaScript programs sometimes write.
 
 use acp_wire::jsonrpc::{self, Error, Incoming, RequestId};
 use acp_wire::{v1, v2};

@@ -21,17 +21,16 @@ use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler}
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait ArchiveSession<S = ()>: Send + Sync {
-    /// Archives a session, which keeps its id and its history. If the session was open, the library has already
-    /// cancelled its turn, waited for the turn to end, and closed the session. Does nothing if the session is already
-    /// archived.
+    /// Archives a session, keeping its id and history. If the session was open, the library has already cancelled its
+    /// turn, waited for the turn to end, and closed the session. Does nothing if the session is already archived.
     ///
     /// # Errors
     /// The session does not exist
     /// ([`jsonrpc::Error::RESOURCE_NOT_FOUND`](acp_wire::jsonrpc::Error::RESOURCE_NOT_FOUND)).
     fn archive(&self, session: &SessionId) -> impl Future<Output = Result<()>> + Send;
 
-    /// Unarchives a session, so that it is listed again. The session is not opened. `state` is the session's state if
-    /// it is open. Does nothing if the session is not archived.
+    /// Lists an archived session again, without opening it. `state` is the session's state if it is open. Does nothing
+    /// if the session is not archived.
     ///
     /// # Errors
     /// The session does not exist.

@@ -16,8 +16,8 @@ use crate::connection::{Connection, Responder};
 use crate::error::{Error, Result};
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler};
 
-/// The context of an authentication in progress. In it, the agent can request input from the user, such as an API key
-/// or a login on a web page.
+/// The context of an authentication in progress. The agent can use it to request input from the user, such as an API
+/// key or a login on a web page.
 #[derive(Debug, Clone)]
 pub struct AuthContext {
     conn: Connection,
@@ -78,8 +78,8 @@ impl AuthContext {
 /// A handler for `authenticate` and `logout` (in version 2, `auth/login` and `auth/logout`). See "Authentication" on
 /// the specification's page "Initialization".
 pub trait Authentication: Send + Sync {
-    /// Returns the auth methods to offer to clients. Methods of type `terminal` are sent only to clients that can run
-    /// the agent in a terminal.
+    /// Returns the auth methods to offer. Those of type `terminal` are sent only to clients that can run the agent in a
+    /// terminal.
     fn methods(&self) -> Vec<AuthMethod>;
 
     /// Authenticates with one of the [`methods`](Self::methods) of type `agent`. The agent can request input from the

@@ -1,4 +1,4 @@
-//! `tool_call/cancel` and `terminal/cancel`, which cancel one tool call or terminal while the turn continues.
+//! `tool_call/cancel` and `terminal/cancel`, which cancel one tool call or terminal without ending the turn.
 
 use acp_wire::MessageHandler;
 use acp_wire::v1::{TerminalId, ToolCallId};
@@ -12,8 +12,8 @@ use crate::agent::side::AgentSide;
 use crate::error::{Error, Result};
 use crate::pending_request::{PendingRequest, UnsupportedMethod};
 
-/// A handler for `tool_call/cancel` and `terminal/cancel`, which cancel one tool call or terminal while the turn
-/// continues. Only in version 2, in drafts newer than August 2026.
+/// A handler for `tool_call/cancel` and `terminal/cancel`, which cancel one tool call or terminal without ending the
+/// turn. Only in version 2, in drafts newer than August 2026.
 ///
 /// The agent declares which tool calls and terminals can be cancelled in their `capabilities`, with
 /// [`Session::send_update`]. It also reports a cancelled tool call or terminal with an update.

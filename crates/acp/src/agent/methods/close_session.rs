@@ -1,4 +1,4 @@
-//! `session/close`, which frees the resources of a session.
+//! `session/close`, which frees a session's resources.
 
 use acp_wire::v1::{CloseSessionRequest, CloseSessionResponse, SessionId};
 use acp_wire::{MessageHandler, Request};
@@ -8,13 +8,13 @@ use crate::agent::side::AgentSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler};
 
-/// A handler for `session/close`, which frees the resources of a session.
+/// A handler for `session/close`, which frees a session's resources.
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait CloseSession<S = ()>: Send + Sync {
-    /// Frees the resources that dropping the state does not free. By now, the session's turn has been cancelled and has
-    /// ended, and the library has removed the session. The state is dropped after this call. The method is also called
-    /// before an open session is archived or deleted.
+    /// Frees any resources that dropping the state does not free. The session's turn has already been cancelled and has
+    /// ended, and the library has removed the session. The state is dropped after this call. Archiving or deleting an
+    /// open session also calls this method first.
     ///
     /// # Errors
     /// The resources cannot be freed. The session is closed anyway.
@@ -48,7 +48,7 @@ impl<A: Agent> MessageHandler<CloseSessionRequest, ()> for PendingRequest<AgentS
 }
 
 impl<A: Agent> AgentSide<A> {
-    /// Cancels a session's turn, removes the session, and calls the agent to free its resources.
+    /// Cancels a session's turn, removes the session, and has the agent free its resources.
     pub(super) async fn close(&self, id: &SessionId) -> Result<()> {
         let state = self.remove_session(id).await?;
         match (self.agent.close_session(), state) {

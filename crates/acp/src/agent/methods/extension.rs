@@ -1,5 +1,5 @@
-//! Extension requests, whose methods start with `_`. The extensions that the library supports have a method table and
-//! handlers, just like other methods. All other extension requests, and those that the agent does not offer, go to
+//! Extension requests, whose methods start with `_`. Extensions that the library supports have a method table and
+//! handlers like any other method. All others, and those that the agent does not offer, go to
 //! [`Agent::extension_request`].
 
 use acp_wire::MessageHandler;

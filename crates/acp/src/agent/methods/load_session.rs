@@ -17,7 +17,7 @@ use crate::session_setup::SessionSetup;
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait LoadSession<S = ()>: Send + Sync {
-    /// Replays a session: sends every message and tool call of its history through `session`, and then returns.
+    /// Replays a session by sending every message and tool call in its history through `session`.
     ///
     /// # Errors
     /// The session does not exist, or it cannot be opened. If the client already had the session open, it stays open

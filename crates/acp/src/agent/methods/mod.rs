@@ -1,11 +1,11 @@
-//! Handles the requests that a client sends. Each request has a file with the trait that an agent implements and the
-//! code that handles the request.
+//! Handles the requests that a client sends. Each request has its own file, with the trait that an agent implements and
+//! the code that handles the request.
 //!
 //! Each version has a table of requests ([`acp_wire::v1::ClientRequest`], [`acp_wire::v2::ClientRequest`]), which reads
 //! a request and passes it to the [`MessageHandler`] for its type. The code does not compile if a handler is missing, or
 //! if a method requires a capability and is not `offered_by!` a part of the agent.
 
-/// Declares which part of the agent handles the given requests. The agent offers these methods if it has that part.
+/// Declares which part of the agent handles the given requests. An agent that has this part offers these methods.
 macro_rules! offered_by {
     ($part:ident: $($request:ty),+ $(,)?) => { $(
         impl<A: crate::agent::Agent> acp_wire::MethodOffer<$request> for crate::agent::side::AgentSide<A> {

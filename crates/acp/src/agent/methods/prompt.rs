@@ -1,4 +1,4 @@
-//! `session/prompt`, which starts a turn. The turn itself is run by `agent/prompt_turn.rs`.
+//! `session/prompt`, which starts a turn. See `agent/prompt_turn.rs` for the code that runs it.
 
 use acp_wire::{MessageHandler, v1, v2};
 

@@ -14,13 +14,13 @@ use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler}
 /// A handler for `providers/list`, `providers/set` and `providers/disable`, which configure the URLs of model
 /// providers, for clients that route model calls themselves. Unstable.
 pub trait Providers: Send + Sync {
-    /// Returns the providers that can be configured, each with its current URL but without API keys.
+    /// Returns the providers that can be configured, with their current URLs but without API keys.
     ///
     /// # Errors
     /// The providers cannot be determined.
     fn list(&self) -> impl Future<Output = Result<Vec<ProviderInfo>>> + Send;
 
-    /// Replaces all settings of a provider. The next turn uses the new settings.
+    /// Replaces all settings of a provider, starting with the next turn.
     ///
     /// # Errors
     /// The provider does not exist or does not support the wire format, or the URL is invalid

@@ -1,4 +1,4 @@
-//! `session/resume`, which opens an existing session. In version 2, the client can also request a replay.
+//! `session/resume`, which opens an existing session. In version 2, it can also replay the session.
 
 use std::sync::Arc;
 

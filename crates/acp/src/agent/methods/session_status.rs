@@ -11,9 +11,9 @@ use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler}
 
 /// A handler for `session/status`, which asks whether the agent has a session in memory. Unstable.
 pub trait SessionStatusHandler: Send + Sync {
-    /// Returns the status of a session that is not open on this connection, without opening or changing the session.
-    /// The library itself answers for open sessions. If the session does not exist, returns `None`, and the client gets
-    /// an error.
+    /// Returns the status of a session that is not open on this connection, without opening or changing it. For open
+    /// sessions, the library itself responds. If the session does not exist, returns `None`, and the client gets an
+    /// error.
     ///
     /// # Errors
     /// The status cannot be determined.

@@ -1,4 +1,4 @@
-//! `session/set_config_option`, and its predecessors `session/set_mode` and `session/set_model`.
+//! `session/set_config_option` and its predecessors, `session/set_mode` and `session/set_model`.
 
 use acp_wire::MessageHandler;
 use acp_wire::v1::{
@@ -82,7 +82,7 @@ impl<A: Agent> MessageHandler<SetSessionModelRequest, ()> for PendingRequest<Age
 
 impl<A: Agent> AgentSide<A> {
     /// Sets a config option and returns the options that the client supports. Also reports the change in the other
-    /// form: as a mode change if the client set the option, or as config options if the client set the mode.
+    /// form: a mode change if the client set the option, or config options if the client set the mode.
     async fn set_option(
         &self,
         session: &Session,
@@ -113,7 +113,7 @@ impl<A: Agent> AgentSide<A> {
         Ok(shown)
     }
 
-    /// Sets the first config option of a category, for clients that use modes or models instead of config options.
+    /// Sets the first config option of a category, for clients that still set modes or models.
     async fn set_first_option_of_category(
         &self,
         session: &SessionId,

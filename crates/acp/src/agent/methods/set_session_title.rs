@@ -15,9 +15,8 @@ use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler}
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait SetSessionTitle<S = ()>: Send + Sync {
-    /// Stores a new title for a session and returns it as stored, possibly trimmed or truncated. `state` is the
-    /// session's state if the session is open. From then on, the agent must not replace the title with one that it
-    /// generates.
+    /// Stores a new title for a session and returns the stored title, which may be trimmed or truncated. `state` is the
+    /// session's state if the session is open. From then on, the agent must not replace the title with a generated one.
     ///
     /// If the session is open, the library sends the update that shows the title in the thread.
     ///

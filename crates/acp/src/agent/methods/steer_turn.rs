@@ -8,13 +8,13 @@ use crate::agent::{Agent, Prompt, Session};
 use crate::error::{Error, Result};
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler};
 
-/// A handler for `_session/steering`, which adds a message to the running turn. This is an extension that several
-/// agents support. They declare it as `_meta.steering.supported` in the response to `initialize`.
+/// A handler for `_session/steering`, which adds a message to the running turn. Several agents support this extension
+/// and declare it as `_meta.steering.supported` in the response to `initialize`.
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait SteerTurn<S = ()>: Send + Sync {
-    /// Adds a message to the running turn, for the model to read as soon as possible. Returns `false` if the turn
-    /// accepts no more messages, in which case the client sends the message as a prompt.
+    /// Adds a message to the running turn, for the model to read as soon as possible. Returns `false` if the turn no
+    /// longer accepts messages. The client then sends the message as a prompt.
     ///
     /// This is called only while [`Agent::prompt`] is running in the session and the turn is not cancelled. Do not send
     /// updates of the session from here: updates must follow the message, so they wait until this method returns. An

@@ -204,7 +204,7 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// Ends the turn that a prompt started, and moves the fields of the response into a `state_update`.
+    /// Ends a prompt's turn, and moves the fields of the response into a `state_update`.
     fn finish_prompt(
         &mut self,
         id: &RequestId,

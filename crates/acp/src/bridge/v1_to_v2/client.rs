@@ -240,7 +240,7 @@ impl V1ToV2Bridge {
         Ok(())
     }
 
-    /// Returns the sessions that were opened through the bridge, for agents that cannot list sessions.
+    /// Returns the sessions opened through the bridge, for agents that cannot list sessions.
     fn list_known_sessions(&self, params: &RawObject) -> Result<RawObject, jsonrpc::Error> {
         if params.has("cursor") {
             let text = "Invalid params: invalid cursor";
@@ -356,7 +356,7 @@ impl V1ToV2Bridge {
     }
 }
 
-/// Returns the working directory and the additional roots in `params`, in the form of a `session/list` entry.
+/// Returns the working directory and the additional roots in `params`, as they appear in a `session/list` entry.
 fn session_directories(params: &RawObject) -> RawObject {
     let mut place = object! {};
     for key in ["cwd", "additionalDirectories"] {

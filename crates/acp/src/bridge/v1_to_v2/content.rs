@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::super::diff;
 use super::super::json::{list_items, to_object, to_raw_value};
 
-/// Removes all members that are `null`, which have no meaning in version 1 but clear a field in version 2.
+/// Removes all `null` members. They have no meaning in version 1, but in version 2 they would clear a field.
 pub(super) fn remove_nulls(mut object: RawObject) -> RawObject {
     object.retain(|_, value| value.get() != "null");
     object

@@ -1,4 +1,4 @@
-//! Translates `initialize`. The request goes from version 2 to version 1, and the response from version 1 to version 2.
+//! Translates `initialize`: the request from version 2 to version 1, and the response from version 1 to version 2.
 
 use acp_wire::{RawObject, v1};
 
@@ -6,7 +6,7 @@ use super::super::json::{to_object, to_raw_value};
 use super::super::setup;
 use crate::dialect;
 
-/// Translates the request to version 1. Keeps the version 2 fields, in case the agent supports only version 2.
+/// Translates the request to version 1, keeping the version 2 fields in case the agent supports only version 2.
 pub(in crate::bridge) fn request_to_v1(mut params: RawObject) -> RawObject {
     let v2_capabilities = to_object(params.get("capabilities"));
     let auth = to_object(v2_capabilities.get("auth"));
@@ -38,7 +38,7 @@ pub(in crate::bridge) fn request_to_v1(mut params: RawObject) -> RawObject {
     params
 }
 
-/// Translates the response to version 2. Also returns the agent's capabilities in their original form.
+/// Translates the response to version 2, and also returns the agent's capabilities in their original form.
 pub(in crate::bridge) fn response_to_v2(
     mut result: RawObject,
 ) -> (RawObject, v1::AgentCapabilities) {

@@ -1,4 +1,4 @@
-//! Translates display terminals. Version 1 agents report them in the `_meta` of their tool calls. In version 2, they
+//! Translates display terminals, which version 1 agents report in the `_meta` of their tool calls. In version 2, they
 //! are part of the protocol.
 
 use acp_wire::RawObject;
@@ -10,7 +10,7 @@ use super::super::json::{TranslatedUpdate, to_object, to_raw_value};
 use super::V1ToV2Session;
 
 impl V1ToV2Session {
-    /// Converts the terminals in a tool call's `_meta` to updates, and removes the terminals from the `_meta`.
+    /// Moves the terminals out of a tool call's `_meta`, and converts them to updates.
     pub(super) fn take_terminal_updates(
         &mut self,
         call: &mut RawObject,
@@ -71,7 +71,7 @@ impl V1ToV2Session {
         }
     }
 
-    /// Returns an update for a terminal, and records that the client knows about the terminal.
+    /// Returns an update for a terminal, and marks the terminal as known to the client.
     fn new_terminal_update(&mut self, meta: &RawObject, call: &str) -> RawObject {
         let id = terminal_id(meta, call);
         self.terminals.get_or_insert(&id);
@@ -79,7 +79,7 @@ impl V1ToV2Session {
     }
 }
 
-/// Returns the id of a terminal. Agents with one terminal per call may omit it, so it defaults to the id of the call.
+/// Returns the id of a terminal. Agents with one terminal per call may omit it, in which case the call's id is used.
 fn terminal_id(meta: &RawObject, call: &str) -> String {
     meta.field("terminal_id").unwrap_or_else(|| call.to_owned())
 }
@@ -94,7 +94,8 @@ fn take_object(meta: &mut RawObject, key: &str, shown: &mut bool) -> Option<RawO
     meta.take(key).map(|value| to_object(Some(&value)))
 }
 
-/// Returns `true` if a path is absolute on Unix or on Windows. The agent and the bridge can run on different systems.
+/// Returns `true` if a path is absolute on Unix or Windows, because the agent and the bridge may run on different
+/// systems.
 fn is_absolute(path: &str) -> bool {
     let windows = path.get(1..3).is_some_and(|s| matches!(s, ":\\" | ":/"));
     path.starts_with('/') || path.starts_with("\\\\") || windows

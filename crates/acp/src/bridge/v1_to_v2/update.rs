@@ -10,7 +10,7 @@ use super::super::setup;
 use super::content::{content_to_v2, remove_nulls};
 use super::{V1ToV2Session, new_message_id};
 
-/// The fields of a tool call that are cleared when the agent reuses the call's id.
+/// The fields of a tool call to clear when the agent reuses its id.
 const TOOL_CALL_FIELDS: [&str; 7] = [
     "title",
     "kind",
@@ -127,7 +127,7 @@ impl V1ToV2Session {
         emits
     }
 
-    /// Translates a mode change to version 2, in which the mode is a config option.
+    /// Translates a mode change to version 2, where the mode is a config option.
     fn update_mode(&mut self, update: &RawObject) -> Vec<TranslatedUpdate> {
         let mode = update.get("currentModeId").or_else(|| update.get("modeId"));
         match mode {
@@ -143,7 +143,7 @@ impl V1ToV2Session {
     }
 }
 
-/// Converts a version 1 plan, the only one in its session, to a version 2 plan with a fixed id.
+/// Converts a version 1 plan to a version 2 plan with a fixed id, because version 1 has only one plan per session.
 fn plan_to_v2(mut update: RawObject) -> RawObject {
     let entries = list_items(&update, "entries");
     update.take("entries");

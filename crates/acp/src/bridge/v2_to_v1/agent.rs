@@ -88,9 +88,9 @@ impl V2ToV1Bridge {
         }
     }
 
-    /// Returns the root session of a subagent if the client does not support subagents. Requests from the subagent are
-    /// then sent as requests from the root session. Returns `None` if the session is not a subagent, or if the client
-    /// supports subagents.
+    /// Returns a subagent's root session if the client does not support subagents, so that the subagent's requests can
+    /// be sent as the root session's. Returns `None` if the session is not a subagent's or the client supports
+    /// subagents.
     fn root_session(&self, session: &str) -> Option<String> {
         if self.client_features.subagents {
             return None;
@@ -244,7 +244,7 @@ impl V2ToV1Bridge {
         }
     }
 
-    /// Applies a `state_update` from the agent. If the agent is idle, responds to the prompts that it has accepted.
+    /// Applies the agent's `state_update`. If the agent is idle, responds to the prompts that it has accepted.
     fn apply_state(&mut self, session_id: &str, idle: RawObject, out: &mut BridgeOutput) {
         let session = self.sessions.get_or_insert(session_id);
         if idle.field::<String>("state").as_deref() != Some("idle") {
@@ -273,8 +273,8 @@ impl V2ToV1Bridge {
 }
 
 impl V2ToV1Session {
-    /// Stores the config options that a response or an update contains. Returns an update for the client if the mode
-    /// has changed.
+    /// Stores the config options from a response or an update. If the mode has changed, returns an update for the
+    /// client.
     pub(super) fn apply_config_options(&mut self, source: &RawObject) -> Option<RawObject> {
         if !source.has("configOptions") {
             return None;

@@ -10,7 +10,7 @@ use super::super::json::{
 use super::super::{method, setup};
 use super::{V2ToV1Bridge, V2ToV1Request, V2ToV1Turn};
 
-/// Adds the type of the value to a request that sets an option, because version 2 requires it.
+/// Adds the value's type to a request that sets an option, as version 2 requires.
 fn add_value_type(params: &mut RawObject) {
     if !params.has("type") {
         let boolean = params.field::<bool>("value").is_some();

@@ -1,4 +1,4 @@
-//! Translates `initialize`. The request goes from version 1 to version 2, and the response from version 2 to version 1.
+//! Translates `initialize`: the request from version 1 to version 2, and the response from version 2 to version 1.
 
 use acp_wire::{RawObject, v1};
 
@@ -17,8 +17,8 @@ pub(in crate::bridge) struct V1ClientFeatures {
     terminal_auth: bool,
 }
 
-/// Translates the request to version 2, and also returns the client's features. Keeps the version 1 fields, in case the
-/// agent supports only version 1.
+/// Translates the request to version 2, keeping the version 1 fields in case the agent supports only version 1. Also
+/// returns the client's features.
 pub(in crate::bridge) fn request_to_v2(mut params: RawObject) -> (RawObject, V1ClientFeatures) {
     let v1_capabilities = to_object(params.get("clientCapabilities"));
     let known: v1::ClientCapabilities = v1_capabilities.read().unwrap_or_default();

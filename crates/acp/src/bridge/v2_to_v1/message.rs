@@ -1,5 +1,5 @@
-//! Translates messages. In version 2, an agent can send a whole message repeatedly. Version 1 has only chunks, so the
-//! bridge sends only the text that was added.
+//! Translates messages. A version 2 agent can send a full message repeatedly. Version 1 has only chunks, so the bridge
+//! sends only the added text.
 
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
@@ -8,12 +8,12 @@ use uuid::Uuid;
 use super::super::json::{TranslatedUpdate, list_items, to_object, to_raw_value};
 use crate::lru_map::LruMap;
 
-/// The messages that the client has received in whole or in part.
+/// The messages that the client has received, in full or in part.
 #[derive(Default)]
 pub(super) struct SentMessages(LruMap<SentText, 1024>);
 
-/// A digest of the part of a message that the client has received. The bridge uses it to check whether a longer message
-/// starts with that part.
+/// A digest of the part of a message that the client has received, used to check whether a longer message starts with
+/// that part.
 #[derive(Debug, Default, Clone)]
 struct SentText {
     digest: TextDigest,
@@ -21,7 +21,7 @@ struct SentText {
     renamed_id: Option<String>,
 }
 
-/// The length and the hash of a sequence of bytes that can grow.
+/// The length and hash of a growing sequence of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TextDigest {
     length: usize,
@@ -56,8 +56,8 @@ impl TextDigest {
     }
 }
 
-/// Returns the bytes of a content block from which a digest is computed: the text of a text block, or the JSON of any
-/// other block. The flag is `true` for a text block.
+/// Returns a content block's bytes for a digest: a text block's text, or any other block's JSON. The flag is `true` for
+/// a text block.
 fn digest_bytes(block: &RawValue) -> (Vec<u8>, bool) {
     let read = to_object(Some(block));
     let text = read.field::<String>("text");
@@ -92,7 +92,7 @@ impl SentMessages {
         }
     }
 
-    /// Translates a whole message into chunks that contain only the part the client does not have yet.
+    /// Translates a full message into chunks with only the part that the client does not have yet.
     pub(super) fn translate_message(
         &mut self,
         kind: &str,

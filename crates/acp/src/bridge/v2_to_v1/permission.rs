@@ -1,5 +1,5 @@
 //! Translates permission requests. In version 2, a request has a title and, optionally, a tool call or a command as its
-//! subject. In version 1, it always has a tool call.
+//! subject. In version 1, its subject is always a tool call.
 
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
@@ -10,8 +10,8 @@ use super::tool_call::{content_to_v1, replace_nulls, status_to_v1};
 use super::{V2ToV1Session, get_non_null};
 
 impl V2ToV1Session {
-    /// Translates the params of a permission request to version 1. If the request hides the content of a tool call
-    /// while pending, also returns the id of that call.
+    /// Translates the params of a permission request to version 1. If the request hides a tool call's content while it
+    /// is pending, also returns the id of that call.
     pub(super) fn translate_permission_request(
         &mut self,
         mut params: RawObject,
@@ -70,7 +70,7 @@ impl V2ToV1Session {
         (params, hidden)
     }
 
-    /// Returns an update that restores a tool call's content after a permission request has hidden it.
+    /// Returns an update that restores the tool call content that a permission request has hidden.
     pub(super) fn restore_content_update(&self, call: &str) -> RawObject {
         object! {
             "sessionUpdate": "tool_call_update",

@@ -73,7 +73,7 @@ impl SentPlans {
         self.to_single_plan(update.clone().without(&["planId"]))
     }
 
-    /// Returns an update with a single plan that contains the steps of all plans.
+    /// Merges the steps of all plans, and returns an update with the resulting single plan.
     fn to_single_plan(&self, mut update: RawObject) -> Vec<TranslatedUpdate> {
         let entries: Vec<&RawValue> = self
             .0
@@ -91,7 +91,7 @@ impl SentPlans {
     }
 }
 
-/// Converts the entries of a plan to version 1, which does not have the status `cancelled`.
+/// Converts a plan's entries to version 1, which lacks the status `cancelled`.
 fn entries_to_v1(plan: &RawObject) -> Vec<Box<RawValue>> {
     list_items(plan, "entries")
         .into_iter()

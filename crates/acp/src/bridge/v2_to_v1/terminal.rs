@@ -1,5 +1,5 @@
-//! Translates display terminals. Version 1 does not have them, but many clients show terminal output that they find in
-//! the `_meta` of a tool call.
+//! Translates display terminals. Version 1 does not define them, but many clients show terminal output in the `_meta`
+//! of a tool call.
 
 use acp_wire::RawObject;
 use base64::Engine;
@@ -12,11 +12,10 @@ use super::message::TextDigest;
 use crate::lru_map::LruMap;
 use crate::utf8::Utf8Pieces;
 
-/// The maximum size, in bytes, of the output that is stored before any call shows the terminal. The oldest output is
-/// dropped first.
+/// The maximum number of bytes of output to store until a call shows the terminal. The oldest output is dropped first.
 const MAX_PENDING_BYTES: usize = 64 * 1024;
 
-/// The display terminals of a session, each with the parts that the client has received.
+/// A session's display terminals, each with the parts that the client has received.
 #[derive(Default)]
 pub(super) struct SentTerminals(LruMap<SentTerminal, 128>);
 
@@ -28,11 +27,11 @@ struct SentTerminal {
     cwd: Option<Box<RawValue>>,
     /// The output that no call has shown yet.
     pending_output: String,
-    /// Decodes the output, and stores the bytes of an incomplete character.
+    /// Decodes the output, keeping the bytes of an incomplete character until the rest arrives.
     partial_char: Utf8Pieces,
-    /// A digest of all output so far, used to recognize output that is sent again.
+    /// A digest of all output so far, used to recognize repeated output.
     digest: TextDigest,
-    /// The exit status, until a call has shown it.
+    /// The exit status, if no call has shown it yet.
     exit_status: Option<RawObject>,
 }
 
@@ -75,8 +74,7 @@ impl SentTerminals {
         terminal.take_update(&id, named).into_iter().collect()
     }
 
-    /// Assigns the terminals in a call's content to that call. From then on, the call's updates report the terminals'
-    /// output.
+    /// Assigns the terminals in a call's content to that call, whose updates then report the terminals' output.
     pub(super) fn assign_to_call(
         &mut self,
         call: &str,
@@ -101,7 +99,7 @@ impl SentTerminals {
 }
 
 impl SentTerminal {
-    /// Decodes output and returns its complete characters. If `all` is `true`, `base64` is the whole output rather than
+    /// Decodes output and returns the complete characters. If `all` is `true`, `base64` is the full output rather than
     /// a chunk.
     fn decode_output(&mut self, base64: &str, all: bool) -> String {
         let Ok(bytes) = STANDARD.decode(base64) else {
@@ -135,8 +133,8 @@ impl SentTerminal {
         }
     }
 
-    /// Returns an update with everything that has not been reported yet. Returns `None` if there is nothing to report
-    /// or no call shows the terminal.
+    /// Returns an update with everything not yet reported. Returns `None` if there is nothing to report, or if no call
+    /// shows the terminal.
     fn take_update(&mut self, id: &str, named: bool) -> Option<TranslatedUpdate> {
         let call = self.call.as_ref()?;
         let mut meta = object! {};

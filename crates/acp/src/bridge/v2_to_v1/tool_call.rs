@@ -1,5 +1,5 @@
-//! Translates tool calls. In version 2, they are updated in parts, and `null` clears a field. In version 1, the first
-//! update announces the call, and content is always sent in full.
+//! Translates tool calls. In version 2, an update changes parts of a call, and `null` clears a field. In version 1, the
+//! first update announces the call, and content is always sent in full.
 
 use std::collections::VecDeque;
 
@@ -14,14 +14,13 @@ use super::super::json::{
 use super::V2ToV1Session;
 use crate::lru_map::LruMap;
 
-/// The maximum size of a call's stored content, in bytes. The oldest items are dropped first.
+/// The maximum number of bytes of content to store for a call. The oldest items are dropped first.
 const MAX_CALL_BYTES: usize = 256 * 1024;
 
-/// The maximum total size, in bytes, of the content that is stored for all calls. The content of the oldest calls is
-/// dropped first.
+/// The maximum number of bytes of content to store for all calls. The content of the oldest calls is dropped first.
 const MAX_STORED_BYTES: usize = 4 * 1024 * 1024;
 
-/// The tool calls of a session, each with the parts that the client has received.
+/// A session's tool calls, each with the parts that the client has received.
 #[derive(Default)]
 pub(super) struct SentToolCalls {
     calls: LruMap<SentToolCall, 512>,
@@ -38,7 +37,7 @@ struct SentToolCall {
 }
 
 impl SentToolCalls {
-    /// Adds a tool call if it is new. Returns `true` if it was already known.
+    /// Adds a tool call unless it is known. Returns `true` if it was already known.
     fn ensure_known(&mut self, id: &str) -> bool {
         let known = self.calls.contains(id);
         self.calls.get_or_insert(id);
@@ -49,7 +48,7 @@ impl SentToolCalls {
         known
     }
 
-    /// Appends items to the content of a call. If `anew` is `true`, the items replace the content.
+    /// Appends items to a call's content, or replaces the content if `anew` is `true`.
     fn add_content(&mut self, id: &str, content: Vec<Box<RawValue>>, anew: bool) {
         let Some(call) = self.calls.get_mut(id) else {
             return;
@@ -72,7 +71,7 @@ impl SentToolCalls {
         self.size += call.size;
     }
 
-    /// Drops the content of the oldest calls, except for the call `but`, until the stored content is within the limit.
+    /// Drops the content of the oldest calls, except for the call `but`, to bring the stored content within the limit.
     fn drop_oldest_content(&mut self, but: &str) {
         while self.size > MAX_STORED_BYTES && self.calls.remove_oldest(but) {
             self.size = self.calls.iter().map(|(_, call)| call.size).sum();
@@ -107,7 +106,7 @@ impl SentToolCalls {
 }
 
 impl V2ToV1Session {
-    /// Translates an update of a new or known tool call.
+    /// Translates a tool call update, for a new or a known call.
     pub(super) fn translate_tool_call(&mut self, update: RawObject) -> Vec<TranslatedUpdate> {
         let id: String = update.field("toolCallId").unwrap_or_default();
         let known = self.calls.ensure_known(&id);
@@ -187,8 +186,7 @@ impl V2ToV1Session {
     }
 }
 
-/// Removes `null` members from a new call. In an update of a known call, replaces them with the empty values that
-/// version 1 uses.
+/// Removes `null` members from a new call. For a known call, replaces them with the empty values that version 1 uses.
 pub(super) fn replace_nulls(mut update: RawObject, known: bool) -> RawObject {
     if known {
         for (key, nothing) in [
@@ -207,7 +205,7 @@ pub(super) fn replace_nulls(mut update: RawObject, known: bool) -> RawObject {
     update
 }
 
-/// Replaces a status that version 1 does not have, and stores the original in `_meta`.
+/// Replaces a status that version 1 lacks, keeping the original in `_meta`.
 pub(super) fn status_to_v1(update: &mut RawObject) {
     let status = match update.field::<String>("status").as_deref() {
         None | Some("pending" | "in_progress" | "completed" | "failed") => return,
@@ -220,7 +218,7 @@ pub(super) fn status_to_v1(update: &mut RawObject) {
     update.set("status", to_raw_value(status));
 }
 
-/// Translates the content of a tool call to version 1, item by item. Returns the paths in its diffs.
+/// Translates a tool call's content to version 1, item by item, and returns the paths in its diffs.
 pub(super) fn content_to_v1(update: &mut RawObject) -> Vec<String> {
     let mut paths = Vec::new();
     let content: Vec<Box<RawValue>> = list_items(update, "content")

@@ -16,8 +16,7 @@ pub trait Elicitation<S>: Send + Sync {
     fn capabilities(&self) -> ElicitationCapabilities;
 
     /// Requests input from the user. The future is dropped when the agent cancels the request. `state` is the state of
-    /// the session that the request belongs to, if this client has that session. Requests from a subagent belong to its
-    /// root session.
+    /// the request's session, if this client has the session. A subagent's request counts as its root session's.
     ///
     /// # Errors
     /// The user cannot be asked. A user who declines is not an error: return

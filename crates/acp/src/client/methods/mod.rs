@@ -1,11 +1,11 @@
-//! Handles the requests that an agent sends. Each request has a file with the trait that a client implements and the
-//! code that handles the request.
+//! Handles the requests that an agent sends. Each request has its own file, with the trait that a client implements and
+//! the code that handles the request.
 //!
 //! Each version has a table of requests ([`acp_wire::v1::AgentRequest`], [`acp_wire::v2::AgentRequest`]), which reads a
 //! request and passes it to the [`MessageHandler`](acp_wire::MessageHandler) for its type. The code does not compile if
 //! a handler is missing, or if a method requires a capability and is not `offered_by!` a part of the client.
 
-/// Declares which part of the client handles the given requests. The client offers these methods if it has that part.
+/// Declares which part of the client handles the given requests. A client that has this part offers these methods.
 macro_rules! offered_by {
     ($part:ident: $($request:ty),+ $(,)?) => { $(
         impl<C: crate::client::Client> acp_wire::MethodOffer<$request> for crate::client::side::ClientSide<C> {
@@ -52,7 +52,7 @@ impl<C: Client> PendingRequest<ClientSide<C>> {
         None
     }
 
-    /// Responds with an error because the session does not exist.
+    /// Responds with an error saying that the session does not exist.
     fn reject_unknown_session(self, id: &SessionId) {
         let error = jsonrpc::Error::resource_not_found(format!("session {id}"));
         self.reject(Error::Rpc(error));

@@ -26,9 +26,8 @@ pub trait Terminals<S>: Send + Sync {
         request: CreateTerminalRequest,
     ) -> impl Future<Output = Result<CreateTerminalResponse>> + Send;
 
-    /// Returns the output, and the exit status if the command has exited. Output that exceeds the byte limit is
-    /// truncated at the beginning, at a character boundary. See "Getting Output" on the specification's page
-    /// "Terminals".
+    /// Returns the output, and the exit status if the command has exited. Output over the byte limit is truncated at
+    /// the start, at a character boundary. See "Getting Output" on the specification's page "Terminals".
     fn output(
         &self,
         state: &S,

@@ -1,4 +1,4 @@
-//! Defines the two ends of a bridge, which read and write raw lines.
+//! The two ends of a bridge, which read and write raw lines.
 //!
 //! Tests run on paused time: the clock moves only when every task waits, so that a test can be
 //! sure that nothing arrives, without waiting.
@@ -16,13 +16,13 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::task::JoinHandle;
 
-/// The timeout for everything that a test waits for.
+/// The timeout for each wait in a test.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The capacity of a pipe, in bytes.
 pub(crate) const PIPE_CAPACITY: usize = 64 * 1024;
 
-/// The role and the protocol version of a peer.
+/// A peer's role and protocol version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PeerRole {
     Client(u8),
@@ -34,7 +34,7 @@ pub(crate) struct BridgePeer {
     input: Option<DuplexStream>,
     output: DuplexStream,
     buffer: Vec<u8>,
-    /// The methods of the requests that this end has sent, by request id.
+    /// The methods of the requests sent by this end, by request id.
     asked: HashMap<String, String>,
 }
 
@@ -85,8 +85,7 @@ pub(crate) fn bridge_peer(role: PeerRole, pipe: usize) -> (Transport, BridgePeer
     (Transport::new(their_input, their_output), peer)
 }
 
-/// Returns `true` if a message contains a type that its version does not have. The types that the tests invent do not
-/// count.
+/// Returns `true` if a message contains a type that its version lacks. Types invented by the tests do not count.
 fn is_stray_message(read: &str) -> bool {
     read.matches("Unknown(").count() > read.matches("_odd").count()
 }
@@ -170,7 +169,7 @@ impl BridgePeer {
         }
     }
 
-    /// Returns the next message, which must be valid in the version of this end.
+    /// Returns the next message, which must be valid in this end's version.
     #[track_caller]
     pub(crate) fn next(&mut self) -> impl Future<Output = Value> {
         let caller = std::panic::Location::caller();
@@ -246,7 +245,7 @@ impl BridgePeer {
         }
     }
 
-    /// Expects that nothing arrives for half a second.
+    /// Expects nothing to arrive for half a second.
     #[track_caller]
     pub(crate) fn expect_nothing(&mut self) -> impl Future<Output = ()> {
         let caller = std::panic::Location::caller();
@@ -264,12 +263,12 @@ impl BridgePeer {
         assert_eq!(line.expect("it is not closed"), None);
     }
 
-    /// Closes the output of this end.
+    /// Closes this end's output.
     pub(crate) fn close(&mut self) {
         self.input = None;
     }
 
-    /// Checks that a line is a valid message in the version of this end.
+    /// Checks that a line is a valid message in this end's version.
     fn check_line(&self, line: &str) -> Result<(), String> {
         #[derive(serde::Deserialize)]
         struct BridgeMessage<'a> {

@@ -1,4 +1,4 @@
-//! Helpers for several test modules: a scripted peer that reads and writes raw lines, and handlers defined by closures.
+//! Helpers for several test modules: a scripted peer for raw lines, and handlers defined by closures.
 //!
 //! Tests with a scripted peer run on paused time: the clock moves only when every task waits, so
 //! that a test can be sure that nothing arrives or that something hangs, without waiting.
@@ -18,7 +18,7 @@ use acp::{
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// The timeout for everything that a test waits for.
+/// The timeout for each wait in a test.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Waits until `found` returns `true` for a thread.
@@ -68,7 +68,7 @@ impl DerefMut for TestPeer {
     }
 }
 
-/// Returns a transport and the peer at its other end. Each direction can buffer `pipe` bytes.
+/// Returns a transport and the peer at its other end, with a buffer of `pipe` bytes in each direction.
 pub(crate) fn connect_pipes(pipe: usize) -> (Transport, TestPeer) {
     let (transport, mut peer) = testing::ScriptedPeer::pair_with(pipe);
     peer.set_timeout(TIMEOUT);
@@ -76,7 +76,7 @@ pub(crate) fn connect_pipes(pipe: usize) -> (Transport, TestPeer) {
 }
 
 impl TestPeer {
-    /// Returns a peer that acts as a client of the agent and has sent nothing yet.
+    /// Returns a peer that acts as the agent's client and has sent nothing yet.
     pub(crate) fn connect_to_agent(agent: impl Agent) -> (Connection, Self) {
         Self::connect_to_agent_with(agent, Limits::default(), PIPE_CAPACITY)
     }
@@ -90,7 +90,7 @@ impl TestPeer {
         (acp::testing::start_agent(transport, agent, limits), peer)
     }
 
-    /// Returns a peer that acts as a client of the agent, with an open session.
+    /// Returns a peer that acts as the agent's client and has opened a session.
     pub(crate) async fn open_agent_session(agent: impl Agent) -> (Connection, Self, String) {
         Self::open_agent_session_with(agent, Limits::default(), PIPE_CAPACITY).await
     }
@@ -106,7 +106,7 @@ impl TestPeer {
         (conn, peer, session)
     }
 
-    /// Returns a peer that acts as an agent, with the client connected to it.
+    /// Returns a peer that acts as the client's agent.
     pub(crate) async fn connect_to_client(client: impl Client) -> (AgentConnection, Self) {
         Self::connect_to_client_with(client, Limits::default(), PIPE_CAPACITY, json!({})).await
     }
@@ -133,7 +133,7 @@ impl TestPeer {
         (conn, peer)
     }
 
-    /// Returns a peer that acts as an agent, after the client has opened the session `s` with it.
+    /// Returns a peer that acts as the client's agent, with the session `s` already open.
     pub(crate) async fn open_client_session(client: impl Client) -> (ClientSession, Self) {
         Self::open_client_session_with(client, Limits::default(), json!({})).await
     }
@@ -156,7 +156,7 @@ impl TestPeer {
         self.0.send_bytes(bytes)
     }
 
-    /// Writes until all tasks are waiting, and returns how many bytes were accepted.
+    /// Writes until all tasks are waiting, and returns the number of bytes accepted.
     pub(crate) async fn send_until_blocked(&mut self, bytes: &[u8]) -> usize {
         let output = self.output().expect("the peer still writes");
         let mut taken = 0;
@@ -270,14 +270,14 @@ impl TestPeer {
         }
     }
 
-    /// Expects that nothing ever arrives. Works only while tokio's time is paused.
+    /// Expects nothing ever to arrive. Works only while tokio's time is paused.
     #[track_caller]
     pub(crate) fn expect_silence(&mut self) -> impl Future<Output = ()> {
         self.expect_nothing(Duration::from_millis(1))
     }
 
-    /// Checks that the other side still responds and has sent nothing else. Its next message must be the response to an
-    /// unknown request.
+    /// Checks that the other side has sent nothing else and still responds, by sending an unknown request and expecting
+    /// the response to it next.
     #[track_caller]
     pub(crate) fn check_alive(&mut self) -> impl Future<Output = ()> {
         let caller = std::panic::Location::caller();
@@ -337,7 +337,7 @@ impl TestPeer {
         self.send(prompt_request(id, session, text)).await;
     }
 
-    /// Opens a session from the client, and responds to `session/new` as an agent.
+    /// Opens a session with the client, and responds to `session/new` as the agent.
     pub(crate) async fn open_session(
         &mut self,
         conn: &AgentConnection,
@@ -355,7 +355,7 @@ impl TestPeer {
             .unwrap()
     }
 
-    /// Sends a prompt from the client, and receives it as an agent.
+    /// Sends a prompt with the client, and receives it as the agent.
     pub(crate) async fn start_prompt(
         &mut self,
         session: &ClientSession,
@@ -415,7 +415,7 @@ where
     }
 }
 
-/// Returns the items of a thread as text, one line each.
+/// Returns a thread's items as lines of text.
 pub(crate) fn thread_lines(thread: &ThreadHandle) -> Vec<String> {
     use acp::thread::ItemKind;
     thread.read(|thread| {

@@ -1,4 +1,4 @@
-//! Tests of valid and invalid starts of a connection.
+//! Tests of valid and invalid ways to start a connection.
 
 use acp::Error;
 use serde_json::json;

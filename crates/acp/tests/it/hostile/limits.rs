@@ -1,4 +1,4 @@
-//! Tests of limits that a peer exceeds. The peer gets an error, and the connection continues.
+//! Tests in which a peer exceeds a limit. It gets an error, and the connection continues.
 
 use acp::thread::ItemKind;
 use acp::v1::{ContentBlock, ContentChunk, SessionUpdate, StopReason, ToolCall, ToolCallUpdate};
@@ -132,7 +132,7 @@ async fn the_memory_of_requests_in_flight_is_limited() {
     peer.expect_result(2).await;
 }
 
-/// Returns JSON that uses much more memory than the length of its text.
+/// Returns JSON that takes up far more memory than its text.
 fn dense_json() -> String {
     format!("[{}0]", "{},".repeat(1_000))
 }

@@ -21,7 +21,7 @@ const fn error_reply(code: i64, id: &'static str) -> ExpectedReply {
     ExpectedReply::Error(code, id)
 }
 
-/// The lines to which both sides reply in the same way.
+/// Lines to which both sides reply in the same way.
 const LINES_FOR_BOTH_SIDES: &[(&[u8], ExpectedReply)] = &[
     // Invalid JSON.
     (br#"{"jsonrpc":"2.0","id":1,"#, error_reply(-32700, "null")),

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::common::{TestPeer, thread_lines, with_timeout};
 
-/// Runs a turn, which must succeed.
+/// Runs a turn that must succeed.
 pub(crate) async fn assert_alive(session: &ClientSession, peer: &mut TestPeer) {
     let (id, turn) = peer.start_prompt(session, "still there?").await;
     peer.send_text(session.id().as_str(), "yes").await;

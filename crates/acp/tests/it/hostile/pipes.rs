@@ -1,4 +1,4 @@
-//! Tests of peers that write or read in unusual ways.
+//! Tests of peers with unusual ways of reading or writing.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::common::{
 };
 use crate::hostile::assert_alive;
 
-/// Returns the number of running tasks, not counting the test itself.
+/// Returns the number of running tasks, other than the test itself.
 fn task_count() -> usize {
     tokio::runtime::Handle::current()
         .metrics()

@@ -10,7 +10,7 @@ use crate::common::{
 };
 use crate::hostile::assert_alive;
 
-/// Returns a message in which `BIG` is replaced with more than 2,000 bytes.
+/// Replaces `BIG` in a message with more than 2,000 bytes.
 fn oversized_message(message: &str) -> String {
     message.replace("BIG", &"x".repeat(5_000))
 }

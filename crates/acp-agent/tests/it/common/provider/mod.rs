@@ -22,13 +22,13 @@ use tokio::sync::{Notify, watch};
 pub enum AnswerPiece {
     Text(&'static str),
     Think(&'static str),
-    /// A signature of the thoughts before it or, for Gemini, of the next call.
+    /// A signature for the preceding thoughts or, for Gemini, for the next call.
     Sign(&'static str),
     /// Thoughts that only Anthropic can read.
     Redacted(&'static str),
     /// A tool call, whose arguments are sent in pieces.
     Call(&'static str, &'static str, Value),
-    /// A tool call whose arguments are not JSON.
+    /// A tool call with arguments that are not JSON.
     Scribble(&'static str, &'static str, &'static str),
     Usage(ProviderUsage),
     Stop(FinishReason),
@@ -46,7 +46,7 @@ pub struct ProviderUsage {
     pub thought: u64,
 }
 
-/// The reason why a response ends.
+/// Why a response ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FinishReason {
     End,
@@ -60,7 +60,7 @@ pub enum FinishReason {
 pub enum ProviderReply {
     /// A complete response.
     Says(Vec<AnswerPiece>),
-    /// A response whose connection breaks before its end.
+    /// A response that breaks off because the connection is cut.
     Cut(Vec<AnswerPiece>),
     /// A response that takes this long to send.
     Slowly(Duration, Vec<AnswerPiece>),
@@ -91,7 +91,7 @@ pub enum ProviderReply {
 pub enum ModelListReply {
     /// This list of models.
     Models(String),
-    /// This list of models, which is sent only after a notification.
+    /// This list of models, sent only after a notification.
     When(Arc<Notify>, String),
     /// Status 404, because the server has no list.
     Absent,
@@ -101,7 +101,7 @@ pub enum ModelListReply {
     Endless,
 }
 
-/// A request as the server received it.
+/// A request, as received by the server.
 #[derive(Debug, Clone)]
 pub struct ProviderRequest {
     pub path: String,
@@ -116,7 +116,7 @@ impl ProviderRequest {
         Some(&found.1)
     }
 
-    /// Returns the tool results in the request, for the last round that called tools.
+    /// Returns the tool results in the request, from the last round that called tools.
     pub fn tool_results(&self, format: impl Into<WireFormat>) -> Vec<String> {
         let format = format.into();
         let (messages, result) = match format {
@@ -140,7 +140,7 @@ impl ProviderRequest {
     }
 }
 
-/// Returns the consecutive messages of this kind at the end of the list.
+/// Returns the run of messages of this kind at the end of the list.
 fn trailing_messages<'a>(messages: &'a [Value], name: &str, kind: &str) -> Vec<&'a Value> {
     let last = messages.iter().rev();
     let mut last: Vec<_> = last.take_while(|said| said[name] == kind).collect();
@@ -157,7 +157,7 @@ fn content_blocks<'a>(messages: &'a [Value], of: &str) -> Vec<&'a Value> {
         .collect()
 }
 
-/// A server that acts as a provider. It stops when it is dropped.
+/// A server that acts as a provider. It stops when dropped.
 pub struct ProviderServer {
     pub format: WireFormat,
     pub address: SocketAddr,
@@ -174,9 +174,9 @@ struct ProviderState {
     listed: watch::Sender<Vec<ProviderRequest>>,
     /// The number of connections so far.
     connections: AtomicUsize,
-    /// The number of bytes that clients have read from endless responses.
+    /// The number of bytes read by clients from endless responses.
     written: AtomicU64,
-    /// The number of endless responses that clients have closed.
+    /// The number of endless responses closed by clients.
     ended: watch::Sender<usize>,
 }
 
@@ -235,7 +235,7 @@ impl ProviderServer {
         }
     }
 
-    /// Returns a model on this server. Requests are retried at once, at most three times.
+    /// Returns a model hosted on this server. Its requests are retried at once, at most three times.
     pub fn model(&self) -> ProviderModel {
         let model = ProviderModel::new(self.format.provider(), "a-model")
             .base_url(format!("http://{}", self.address))
@@ -257,7 +257,7 @@ impl ProviderServer {
         *self.state.listing.lock().unwrap() = listing;
     }
 
-    /// Waits until the list of models has been requested this many times, and returns those requests.
+    /// Waits until the model list has been requested this many times, and returns those requests.
     pub async fn wait_for_list_requests(&self, times: usize) -> Vec<ProviderRequest> {
         let mut listed = self.state.listed.subscribe();
         let listed = listed.wait_for(|listed| listed.len() >= times);
@@ -495,7 +495,7 @@ async fn send_head(to: &mut BufReader<TcpStream>) -> std::io::Result<()> {
     to.write_all(head.as_bytes()).await
 }
 
-/// Sends text in pieces that end anywhere, even in the middle of a character.
+/// Sends text in pieces that may end anywhere, even in the middle of a character.
 async fn send_in_pieces(to: &mut BufReader<TcpStream>, text: &str) -> std::io::Result<()> {
     for piece in text.as_bytes().chunks(61) {
         to.write_all(format!("{:x}\r\n", piece.len()).as_bytes())

@@ -1,4 +1,4 @@
-//! Agent mutants for the parts of the protocol that both versions share, with one file for each part.
+//! Agent mutants for the parts of the protocol that both versions share. There is one file for each part.
 
 mod auth_status;
 mod providers;

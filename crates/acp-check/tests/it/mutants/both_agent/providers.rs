@@ -101,7 +101,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Responds to every configuration after the first as if it had been applied, without applying it.
+/// Responds to every configuration request after the first as if it had been applied, without applying it.
 fn ignore_later_changes() -> crate::mutants::layer::Mutation {
     let mut pretend = succeed_without_effect_if("providers/set", |_| true)();
     let mut sets = 0;

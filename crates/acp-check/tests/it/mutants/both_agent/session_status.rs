@@ -98,7 +98,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
     mutants
 }
 
-/// Reports a session as open once its status has been requested more than twice.
+/// Reports a session as open after its status has been requested more than twice.
 fn open_on_status_request() -> Mutation {
     let mut asked = 0;
     Box::new(move |passing| {

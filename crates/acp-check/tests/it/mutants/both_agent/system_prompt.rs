@@ -48,7 +48,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         ),
         mutant(
             "system-prompt/7",
-            "the system prompt says to remember 7351, but when asked for the number, the agent said",
+            "the system prompt says to remember 7351, but when asked for the number, the agent answered",
             "the agent accepts system prompts, but ignores them",
             change_incoming("session/new", |params| {
                 set_field(params, "systemPrompt", None)
@@ -76,7 +76,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
     mutants
 }
 
-/// Returns mutants that accept invalid system prompts when a session is opened by `method`.
+/// Returns mutants that accept invalid system prompts when a session is opened with `method`.
 fn opening_mutants(method: &'static str, why: &'static str) -> [Mutant; 3] {
     [
         mutant(

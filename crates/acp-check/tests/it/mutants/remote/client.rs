@@ -26,9 +26,9 @@ use crate::mutants::client::start_minimal_client;
 pub(crate) struct ClientMutant {
     /// The id of the check that must catch the mutant.
     pub(crate) kills: &'static str,
-    /// A text that the check's reason must contain.
+    /// Text that the reason given by the check must contain.
     pub(crate) why: &'static str,
-    /// A description of what is wrong with the mutant.
+    /// What is wrong with the mutant.
     pub(crate) what: &'static str,
     pub(crate) change: ClientChange,
 }
@@ -38,7 +38,7 @@ pub(crate) struct ClientMutant {
 pub(crate) enum ClientChange {
     /// Change the headers of requests.
     Headers(fn(&Message, &mut HeaderMap)),
-    /// Do not send the matching requests, and let the client continue as if they had been accepted.
+    /// Do not send matching requests, but let the client continue as if they had been accepted.
     Withhold(fn(&Message) -> bool),
     /// Stop reading a stream at the matching bytes.
     StopReading(fn(&[u8]) -> bool),
@@ -176,7 +176,7 @@ impl Proxy {
     }
 }
 
-/// Returns a response whose body is a stream that `write` fills.
+/// Returns a response whose body is a stream filled by `write`.
 fn open_stream<F>(write: impl FnOnce(mpsc::UnboundedSender<Bytes>) -> F) -> Response<TestBody>
 where
     F: Future<Output = ()> + Send + 'static,
@@ -231,7 +231,7 @@ impl Service<Request<Incoming>> for Proxy {
     }
 }
 
-/// Returns a target for the client that this function starts.
+/// Returns a target for the client started by this function.
 pub(crate) fn target(
     start: impl Fn(String) + Send + Sync + 'static,
 ) -> Arc<dyn acp_check::RemoteClientTarget> {

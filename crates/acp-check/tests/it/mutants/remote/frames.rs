@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use tungstenite::protocol::frame::FrameHeader;
 use tungstenite::protocol::frame::coding::OpCode;
 
-/// A frame that passes through the proxy.
+/// A frame passing through the proxy.
 pub(crate) struct PassingFrame {
     /// Whether the client sent the frame.
     pub(crate) from_client: bool,
@@ -19,7 +19,7 @@ pub(crate) struct PassingFrame {
     pub(crate) payload: Vec<u8>,
 }
 
-/// The decision about a frame.
+/// What the proxy does with a frame.
 pub(crate) enum FrameAction {
     Pass,
     Drop,

@@ -20,8 +20,8 @@ use super::{
 };
 use server::{ServerMutant, TestServer};
 
-/// The options for the remote transport. The task that runs a command is replaced with one that edits a file, because
-/// the agent requests permission only for edits.
+/// The options for the remote transport. Here, the prompt for running a command makes the agent edit a file instead,
+/// because the agent requests permission only for edits.
 fn remote_options(patience: Duration) -> CheckOptions {
     let mut options = options_with_timeout(patience);
     let prompts = &mut options.prompts;
@@ -155,7 +155,7 @@ async fn remote_client_checks_kill_their_mutants() {
     .await;
 }
 
-/// Checks that a server without WebSocket gets only one warning, from the check for WebSocket support.
+/// Checks that a server without WebSocket gets a single warning, from the check for WebSocket support.
 #[tokio::test]
 async fn server_without_websocket_gets_one_warning() {
     let mutant = server_mutants::mutants()

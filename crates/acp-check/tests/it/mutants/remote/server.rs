@@ -1,5 +1,5 @@
-//! The correct server, with two layers that can turn it into a mutant. A service in front of our endpoint changes
-//! requests, responses and events, and a proxy in front of the service changes frames.
+//! The correct server, with two layers that can turn it into a mutant: a service in front of our endpoint that changes
+//! requests, responses and events, and a proxy in front of the service that changes frames.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -30,14 +30,14 @@ use crate::mutants::agent::SharedAgent;
 pub(crate) struct ServerMutant {
     /// The id of the check that must catch the mutant.
     pub(crate) kills: &'static str,
-    /// A text that the check's reason must contain.
+    /// Text that the reason given by the check must contain.
     pub(crate) why: &'static str,
-    /// A description of what is wrong with the mutant.
+    /// What is wrong with the mutant.
     pub(crate) what: &'static str,
     pub(crate) change: ServerChange,
 }
 
-/// A request that the server received.
+/// A request received by the server.
 pub(crate) struct ObservedRequest {
     pub(crate) method: Method,
     pub(crate) headers: HeaderMap,
@@ -57,10 +57,10 @@ impl ObservedRequest {
     }
 }
 
-/// The key of a stream: the id of its connection and, if it is a session's stream, the id of the session.
+/// Identifies a stream by the id of its connection and, for a session's stream, the session's id.
 pub(crate) type StreamKey = (String, Option<String>);
 
-/// A function that returns the streams on which an event is sent, each with the data to send. Its last parameter
+/// A function that returns the streams on which to send an event, each with the data to send. Its last parameter
 /// contains all open streams, in the order in which they were opened.
 pub(crate) type EventRoute = fn(&StreamKey, &Value, &[StreamKey]) -> Vec<(StreamKey, String)>;
 
@@ -68,13 +68,13 @@ pub(crate) type EventRoute = fn(&StreamKey, &Value, &[StreamKey]) -> Vec<(Stream
 pub(crate) enum ServerChange {
     /// Change the headers that the endpoint receives.
     Request(fn(&ObservedRequest, &mut HeaderMap)),
-    /// Respond with this status and an empty body in the endpoint's place.
+    /// Respond on the endpoint's behalf with this status and an empty body.
     Instead(fn(&ObservedRequest) -> Option<u16>),
     /// Change the response. For streams and upgrades, the body is empty, and changes to it are ignored.
     Response(fn(&ObservedRequest, &mut response::Parts, &mut Vec<u8>)),
     /// Change the streams on which an event is sent, and its data.
     Event(EventRoute),
-    /// Keep streams open after they should have ended.
+    /// Keep streams open when they should end.
     KeepStreams,
     /// Change or drop a WebSocket frame.
     Frame(FrameChange),
@@ -160,7 +160,7 @@ impl ConnectionHandler for AgentHandler {
 
 #[derive(Default)]
 struct Routes {
-    /// The open streams, in the order in which they were opened.
+    /// The keys of the open streams, in the order in which they were opened.
     keys: Vec<StreamKey>,
     senders: HashMap<StreamKey, mpsc::UnboundedSender<Bytes>>,
 }

@@ -173,7 +173,7 @@ fn requests() -> Vec<ServerMutant> {
         ),
         mutant(
             "remote/requests/23",
-            "the upgrade got status 426; expected 101",
+            "the WebSocket upgrade got status 426; expected 101",
             "it has no WebSocket",
             ServerChange::Instead(|seen| seen.header("upgrade").map(|_| 426)),
         ),
@@ -289,7 +289,7 @@ fn rejection_mutants() -> Vec<ServerMutant> {
         ),
         mutant(
             "remote/requests/21",
-            "a POST that is not JSON got status 500; expected 4xx",
+            "a POST whose body is not JSON got status 500; expected 4xx",
             "it blames itself for what is not JSON",
             ServerChange::Instead(|seen| {
                 (is_message(seen) && seen.message.is_null()).then_some(500)
@@ -322,7 +322,7 @@ fn streams() -> Vec<ServerMutant> {
         ),
         mutant(
             "remote/streams/3",
-            "the response to `session/new` arrived on the stream of session",
+            "the response to `session/new` arrived on the stream for session",
             "it answers on any stream that is open",
             ServerChange::Event(|key, message, all| {
                 let other = all.iter().find(|each| each.0 == key.0 && each.1.is_some());
@@ -336,7 +336,7 @@ fn streams() -> Vec<ServerMutant> {
         ),
         mutant(
             "remote/streams/4",
-            "an update of the session arrived on the connection's stream",
+            "an update for the session arrived on the connection's stream",
             "updates arrive on the connection's stream",
             ServerChange::Event(|key, message, _| match message["method"].as_str() {
                 Some("session/update") => deliver_to_connection_stream(key, message),
@@ -390,7 +390,7 @@ fn streams() -> Vec<ServerMutant> {
         ),
         mutant(
             "remote/streams/9",
-            "an update of session",
+            "an update for session",
             "updates arrive on the stream that was opened last",
             ServerChange::Event(|key, message, all| match message["method"].as_str() {
                 Some("session/update") => deliver_unchanged(all.last().unwrap(), message),
@@ -458,7 +458,7 @@ fn session_load_mutants() -> Vec<ServerMutant> {
     vec![
         mutant(
             "remote/streams/11",
-            "an update of the history arrived on the connection's stream",
+            "a replayed update arrived on the connection's stream",
             "the history arrives on the connection's stream",
             ServerChange::Event(
                 |key, message, _| match message["params"]["update"]["sessionUpdate"].as_str() {

@@ -136,7 +136,7 @@ pub(crate) fn mutants() -> Vec<ServerMutant> {
         ),
         mutant(
             "remote/websocket/11",
-            "the server closed the connection before the response to a message of 1 MB",
+            "the server closed the connection before the response to a 1 MB message",
             "its frames have 64 KiB at most",
             ServerChange::Frame(|frame| {
                 cut_connection_if(frame.from_client && frame.payload.len() > 64 * 1024)

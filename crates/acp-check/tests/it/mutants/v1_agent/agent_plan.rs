@@ -8,7 +8,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/agent-plan/1",
-            "entry \"Look again\" is missing from one plan update, but present before and after it",
+            "entry \"Look again\" is missing from one plan update, but present in the updates before and after it",
             "the agent reports only the changed entries of a plan",
             change_update("plan", |plan| {
                 if plan["entries"][1]["status"] == "in_progress"

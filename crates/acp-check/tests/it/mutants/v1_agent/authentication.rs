@@ -30,7 +30,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/authentication/3",
-            "the agent accepted an auth method it did not offer",
+            "the agent accepted an auth method that it did not offer",
             "the agent accepts unknown auth methods",
             mutate_messages(|passing| {
                 respond_without_executing(passing, "authenticate", "acp-check-no-such-method")
@@ -57,8 +57,8 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Responds as if `method` had been executed, without passing the call on to the agent. A login is affected only if it
-/// uses the auth method `id`.
+/// Responds as if `method` had been executed, without passing the call on to the agent. Affects a login only if it uses
+/// the auth method `id`.
 fn respond_without_executing(
     passing: &mut crate::mutants::layer::PassingMessage<'_>,
     method: &str,

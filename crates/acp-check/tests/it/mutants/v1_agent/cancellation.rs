@@ -1,4 +1,4 @@
-//! Mutants that handle cancelled turns wrongly.
+//! Mutants that handle cancelled turns incorrectly.
 
 use std::collections::HashMap;
 
@@ -76,7 +76,7 @@ fn other_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/prompt-turn/38",
-            "after a `session/cancel` without a turn",
+            "after a `session/cancel` without a running turn",
             "the agent applies a cancellation to the next turn",
             change_result("session/prompt", |result| {
                 result["stopReason"] = json!("cancelled");
@@ -84,13 +84,13 @@ fn other_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/prompt-turn/39",
-            "got a response, but notifications never do",
+            "got a response, but notifications must not get responses",
             "the agent responds to `session/cancel`",
             respond_to_notification("session/cancel"),
         ),
         mutant(
             "v1/prompt-turn/40",
-            "the prompt cancelled twice got 2 responses",
+            "the prompt that was cancelled twice got 2 responses",
             "the agent responds twice to a cancelled prompt",
             mutate_messages(|passing| {
                 if passing.said && passing.answers && passing.method == "session/prompt" {
@@ -101,7 +101,7 @@ fn other_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/prompt-turn/41",
-            "cancelled immediately after its prompt:",
+            "after cancelling a turn immediately after its prompt was sent:",
             "the agent ignores a cancellation right after the prompt",
             ignore_early_cancel,
         ),
@@ -126,7 +126,7 @@ fn other_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/prompt-turn/44",
-            "got a response, but notifications never do",
+            "got a response, but notifications must not get responses",
             "the agent responds to `$/cancel_request`",
             respond_to_notification("$/cancel_request"),
         ),

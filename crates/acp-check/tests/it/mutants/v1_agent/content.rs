@@ -7,7 +7,7 @@ use crate::mutants::layer::{
     Mutant, Mutation, apply_both, change_result, change_update, mutant, reject_request,
 };
 
-/// Returns a predicate that is true for prompts containing a block that satisfies `block`.
+/// Returns a predicate for prompts that contain a block satisfying `block`.
 fn has_block(
     block: impl Fn(&Value) -> bool + Clone + Send + Sync,
 ) -> impl Fn(&Value) -> bool + Clone + Send + Sync {

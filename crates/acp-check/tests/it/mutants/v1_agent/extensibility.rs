@@ -1,4 +1,4 @@
-//! Mutants that handle extensions wrongly.
+//! Mutants that handle extensions incorrectly.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Mutants that negotiate versions and capabilities wrongly.
+//! Mutants that negotiate versions and capabilities incorrectly.
 
 use serde_json::json;
 
@@ -25,13 +25,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/initialization/2",
-            "requested version 1, got 7",
+            "requested protocol version 1, but the response has 7",
             "the agent responds with a version that does not exist",
             change_result("initialize", |result| result["protocolVersion"] = json!(7)),
         ),
         mutant(
             "v1/initialization/3",
-            "requested version 65535, which does not exist, got 65535",
+            "requested protocol version 65535, which does not exist; expected 1 or 2, got 65535",
             "the agent echoes the requested version",
             change_result("initialize", |result| {
                 result["protocolVersion"] = json!(65535);

@@ -1,4 +1,4 @@
-//! Mutants of version 1 agents, with one file for each page of the specification.
+//! Mutants of version 1 agents. There is one file for each page of the specification.
 
 mod agent_plan;
 mod authentication;
@@ -43,7 +43,7 @@ pub(crate) const SKIPPED_CHECKS: &[&str] = &[
     "v1/content/8",
 ];
 
-/// The checks that only a process can fail. Their mutants are shell scripts in `tests/it/processes.rs`.
+/// The checks that only a separate process can fail. Their mutants are shell scripts in `tests/it/processes.rs`.
 pub(crate) const PROCESS_CHECKS: &[&str] = &["v1/transports/19", "v1/transports/20"];
 
 pub(crate) fn mutants() -> Vec<Mutant> {

@@ -48,7 +48,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/tool-calls/35",
-            "every permission was granted, but the file was not changed: \"alpha",
+            "every permission was granted, but the file still contains \"alpha",
             "the agent treats approval as a rejection",
             assume_option_chosen("no"),
         ),

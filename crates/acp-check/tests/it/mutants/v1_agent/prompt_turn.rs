@@ -15,7 +15,7 @@ pub(super) fn message_chunk() -> Value {
     json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "And?"}})
 }
 
-/// Returns a predicate that is true for a prompt with this text.
+/// Returns a predicate for prompts with this text.
 pub(super) fn has_prompt_text(text: &'static str) -> impl Fn(&Value) -> bool + Clone + Send + Sync {
     move |params| params["prompt"][0]["text"] == text
 }
@@ -72,7 +72,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/prompt-turn/7",
-            "asked to remember and repeat 7351, the agent said \"I do not know.\"",
+            "the agent was asked to remember and repeat 7351, but answered \"I do not know.\"",
             "the agent forgets the previous turns",
             change_update("agent_message_chunk", |update| {
                 update["content"]["text"] = json!("I do not know.");

@@ -76,8 +76,8 @@ fn envelope_mutants() -> Vec<Mutant> {
     ]
 }
 
-/// A mutant of a response: the check it tests, the check in which the response is sent, the method, the fault, and the
-/// field.
+/// A mutant of a response: the check that must catch it, the check in which the response is sent, the method, the
+/// fault, and the field.
 type AnswerRow = (
     &'static str,
     &'static str,

@@ -98,7 +98,7 @@ fn set_option_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-config-options/5",
-            "was set to \"code\", but the response says \"ask\"",
+            "was set to \"code\", but the response contains \"ask\"",
             "the agent's response has the previous value",
             change_result(SET_METHOD, |result| {
                 result["configOptions"][0]["currentValue"] = json!("ask");

@@ -9,7 +9,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/session-info/1",
-            "the session has title \"Another\"",
+            "the session's title is \"Another\"",
             "the agent lists another title than the one it has reported",
             change_update("session_info_update", |update| {
                 update["title"] = json!("Another")

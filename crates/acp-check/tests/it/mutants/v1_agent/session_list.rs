@@ -24,7 +24,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-list/3",
-            "requested sessions of",
+            "requested sessions in",
             "the agent lists the sessions of all directories",
             change_incoming("session/list", |params| {
                 params.as_object_mut().unwrap().remove("cwd");

@@ -27,7 +27,7 @@ fn load_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/20",
-            "`session/load` of an existing session failed with error -32002: no",
+            "`session/load` for an existing session failed with error -32002: no",
             "the agent loads no sessions",
             reject_request("session/load", -32002),
         ),
@@ -73,7 +73,7 @@ fn load_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/26",
-            "`session/load` of an unknown session succeeded",
+            "`session/load` for an unknown session succeeded",
             "the agent loads unknown sessions",
             succeed_without_effect_if("session/load", |params| {
                 params["sessionId"] == UNKNOWN_SESSION
@@ -113,7 +113,7 @@ fn resume_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/30",
-            "`session/resume` of an unknown session succeeded",
+            "`session/resume` for an unknown session succeeded",
             "the agent resumes unknown sessions",
             succeed_without_effect_if("session/resume", |params| {
                 params["sessionId"] == UNKNOWN_SESSION
@@ -121,7 +121,7 @@ fn resume_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/31",
-            "`session/resume` of an existing session failed with error -32602: no",
+            "`session/resume` for an existing session failed with error -32602: no",
             "the agent requires MCP servers in `session/resume`",
             reject_if("session/resume", -32602, |params| {
                 params.get("mcpServers").is_none()
@@ -199,7 +199,7 @@ fn drop_updates_of_kind(kind: &'static str) -> impl Fn() -> Mutation + Send + Sy
     })
 }
 
-/// Changes the updates of one type that are sent while a session is loaded.
+/// Changes updates of one type while a session is being loaded.
 fn change_while_loading(
     how: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
     kind: &'static str,

@@ -55,7 +55,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-modes/7",
-            "the agent set the mode of an unknown session",
+            "`session/set_mode` for an unknown session succeeded",
             "the agent sets the mode of unknown sessions",
             respond_instead(
                 "session/set_mode",

@@ -1,4 +1,4 @@
-//! Mutants that open new sessions wrongly.
+//! Mutants that set up new sessions incorrectly.
 
 use serde_json::{Value, json};
 
@@ -71,7 +71,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/6",
             "the MCP server expected \"a variable\", got",
-            "the agent omits the environment of an MCP server",
+            "the agent omits the environment of auth method an MCP server",
             change_incoming("session/new", |params| {
                 if params["mcpServers"][0].is_object() {
                     params["mcpServers"][0]["env"] = json!([]);
@@ -92,7 +92,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/8",
-            "was prompted, but updates were sent for session",
+            ", but updates were sent for session",
             "the agent sends updates for the session that was opened last",
             send_to_last_session,
         ),
@@ -141,7 +141,7 @@ fn reject_second_prompt() -> Mutation {
     })
 }
 
-/// Changes the session id of every update to that of the most recently opened session.
+/// Rewrites the session id in every update to that of the most recently opened session.
 fn send_to_last_session() -> Mutation {
     let mut last = Value::Null;
     Box::new(move |passing: PassingMessage<'_>| {

@@ -60,7 +60,7 @@ fn status_mutants() -> Vec<Mutant> {
     ]
 }
 
-/// If `update` sets the status to `is`, returns a further update that sets it to `then`.
+/// If `update` sets the status to `is`, returns another update that sets it to `then`.
 fn follow_with_status(update: &Value, is: &str, then: &str) -> Option<Value> {
     (update["status"] == is).then(|| {
         json!({"sessionUpdate": "tool_call_update", "toolCallId": update["toolCallId"], "status": then})
@@ -128,7 +128,7 @@ fn content_mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Embeds terminals only after they are released.
+/// Delays embedding each terminal until it has been released.
 fn delay_terminal_content() -> Mutation {
     let mut calls: HashSet<String> = HashSet::new();
     Box::new(move |passing| {

@@ -58,7 +58,7 @@ fn writing_mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Drops the lines that satisfy `cannot`, as if the agent could not read them.
+/// Drops the lines for which `cannot` returns true, as if the agent were unable to read them.
 fn drop_unreadable_lines(
     cannot: impl Fn(&[u8]) -> bool + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
@@ -149,7 +149,7 @@ fn reading_mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Makes the agent exit when it reads bytes that satisfy `fatal`.
+/// Makes the agent exit when it reads bytes for which `fatal` returns true.
 fn crash_on_line(
     fatal: impl Fn(&[u8]) -> bool + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
@@ -164,7 +164,7 @@ fn damaged_input_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/transports/13",
-            "after a line that is not UTF-8",
+            "after a line that is not valid UTF-8",
             "the agent exits on a line of invalid UTF-8",
             crash_on_line(|line| std::str::from_utf8(line).is_err()),
         ),

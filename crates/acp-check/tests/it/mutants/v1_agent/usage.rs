@@ -8,7 +8,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/usage/1",
-            "tokens used in a context of 1",
+            "tokens used, but the context size is 1",
             "the agent reports more tokens than fit into its context",
             change_update("usage_update", |update| update["size"] = json!(1)),
         ),

@@ -1,4 +1,4 @@
-//! Mutants that mishandle requests for user input.
+//! Mutants that respond to elicitation requests incorrectly.
 
 use serde_json::json;
 
@@ -19,7 +19,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/elicitation/102",
-            "the form was submitted with",
+            "the form was submitted with invalid content:",
             "the client responds with text in a numeric field",
             change_result(CREATE_METHOD, |result| {
                 result["content"]["days"] = json!("7")
@@ -39,7 +39,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/elicitation/104",
-            "an unsupported form succeeded with",
+            "`elicitation/create`, which the client does not support, succeeded with",
             "the client supports forms, but does not advertise them",
             apply_both(
                 change_call("initialize", |params| {

@@ -116,7 +116,7 @@ fn reading_mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Hides `capability`, and responds to `method` with a made-up result.
+/// Stops declaring `capability`, and responds to `method` with a made-up result.
 fn hide_capability(
     capability: &'static str,
     method: &'static str,

@@ -30,7 +30,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/initialization/103",
-            "the client continued with `session/new`",
+            "the client did not close the connection, but sent `session/new`",
             "the client ignores the version in the response",
             change_initialize_response(|introduction| introduction["protocolVersion"] = json!(1)),
         ),

@@ -19,8 +19,8 @@ mod updates;
 use crate::mutants::both_client;
 use crate::mutants::layer::Mutant;
 
-/// The checks that the correct client skips because they apply only to clients that lack a feature. The minimal client
-/// passes them.
+/// Checks that the correct client skips because they apply only to clients without a certain feature. The minimal
+/// client passes them.
 pub(crate) const SKIPPED_CHECKS: &[&str] = &[
     "v1/file-system/112",
     "v1/file-system/113",
@@ -50,7 +50,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     pages.into_iter().flatten().collect()
 }
 
-/// Returns a request that no agent expects, for use by mutants.
+/// Builds an unexpected request for a mutant to send to the agent.
 fn method_call(method: &str, params: serde_json::Value) -> serde_json::Value {
     serde_json::json!({"jsonrpc": "2.0", "id": "too-much", "method": method, "params": params})
 }

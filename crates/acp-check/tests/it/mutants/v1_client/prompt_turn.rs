@@ -21,7 +21,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/prompt-turn/107",
-            "the client sent a prompt to unknown session \"another\"; the first prompt was for",
+            "the client sent a prompt to session \"another\", but its first prompt was for",
             "the client sends a prompt to another session",
             {
                 let seen = Arc::new(AtomicBool::new(false));
@@ -75,7 +75,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Stops responding if `method` is received after the end of a turn.
+/// Stops responding once `method` is received after a turn has ended.
 fn fall_silent_after_turn(
     method: &'static str,
 ) -> impl Fn() -> crate::mutants::layer::Mutation + Send + Sync {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::mutants::layer::{Mutant, change_call, change_result, mutant, mutate_messages};
 
-/// Returns a mutant that adds a custom field to its calls to `method`.
+/// Returns a mutant that adds a custom field to every `method` request.
 fn request_with_unknown_field(
     kills: &'static str,
     method: &'static str,
@@ -21,7 +21,7 @@ fn request_with_unknown_field(
     .sent_in_check(seen_in)
 }
 
-/// Returns a mutant that adds a custom field to its responses to `method`.
+/// Returns a mutant that adds a custom field to every `method` response.
 fn response_with_unknown_field(
     kills: &'static str,
     method: &'static str,

@@ -25,7 +25,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/authentication/102",
-            "the client used unknown auth method \"password\"",
+            "the client used the unknown auth method \"password\"",
             "the client uses an auth method that was not offered",
             change_call("authenticate", |params| {
                 params["methodId"] = json!("password")
@@ -62,7 +62,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/103",
-            "the client passed a server over http, which the agent does not support",
+            "the client passed an MCP server that uses http, which the agent does not support",
             "the client passes HTTP servers to agents that do not support them",
             change_call("session/new", |params| {
                 let server = json!({"type": "http", "name": "far", "url": "https://example.org/mcp", "headers": []});
@@ -149,7 +149,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/113",
-            "`session/load` refers to unknown session \"sess_0\"",
+            "`session/load` refers to the unknown session \"sess_0\"",
             "the client loads a session that was not listed",
             change_call("session/load", |params| {
                 params["sessionId"] = json!("sess_0")

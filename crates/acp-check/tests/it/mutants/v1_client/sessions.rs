@@ -9,7 +9,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/session-modes/101",
-            "the client set unknown mode \"code\"",
+            "the client set the unknown mode \"code\"",
             "the client sets a mode by its name instead of its id",
             change_call("session/set_mode", |params| {
                 params["modeId"] = json!("code")
@@ -17,7 +17,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-modes/104",
-            "the client set a mode of unknown session \"another\"",
+            "the client set a mode for the unknown session \"another\"",
             "the client sets the mode of another session",
             change_call("session/set_mode", |params| {
                 params["sessionId"] = json!("another")

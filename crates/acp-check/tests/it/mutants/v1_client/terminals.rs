@@ -93,13 +93,13 @@ fn lifecycle_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/111",
-            "`terminal/output` of a released terminal succeeded with",
+            "`terminal/output` for a released terminal succeeded with",
             "the client keeps a released terminal",
             respond_with("terminal/release", json!({})),
         ),
         mutant(
             "v1/terminals/112",
-            "`terminal/wait_for_exit` of an unknown terminal succeeded with",
+            "`terminal/wait_for_exit` for an unknown terminal succeeded with",
             "the client returns an exit status for an unknown terminal",
             respond_with("terminal/wait_for_exit", ended()),
         ),
@@ -145,7 +145,7 @@ fn command_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/122",
-            "the variables in `env` were passed as",
+            "the variables in `env` reached the command as",
             "the client ignores the environment variables",
             change_created_command(|params| params["env"] = json!([])),
         ),
@@ -202,7 +202,7 @@ fn command_mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Changes the params of requests to start a command.
+/// Modifies the params of requests to start a command.
 fn change_created_command(
     heard: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {

@@ -98,7 +98,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Changes the ids of the options that the client selects.
+/// Modifies the option ids that the client selects.
 fn change_chosen_option(
     other: impl Fn(&Value) -> Value + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {

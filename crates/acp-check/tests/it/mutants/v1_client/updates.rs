@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::mutants::layer::{Mutant, Mutation, end_when, mutant};
 
-/// Returns a mutant that exits when it receives an update that satisfies `at`.
+/// Returns a mutant that exits when it receives an update for which `at` returns true.
 fn end_at_update(
     kills: &'static str,
     why: &'static str,
@@ -17,12 +17,12 @@ fn end_at_update(
     mutant(kills, why, what, end_when(at))
 }
 
-/// Returns a predicate that is true for an update of this type.
+/// Returns a predicate that matches updates of this type.
 fn is_update_of_kind(kind: &'static str) -> impl Fn(&Value) -> bool + Clone + Send + Sync {
     move |update| update["sessionUpdate"] == kind
 }
 
-/// Returns a mutation that exits if a config option in the response to `session/new` satisfies `at`.
+/// Returns a mutant that exits if `at` returns true for any config option in the `session/new` response.
 fn end_at_session_response(at: fn(&Value) -> bool) -> impl Fn() -> Mutation + Send + Sync {
     end_when(move |message| {
         let options = message["result"]["configOptions"].as_array();
@@ -182,7 +182,7 @@ fn tool_call_mutants() -> Vec<Mutant> {
         ),
         end_at_update(
             "v1/tool-calls/111",
-            "after an agent terminal",
+            "after output from the agent's own terminal",
             "the client exits on output in `_meta`",
             |update| update["_meta"].is_object(),
         ),
@@ -199,7 +199,7 @@ fn session_update_mutants() -> Vec<Mutant> {
         ),
         end_at_update(
             "v1/agent-plan/102",
-            "after a replaced plan",
+            "after a plan that replaces the previous one",
             "the client exits on an empty plan",
             |update| update["entries"].as_array().is_some_and(Vec::is_empty),
         ),
@@ -211,7 +211,7 @@ fn session_update_mutants() -> Vec<Mutant> {
         ),
         end_at_update(
             "v1/session-modes/102",
-            "after a changed mode",
+            "after a mode change",
             "the client exits when the agent changes the mode",
             is_update_of_kind("current_mode_update"),
         ),
@@ -263,7 +263,7 @@ fn session_update_mutants() -> Vec<Mutant> {
         ),
         end_at_update(
             "v1/slash-commands/103",
-            "after a command with unknown input",
+            "after a command with an unknown input type",
             "the client exits on an unknown input type",
             |update| update["availableCommands"][0]["input"]["canvas"].is_array(),
         ),

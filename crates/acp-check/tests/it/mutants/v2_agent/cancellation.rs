@@ -29,7 +29,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/prompt-lifecycle/34",
-            "a `session/cancel` sent before the prompt cancelled the turn of that prompt",
+            "the turn was cancelled by a `session/cancel` that was sent before its prompt",
             "the agent applies a cancellation to the next turn",
             cancel_all_later_turns,
         ),
@@ -84,7 +84,7 @@ fn set_end_turn(update: &mut serde_json::Value) {
     }
 }
 
-/// Ends every turn after the first cancellation as cancelled.
+/// After the first cancellation, reports every turn as cancelled.
 fn cancel_all_later_turns() -> Mutation {
     let mut cancelled = false;
     Box::new(move |passing| {
@@ -98,7 +98,7 @@ fn cancel_all_later_turns() -> Mutation {
     })
 }
 
-/// Ignores cancellations, and allows the tool call whose permission request was cancelled.
+/// Ignores cancellations, and allows tool calls whose permission requests were cancelled.
 fn allow_after_cancel() -> Mutation {
     Box::new(|passing| {
         if passing.is_incoming("session/cancel") {
@@ -114,7 +114,7 @@ fn allow_after_cancel() -> Mutation {
     })
 }
 
-/// Applies every cancellation to the session that was prompted first.
+/// Applies every cancellation to whichever session was prompted first.
 fn cancel_first_session() -> Mutation {
     let mut first = None;
     Box::new(move |passing| {

@@ -75,7 +75,7 @@ fn config_option_mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Reports a changed config option in every session, not only in the one where it was set.
+/// Reports each config option change in every session, instead of only the session where it was made.
 fn report_to_all_sessions() -> Mutation {
     let mut sessions: Vec<Value> = Vec::new();
     Box::new(move |passing| {

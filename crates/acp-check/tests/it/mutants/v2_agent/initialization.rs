@@ -33,7 +33,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/initialization/3",
-            "requested version 65535, which does not exist, got 65535",
+            "requested protocol version 65535, which does not exist; expected 1 or 2, got 65535",
             "the agent echoes the requested version",
             change_result("initialize", |result| {
                 result["protocolVersion"] = json!(65535)
@@ -122,7 +122,7 @@ fn overview_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/overview/3",
-            "after two notifications, the agent sent a response with unknown id",
+            "after two notifications, the agent sent a response with the unknown id",
             "the agent responds to notifications",
             respond_to_notifications(),
         ),

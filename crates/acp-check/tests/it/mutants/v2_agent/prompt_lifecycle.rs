@@ -100,7 +100,7 @@ fn message_mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Returns a predicate that is true for a prompt with a block of this type.
+/// Returns a predicate that matches prompts containing a block of this type.
 fn has_block_of_type(kind: &'static str) -> impl Fn(&Value) -> bool + Clone + Send + Sync {
     move |params| {
         let mut blocks = params["prompt"].as_array().into_iter().flatten();
@@ -151,7 +151,7 @@ fn prompt_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/prompt-lifecycle/11",
-            "a prompt with content of type `text` failed with error",
+            "a prompt after a prompt with content of type `text` failed with error",
             "the agent rejects a prompt with two text blocks",
             reject_if("session/prompt", -32603, |params| {
                 params["prompt"][1]["type"] == "text"

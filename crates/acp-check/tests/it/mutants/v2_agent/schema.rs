@@ -10,21 +10,21 @@ use crate::mutants::layer::{
 
 type AgentMutationFn = Box<dyn Fn() -> Mutation + Send + Sync>;
 
-/// Puts invalid metadata in the responses to `method`. Used for results that have no required fields.
+/// Puts invalid metadata in `method` responses. For results that have no required fields.
 fn invalidate_response_meta(method: &'static str) -> AgentMutationFn {
     Box::new(change_result(method, |result| {
         set_field(result, "_meta", Some(json!(5)))
     }))
 }
 
-/// Removes a field from the responses to `method`.
+/// Removes a field from every `method` response.
 fn drop_response_field(method: &'static str, field: &'static str) -> AgentMutationFn {
     Box::new(change_result(method, move |result| {
         set_field(result, field, None)
     }))
 }
 
-/// Removes a field from the calls to `method`.
+/// Removes a field from every `method` call.
 fn drop_call_field(method: &'static str, field: &'static str) -> AgentMutationFn {
     Box::new(change_call(method, move |params| {
         set_field(params, field, None)
@@ -186,7 +186,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         .collect()
 }
 
-/// Changes the JSON-RPC version of an outgoing message to an old one.
+/// Sets the JSON-RPC version of an outgoing message to 1.0.
 pub(crate) fn set_old_jsonrpc_version(passing: &mut crate::mutants::layer::PassingMessage<'_>) {
     if let Some(message) = passing.message
         && passing.said

@@ -110,8 +110,7 @@ fn is_history_update(kind: &str) -> bool {
     kind.starts_with("user_message") || kind.starts_with("agent_")
 }
 
-/// Changes the replayed messages. Calls `each` with each message, and with a list of messages to send after the
-/// response.
+/// Applies `each` to every replayed message. `each` can also add messages to a list that is sent after the response.
 fn change_replay(
     each: impl Fn(&mut Option<Value>, &mut Vec<LayerLine>) + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
@@ -130,7 +129,7 @@ fn change_replay(
     }
 }
 
-/// Requests a replay from the start if the params satisfy `otherwise`, even if the client did not request one.
+/// Replays from the start if the params satisfy `otherwise`, even if the client did not ask for a replay.
 fn replay_from_start_if(
     otherwise: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
@@ -212,7 +211,7 @@ fn list_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-list/3",
-            "sessions of another directory were requested, but the agent listed one of",
+            "only sessions in another directory were requested, but the agent listed one in",
             "the agent lists the sessions of all directories",
             change_incoming("session/list", |params| set_field(params, "cwd", None)),
         ),

@@ -30,7 +30,7 @@ fn initialization_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/initialization/103",
-            "the client continued with `session/new`",
+            "the client did not close the connection, but sent `session/new`",
             "the client ignores the version in the response",
             change_incoming_response("initialize", |message| {
                 message["result"]["protocolVersion"] = json!(2)
@@ -114,7 +114,7 @@ fn overview_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/overview/103",
-            "after two notifications, the client sent a response with unknown id",
+            "after two notifications, the client sent a response with the unknown id",
             "the client responds to notifications",
             respond_to_notifications(),
         ),
@@ -132,7 +132,7 @@ fn overview_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/extensibility/102",
-            "after a notification of an unknown extension: no response to request 0",
+            "after an unknown extension notification: no response to request 0",
             "the client stops responding after an unknown notification",
             fall_silent_at("_acp-check/no-such"),
         ),

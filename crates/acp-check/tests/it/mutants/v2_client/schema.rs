@@ -11,14 +11,14 @@ use crate::mutants::v2_agent::schema::{remove_error_message, set_old_jsonrpc_ver
 
 type ClientMutationFn = Box<dyn Fn() -> Mutation + Send + Sync>;
 
-/// Removes a field from the calls to `method`.
+/// Removes a field from every `method` call.
 fn drop_call_field(method: &'static str, field: &'static str) -> ClientMutationFn {
     Box::new(change_call(method, move |params| {
         set_field(params, field, None)
     }))
 }
 
-/// Puts invalid metadata in the calls to `method`. Used for params that have no required fields.
+/// Puts invalid metadata in `method` calls. For params that have no required fields.
 fn invalidate_call_meta(method: &'static str) -> ClientMutationFn {
     Box::new(change_call(method, |params| {
         set_field(params, "_meta", Some(json!(5)))

@@ -113,7 +113,7 @@ fn session_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-setup/106",
-            "`session/close` refers to unknown session \"another\"",
+            "`session/close` refers to the unknown session \"another\"",
             "the client closes another session",
             change_call("session/close", |params| {
                 params["sessionId"] = json!("another")
@@ -165,7 +165,7 @@ fn config_option_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-config-options/104",
-            "after a command with an input of an unknown type: no response to request 0",
+            "after a command with an unknown input type: no response to request 0",
             "the client stops responding after an unknown input type",
             fall_silent_at("_acp-check/form"),
         ),

@@ -1,4 +1,4 @@
-//! Tests of the requests that an agent sends: files, terminals and elicitation.
+//! Tests of agent-to-client requests: files, terminals and elicitation.
 
 use acp_wire::jsonrpc::RequestId;
 

@@ -1,4 +1,4 @@
-//! Tests of messages that are not in the stable version 1 schema, but that agents and clients use in practice.
+//! Tests of messages that are missing from the stable version 1 schema but used in practice.
 
 use super::*;
 

@@ -38,7 +38,7 @@ fn prompt_messages_round_trip() {
     assert_eq!(cancel.request_id, RequestId::Number(12));
 }
 
-/// Extracts the state in a case, and panics unless it is of the given variant.
+/// Extracts the state from a case, and panics if it is not the given variant.
 macro_rules! state {
     ($name:literal, $variant:ident) => {
         match update!($name, StateUpdate) {

@@ -1,4 +1,4 @@
-//! Tests of tolerance in version 1.
+//! Tests that irregular version 1 messages are tolerated.
 
 use acp_wire::jsonrpc::{CancelRequestNotification, Error, RequestId};
 use acp_wire::v1::*;

@@ -1,4 +1,4 @@
-//! Tests of tolerance in the version 2 draft.
+//! Tests that irregular messages in the version 2 draft are tolerated.
 
 use acp_wire::v2::*;
 use serde::de::DeserializeOwned;

@@ -1,5 +1,4 @@
-//! Tests of updates with optional fields. An absent field is unchanged, `null` clears the field, and a value replaces
-//! it.
+//! Tests of patch updates. An absent field is unchanged, `null` clears the field, and a value replaces it.
 
 use std::collections::BTreeSet;
 
