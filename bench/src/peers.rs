@@ -201,7 +201,7 @@ impl Peers {
 
     /// Builds and installs all programs. Peers other than our own may be unavailable.
     ///
-    /// All programs are built with the profile of this program: `dist`, or `dev` if `quick`.
+    /// All programs are built with the profile of this program: `dist` or `release`, or `dev` if `quick`.
     pub(crate) fn prepare(state: &Path, quick: bool) -> Result<Self, BenchError> {
         let this = std::env::current_exe()?;
         let directory = this
@@ -209,8 +209,10 @@ impl Peers {
             .ok_or("the path of this program has no parent directory")?;
         let profile = match directory.file_name().and_then(OsStr::to_str) {
             Some("dist") => "dist",
+            // Nearly as fast, and built in a fraction of the time.
+            Some("release") => "release",
             Some("debug") if quick => "dev",
-            _ => return Err("measurements require `cargo run --profile dist`".into()),
+            _ => return Err("measurements require `cargo run --profile dist`, or release".into()),
         };
         let target = directory
             .parent()
