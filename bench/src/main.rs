@@ -117,7 +117,7 @@ fn main() -> Result<(), BenchError> {
             "{:16} `acp chat` on a terminal, with a long conversation",
             "chat"
         );
-        println!("{:16} Cost against load, as plots", "curves");
+        println!("{:16} CPU time under load, as plots", "curves");
         return Ok(());
     }
     let this = std::env::current_exe()?;

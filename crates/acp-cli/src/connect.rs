@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use acp::transport;
-use acp_config::{RemoteAgent, TokenHeader};
+use acp_config::{RemoteAgent, RemoteOptions, TokenHeader};
 use acp_remote::client::{
     ConnectError, ConnectOptions, ConnectionStatus, TokenStyle, Trust, connect as connect_to,
 };
@@ -50,7 +50,11 @@ pub(crate) async fn connect(args: ConnectArgs) -> CommandExit {
         Ok(signals) => signals,
         Err(e) => return CommandExit::failed(format!("cannot listen for signals: {e}")),
     };
-    let remote = match RemoteAgent::from_url(&args.url, &args.remote.options()) {
+    let options = RemoteOptions {
+        paths: args.paths.map,
+        ..args.remote.options()
+    };
+    let remote = match RemoteAgent::from_url(&args.url, &options) {
         Ok(remote) => remote,
         Err(e) => return e.into(),
     };

@@ -1,4 +1,4 @@
-//! Checks of servers and clients of the remote transport.
+//! Checks for servers and clients of the remote transport.
 //!
 //! The checks are about the transport, not about the protocol that it carries: that is the same as over stdio, and is
 //! checked there.

@@ -51,7 +51,7 @@ impl AgentChoiceArgs {
             name: self.agent.clone(),
             command: self.agent_command.clone(),
             url: self.url.url.clone(),
-            remote: self.url.remote.options(),
+            remote: self.url.options(),
             env: self.env.env.clone(),
             protocol: self.protocol,
         };

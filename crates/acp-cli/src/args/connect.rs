@@ -2,7 +2,7 @@
 
 use acp_config::TypedUrl;
 
-use super::remote::RemoteArgs;
+use super::remote::{PathArgs, RemoteArgs};
 
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES_AND_EXIT_CODES)]
@@ -17,6 +17,9 @@ pub(crate) struct ConnectArgs {
 
     #[command(flatten)]
     pub(crate) remote: RemoteArgs,
+
+    #[command(flatten)]
+    pub(crate) paths: PathArgs,
 }
 
 const EXAMPLES_AND_EXIT_CODES: &str = "\

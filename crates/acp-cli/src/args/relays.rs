@@ -17,7 +17,7 @@ pub(crate) struct McpProxyArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckRelayArgs {
-    /// File that contains the address of the check.
+    /// File with the address of the process that runs the check.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 }

@@ -29,13 +29,6 @@ pub(crate) struct RemoteArgs {
     /// the end of the URL, where it can also be given: wss://HOST/acp#sha256:...
     #[arg(long, value_name = "FINGERPRINT")]
     pub(crate) pin: Option<String>,
-
-    /// Local directory and the corresponding path on the agent's machine.
-    ///
-    /// For example, `--map .=/srv/project`. Paths below it are replaced in messages in both directions. Paths
-    /// in texts and in commands stay as they are. Can be repeated.
-    #[arg(long, value_name = "LOCAL=REMOTE")]
-    pub(crate) map: Vec<PathMapping>,
 }
 
 impl RemoteArgs {
@@ -45,9 +38,20 @@ impl RemoteArgs {
             token_file: self.token_file.clone(),
             token_header: self.token_header.map(TokenHeader::from),
             pin: self.pin.clone(),
-            paths: self.map.clone(),
+            paths: Vec::new(),
         }
     }
+}
+
+// The paths of a remote agent. Not needed by commands that only check a server.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct PathArgs {
+    /// Local directory and the corresponding path on the agent's machine.
+    ///
+    /// For example, `--map .=/srv/project`. Paths below it are replaced in messages in both directions. Paths
+    /// in texts and in commands stay as they are. Can be repeated.
+    #[arg(long, value_name = "LOCAL=REMOTE")]
+    pub(crate) map: Vec<PathMapping>,
 }
 
 /// The header in which the token is sent.
@@ -79,9 +83,20 @@ pub(crate) struct UrlArgs {
 
     #[command(flatten)]
     pub(crate) remote: RemoteArgs,
+
+    #[command(flatten)]
+    pub(crate) paths: PathArgs,
 }
 
 impl UrlArgs {
+    /// Returns the connection options.
+    pub(crate) fn options(&self) -> RemoteOptions {
+        RemoteOptions {
+            paths: self.paths.map.clone(),
+            ..self.remote.options()
+        }
+    }
+
     /// Returns the remote agent given with `--url`, if any.
     ///
     /// # Errors
@@ -92,7 +107,7 @@ impl UrlArgs {
             let is_given = remote.token_file.is_some()
                 || remote.token_header.is_some()
                 || remote.pin.is_some()
-                || !remote.map.is_empty();
+                || !self.paths.map.is_empty();
             return match is_given {
                 true => Err(CommandExit::usage(
                     "--token-file, --token-header, --pin and --map require --url",
@@ -100,6 +115,6 @@ impl UrlArgs {
                 false => Ok(None),
             };
         };
-        Ok(Some(RemoteAgent::from_url(url, &self.remote.options())?))
+        Ok(Some(RemoteAgent::from_url(url, &self.options())?))
     }
 }

@@ -29,7 +29,7 @@ const MAX_SOCKET_MEMORY: usize = 64 * 1024;
 /// request.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Raises this process's limit on open files if necessary. Returns the number of clients that the limit allows.
+/// Returns how many clients this process can have, after raising its limit on open files if necessary.
 fn clients_allowed() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let clients = std::env::var("ACP_SLOW_CLIENTS").map(|number| number.parse().unwrap());

@@ -41,7 +41,7 @@ impl GateQuestion {
     /// to a file, if any.
     pub(crate) fn take_grant(&self, session: &HostSession, change: Option<FileEdit<'_>>) -> bool {
         let mut grants = session.grants.lock();
-        let for_session = self.rule.is_none() && grants.covers_for_session(&self.action);
+        let for_session = self.rule.is_none() && grants.session_grants_cover(&self.action);
         for_session || grants.use_up_grant(&self.action, change, &session.thread)
     }
 }

@@ -143,7 +143,7 @@ impl SessionGrants {
     }
 
     /// Returns `true` if a grant for the whole session covers the action.
-    pub(super) fn covers_for_session(&self, action: &Action) -> bool {
+    pub(super) fn session_grants_cover(&self, action: &Action) -> bool {
         if action.commands.is_empty() {
             return self.allows_edits
                 && action.kind == ToolKind::Edit

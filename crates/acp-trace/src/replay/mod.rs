@@ -125,7 +125,7 @@ impl ReplayReport {
     }
 }
 
-/// A message of the trace, as a step of the replay.
+/// A message from the trace, as a step in the replay.
 #[derive(Debug)]
 struct ReplayStep {
     line: u64,

@@ -409,7 +409,7 @@ mod tests {
     }
 
     /// Returns a message of `count` quotes, each of which takes two bytes in JSON.
-    fn quotes_message(count: usize) -> LargeTextMessage {
+    fn message_of_quotes(count: usize) -> LargeTextMessage {
         LargeTextMessage {
             prefix: b"<".to_vec(),
             text: "\"".repeat(count),
@@ -421,7 +421,7 @@ mod tests {
     async fn pieces_of_a_message_stay_together() {
         const OUTBOX_LIMIT: usize = 2 * PIECE_BYTES;
         let outbox = Arc::new(Outbox::new(OUTBOX_LIMIT, OUTBOX_LIMIT));
-        let message = quotes_message(5 * PIECE_BYTES);
+        let message = message_of_quotes(5 * PIECE_BYTES);
         let mut ended = false;
         let mut large = Box::pin(outbox.push_in_pieces(&message, || ended = true));
         assert!(poll_once(&mut large).is_pending());
@@ -453,7 +453,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_dropped_insertion_is_completed() {
-        let message = quotes_message(3 * PIECE_BYTES);
+        let message = message_of_quotes(3 * PIECE_BYTES);
         let whole = format!("<{}>next", "\\\"".repeat(3 * PIECE_BYTES));
         for closes_first in [false, true] {
             let outbox = Outbox::new(PIECE_BYTES, 4 * PIECE_BYTES);

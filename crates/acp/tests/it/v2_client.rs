@@ -166,7 +166,7 @@ async fn a_version_error_differs_from_other_errors() {
     for (data, expected) in [
         (
             json!({"requested": 1, "supported": [2, 3]}),
-            "the agent speaks protocol version 3",
+            "the agent speaks version 3",
         ),
         (Value::Null, "Unsupported protocol version"),
     ] {

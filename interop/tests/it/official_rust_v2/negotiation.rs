@@ -64,7 +64,7 @@ async fn version_2_agent_rejects_a_version_1_client_with_a_reason() {
     let ended = project.run_program(acp_program(), run).await;
     ended
         .expect_code(3)
-        .expect_stderr(&["the agent speaks protocol version 2", "use --protocol 2"]);
+        .expect_stderr(&["the agent speaks version 2", "use --protocol 2"]);
     let run = ["run", "--protocol", "2", "hello", "--", OFFICIAL_AGENT];
     let ended = project.run_program(acp_program(), run).await.expect_code(0);
     assert_eq!(ended.stdout, "hello\n");

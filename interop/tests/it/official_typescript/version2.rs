@@ -132,7 +132,7 @@ async fn single_version_agent_rejects_the_other_version() {
     let ended = official.project.run_program(acp_program(), run).await;
     ended
         .expect_code(3)
-        .expect_stderr(&["the agent speaks protocol version 2", "use --protocol 2"]);
+        .expect_stderr(&["the agent speaks version 2", "use --protocol 2"]);
     // The official agent speaks only version 1.
     let person = crate::common::InteropClient::for_version_2(&official.project);
     let (connection, _process) = official.start(&person, &[]).await;

@@ -121,7 +121,7 @@ impl<'a> ModelRound<'a> {
         let seconds = wait.as_secs_f64();
         tracing::info!(%error, seconds, "retrying the model request");
         let (next, all) = self.backoff.next_attempt();
-        let text = format!("{plain}. Retrying in {seconds:.1} s (attempt {next} of {all}).");
+        let text = format!("{plain}. Retrying in {seconds:.1} s ({next} of {all}).");
         self.pending_steps.push_back(Ok(Step::Delay(text)));
         self.state = RoundState::Wait(wait);
     }

@@ -1,4 +1,4 @@
-//! Checks of an agent's authentication status: whether sessions can be opened without a login. Unstable.
+//! Checks for an agent's authentication status: whether sessions can be opened without a login. Unstable.
 //!
 //! Checks that log out need an auth method in the options, and log in again.
 

@@ -1,4 +1,4 @@
-//! Checks of an agent's configurable model providers. Unstable.
+//! Checks for an agent's configurable model providers. Unstable.
 //!
 //! The checks revert their changes as far as the list shows the previous settings. An agent keeps changes as long as
 //! its process runs.

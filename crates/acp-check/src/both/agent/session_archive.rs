@@ -1,4 +1,4 @@
-//! Checks of how an agent archives and unarchives sessions. Unstable.
+//! Checks how an agent archives and unarchives sessions. Unstable.
 
 use serde_json::{Value, json};
 

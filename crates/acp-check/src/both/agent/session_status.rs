@@ -1,4 +1,4 @@
-//! Checks of the status that an agent reports for a session: whether it is in memory. Unstable.
+//! Checks for the status that an agent reports for a session: whether it is in memory. Unstable.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Checks of subagents, which are sessions that an agent starts for parts of its work. Unstable.
+//! Checks for subagents, which are sessions that an agent starts for parts of its work. Unstable.
 
 use std::collections::BTreeSet;
 

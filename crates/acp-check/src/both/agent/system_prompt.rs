@@ -1,4 +1,4 @@
-//! Checks of an agent's support for system prompts set by the client. Unstable.
+//! Checks for an agent's support for system prompts set by the client. Unstable.
 
 use serde_json::{Value, json};
 

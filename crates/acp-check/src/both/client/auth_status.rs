@@ -1,4 +1,4 @@
-//! Checks of how a client uses the authentication status. Unstable.
+//! Checks how a client uses the authentication status. Unstable.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Checks of how a client configures model providers. Unstable.
+//! Checks how a client configures model providers. Unstable.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Checks of how a client requests the status of sessions. Unstable.
+//! Checks how a client requests the status of sessions. Unstable.
 
 use super::steps::{require_never_called, serve_one_turn};
 use crate::check::checks;

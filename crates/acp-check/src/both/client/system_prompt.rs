@@ -1,4 +1,4 @@
-//! Checks of the system prompts that a client sets for its sessions. Unstable.
+//! Checks for the system prompts that a client sets for its sessions. Unstable.
 
 use serde_json::{Value, json};
 

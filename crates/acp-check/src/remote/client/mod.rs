@@ -1,4 +1,4 @@
-//! Checks of the requirements for clients of the remote transport. There is one file for each part of the draft.
+//! Checks for the requirements for clients of the remote transport. There is one file for each part of the draft.
 
 mod requests;
 mod streams;

@@ -1,4 +1,4 @@
-//! Checks of a client's HTTP requests: "Content Negotiation and Validation", "Identity Model", and cookies.
+//! Checks for a client's HTTP requests: "Content Negotiation and Validation", "Identity Model", and cookies.
 
 use hyper::{Method, Version};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Checks of how a client reads streams: "Streamable HTTP Message Flow", and server-sent events as specified in the
+//! Checks how a client reads streams: "Streamable HTTP Message Flow", and server-sent events as specified in the
 //! HTML Living Standard (9.2.6).
 
 use hyper::Method;

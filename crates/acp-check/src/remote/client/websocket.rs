@@ -1,4 +1,4 @@
-//! Checks of clients over WebSocket: "WebSocket Request Flow", and the requirements of RFC 6455 for both sides.
+//! Checks for clients over WebSocket: "WebSocket Request Flow", and the requirements of RFC 6455 for both sides.
 
 use tungstenite::protocol::frame::coding::{Data, OpCode};
 

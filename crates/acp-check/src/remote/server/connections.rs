@@ -1,4 +1,4 @@
-//! Checks of how connections end and what is shared between them: "Unified Endpoint Routing" and "Connection and
+//! Checks how connections end and what is shared between them: "Unified Endpoint Routing" and "Connection and
 //! Session Model".
 
 use hyper::Method;

@@ -1,4 +1,4 @@
-//! Checks of requests and their statuses: "Content Negotiation and Validation" and "Unified Endpoint Routing".
+//! Checks for requests and their statuses: "Content Negotiation and Validation" and "Unified Endpoint Routing".
 
 use hyper::Method;
 use serde_json::{Value, json};

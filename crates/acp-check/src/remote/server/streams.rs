@@ -1,4 +1,4 @@
-//! Checks of messages on streams: "Long-lived GET streams" and "Streamable HTTP Message Flow".
+//! Checks for messages on streams: "Long-lived GET streams" and "Streamable HTTP Message Flow".
 
 use serde_json::{Value, json};
 

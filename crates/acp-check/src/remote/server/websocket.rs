@@ -1,4 +1,4 @@
-//! Checks of servers over WebSocket: "WebSocket Request Flow", and the requirements of RFC 6455 for both sides.
+//! Checks for servers over WebSocket: "WebSocket Request Flow", and the requirements of RFC 6455 for both sides.
 
 use serde_json::{Value, json};
 

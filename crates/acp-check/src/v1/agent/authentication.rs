@@ -1,4 +1,4 @@
-//! Checks of how an agent handles login and logout.
+//! Checks how an agent handles login and logout.
 
 use serde_json::{Value, json};
 

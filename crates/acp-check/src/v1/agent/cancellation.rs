@@ -1,4 +1,4 @@
-//! Checks of how an agent cancels turns.
+//! Checks how an agent cancels turns.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Checks of how an agent handles content in prompts and in its own messages.
+//! Checks how an agent handles content in prompts and in its own messages.
 
 use serde_json::{Value, json};
 

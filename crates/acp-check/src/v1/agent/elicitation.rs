@@ -1,4 +1,4 @@
-//! Checks of an agent's requests for input from the user.
+//! Checks for an agent's requests for input from the user.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Checks of how an agent handles `_meta` and custom methods.
+//! Checks how an agent handles `_meta` and custom methods.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Checks of an agent's access to the client's files.
+//! Checks for an agent's access to the client's files.
 
 use serde_json::{Value, json};
 

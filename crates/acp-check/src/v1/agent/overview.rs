@@ -1,4 +1,4 @@
-//! Checks of how an agent follows JSON-RPC 2.0, and of requirements that apply to the params of all methods.
+//! Checks for JSON-RPC 2.0, and for requirements that apply to the params of all methods.
 
 use serde_json::{Value, json};
 

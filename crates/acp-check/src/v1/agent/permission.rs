@@ -1,4 +1,4 @@
-//! Checks of an agent's permission requests.
+//! Checks for an agent's permission requests.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Checks of an agent's turns, from the prompt to the stop reason.
+//! Checks for an agent's turns, from the prompt to the stop reason.
 
 use acp_wire::v1::StopReason;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Checks of how an agent closes sessions.
+//! Checks how an agent closes sessions.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Checks of an agent's session config options.
+//! Checks for an agent's session config options.
 
 use serde_json::{Value, json};
 

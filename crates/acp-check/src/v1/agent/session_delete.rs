@@ -1,4 +1,4 @@
-//! Checks of how an agent deletes sessions.
+//! Checks how an agent deletes sessions.
 
 use serde_json::json;
 

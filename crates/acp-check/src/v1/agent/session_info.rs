@@ -1,4 +1,4 @@
-//! Checks of how an agent reports changed session titles.
+//! Checks how an agent reports changed session titles.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Checks of how an agent lists sessions.
+//! Checks how an agent lists sessions.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Checks of how an agent opens existing sessions, with a replay (load) or without one (resume).
+//! Checks how an agent opens existing sessions, with a replay (load) or without one (resume).
 
 use serde_json::{Value, json};
 

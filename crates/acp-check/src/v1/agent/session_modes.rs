@@ -1,4 +1,4 @@
-//! Checks of an agent's session modes.
+//! Checks for an agent's session modes.
 
 use serde_json::{Value, json};
 

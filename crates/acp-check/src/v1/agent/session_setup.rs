@@ -1,4 +1,4 @@
-//! Checks of how an agent opens new sessions and handles their params.
+//! Checks how an agent opens new sessions and handles their params.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Checks of an agent's slash commands.
+//! Checks for an agent's slash commands.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Checks of how an agent runs commands through the client.
+//! Checks how an agent runs commands through the client.
 
 use std::collections::HashSet;
 

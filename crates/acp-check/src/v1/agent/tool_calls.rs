@@ -1,4 +1,4 @@
-//! Checks of how an agent reports tool calls.
+//! Checks how an agent reports tool calls.
 
 use std::collections::{HashMap, HashSet};
 

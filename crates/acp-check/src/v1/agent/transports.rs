@@ -1,4 +1,4 @@
-//! Checks of how an agent reads and writes lines of JSON on stdin and stdout, and how it handles the end of the
+//! Checks how an agent reads and writes lines of JSON on stdin and stdout, and how it handles the end of the
 //! connection.
 
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ checks! { V1 Agent "transports";
     2 Must "A message is one line." => writes_one_line_per_message;
     3 Must "Messages are valid UTF-8." => writes_utf8;
     4 Must "A message may arrive in pieces." => accepts_message_in_parts;
-    5 Must "Several messages may arrive at once." => accepts_messages_at_once;
+    5 Must "Several messages may arrive at once." => accepts_concurrent_messages;
     6 Should "A line may end with a carriage return." => accepts_carriage_return;
     7 Should "Empty lines are ignored." => ignores_empty_lines;
     8 Must "Whitespace and field order in a message do not matter." => accepts_whitespace;
@@ -114,7 +114,7 @@ async fn accepts_message_in_parts(harness: &mut AgentHarness) -> Result<(), Chec
     Ok(())
 }
 
-async fn accepts_messages_at_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_concurrent_messages(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     let ids = ["a", "b", "c"];
     let lines = ids

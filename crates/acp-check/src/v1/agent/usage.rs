@@ -1,4 +1,4 @@
-//! Checks of an agent's usage reports: the tokens in the context, and the session's cost.
+//! Checks for an agent's usage reports: the tokens in the context, and the session's cost.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Checks of how a client logs in before it opens a session.
+//! Checks how a client logs in before it opens a session.
 
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};

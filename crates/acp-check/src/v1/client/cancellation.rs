@@ -1,4 +1,4 @@
-//! Checks of how a client cancels individual requests with `$/cancel_request`.
+//! Checks how a client cancels individual requests with `$/cancel_request`.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Checks of how a client handles every type of content block from the agent.
+//! Checks how a client handles every type of content block from the agent.
 
 use serde_json::{Value, json};
 

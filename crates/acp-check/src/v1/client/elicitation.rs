@@ -1,4 +1,4 @@
-//! Checks of how a client requests input from the user.
+//! Checks how a client requests input from the user.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Checks of how a client handles `_meta` and custom methods.
+//! Checks how a client handles `_meta` and custom methods.
 
 use serde_json::json;
 

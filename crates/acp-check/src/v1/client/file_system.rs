@@ -1,4 +1,4 @@
-//! Checks of how a client gives access to its files.
+//! Checks how a client gives access to its files.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Checks of how a client responds to JSON-RPC 2.0 messages.
+//! Checks how a client responds to JSON-RPC 2.0 messages.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Checks of how a client responds to permission requests.
+//! Checks how a client responds to permission requests.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Checks of a client's turns: the prompts it sends, the messages it receives, and cancellation.
+//! Checks for a client's turns: the prompts it sends, the messages it receives, and cancellation.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Checks of how a client handles config options.
+//! Checks how a client handles config options.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Checks of how a client handles session modes.
+//! Checks how a client handles session modes.
 
 use serde_json::json;
 

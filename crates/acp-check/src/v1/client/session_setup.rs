@@ -1,4 +1,4 @@
-//! Checks of how a client opens sessions and uses session ids.
+//! Checks how a client opens sessions and uses session ids.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Checks of how a client handles slash commands.
+//! Checks how a client handles slash commands.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Checks of how a client starts commands and limits their output.
+//! Checks how a client starts commands and limits their output.
 
 use serde_json::{Value, json};
 

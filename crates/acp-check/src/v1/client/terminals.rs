@@ -1,4 +1,4 @@
-//! Checks of a client's terminals, from creation to release.
+//! Checks for a client's terminals, from creation to release.
 
 use std::path::Path;
 

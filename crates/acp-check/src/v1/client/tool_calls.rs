@@ -1,4 +1,4 @@
-//! Checks of how a client handles tool calls.
+//! Checks how a client handles tool calls.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Checks of how a client reads lines of JSON that arrive split in various ways.
+//! Checks how a client reads lines of JSON that arrive split in various ways.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ checks! { V1 Client "transport";
     101 Must "A line may end with a carriage return and line feed." => accepts_carriage_return;
     102 May "Empty lines are ignored." => ignores_empty_lines;
     103 Must "A message may arrive in pieces." => accepts_message_in_parts;
-    104 Must "Messages that arrive at once are all processed." => accepts_messages_at_once;
+    104 Must "Messages that arrive at once are all processed." => accepts_concurrent_messages;
     105 May "Lines that are not messages do not close the connection." => ignores_noise;
     106 Should "A 1 MB message is processed." => accepts_large_message;
     107 Must "Non-ASCII characters are preserved." => accepts_non_ascii;
@@ -76,7 +76,7 @@ async fn accepts_message_in_parts(harness: &mut ClientHarness) -> Result<(), Che
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn accepts_messages_at_once(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_concurrent_messages(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     let lines = format!("{}\n{}\n", request_line("one"), request_line("two"));
     harness.wire.add_note(format!("sending {lines:?}"));

@@ -1,4 +1,4 @@
-//! Checks of the plans that an agent reports.
+//! Checks for the plans that an agent reports.
 
 use serde_json::Value;
 

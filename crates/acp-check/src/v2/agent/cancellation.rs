@@ -1,4 +1,4 @@
-//! Checks of how an agent cancels turns and individual requests.
+//! Checks how an agent cancels turns and individual requests.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Checks of the content in an agent's messages and tool calls.
+//! Checks for the content in an agent's messages and tool calls.
 
 use serde_json::Value;
 

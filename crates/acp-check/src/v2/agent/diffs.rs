@@ -1,4 +1,4 @@
-//! Checks of the file changes that an agent reports (Tool calls, section "Diffs").
+//! Checks for the file changes that an agent reports (Tool calls, section "Diffs").
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Checks of an agent's custom methods, values, and metadata.
+//! Checks for an agent's custom methods, values, and metadata.
 
 use serde_json::{Value, json};
 

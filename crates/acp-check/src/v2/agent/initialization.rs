@@ -1,4 +1,4 @@
-//! Checks of how an agent negotiates the version and the capabilities.
+//! Checks how an agent negotiates the version and the capabilities.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Checks of the version 2 requirements for agents. Each page of the specification has one file, or several if it is
+//! Checks for the version 2 requirements for agents. Each page of the specification has one file, or several if it is
 //! long.
 
 mod agent_plan;

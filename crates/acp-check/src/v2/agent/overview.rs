@@ -1,4 +1,4 @@
-//! Checks of how an agent follows JSON-RPC 2.0.
+//! Checks how an agent follows JSON-RPC 2.0.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Checks of an agent's permission requests (Tool calls, section "Requesting Permission").
+//! Checks for an agent's permission requests (Tool calls, section "Requesting Permission").
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Checks of an agent's turns, from the acknowledged prompt to the end of the turn.
+//! Checks for an agent's turns, from the acknowledged prompt to the end of the turn.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Checks of how an agent replays a session's history (Session setup, section "Resuming Sessions").
+//! Checks how an agent replays a session's history (Session setup, section "Resuming Sessions").
 
 use serde_json::{Value, json};
 

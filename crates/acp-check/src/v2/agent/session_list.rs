@@ -1,4 +1,4 @@
-//! Checks of how an agent lists and deletes sessions.
+//! Checks how an agent lists and deletes sessions.
 
 use serde_json::{Value, json};
 

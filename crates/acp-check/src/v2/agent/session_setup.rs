@@ -1,4 +1,4 @@
-//! Checks of how an agent opens, resumes and closes sessions.
+//! Checks how an agent opens, resumes and closes sessions.
 
 use serde_json::{Value, json};
 

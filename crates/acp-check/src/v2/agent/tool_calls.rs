@@ -1,4 +1,4 @@
-//! Checks of how an agent reports tool calls, including their progress, output and embedded terminals.
+//! Checks how an agent reports tool calls, including their progress, output and embedded terminals.
 
 use std::collections::HashMap;
 

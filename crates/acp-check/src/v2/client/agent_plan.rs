@@ -1,4 +1,4 @@
-//! Checks of how a client handles plans.
+//! Checks how a client handles plans.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Checks of how a client logs in and out.
+//! Checks how a client logs in and out.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Checks of how a client cancels turns and individual requests.
+//! Checks how a client cancels turns and individual requests.
 
 use serde_json::{Value, json};
 

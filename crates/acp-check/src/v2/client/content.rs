@@ -1,4 +1,4 @@
-//! Checks of how a client handles the content blocks in messages.
+//! Checks how a client handles the content blocks in messages.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Checks of how a client handles custom methods and metadata.
+//! Checks how a client handles custom methods and metadata.
 
 use serde_json::{Value, json};
 

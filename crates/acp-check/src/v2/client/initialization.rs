@@ -1,4 +1,4 @@
-//! Checks of how a client negotiates the version and the capabilities.
+//! Checks how a client negotiates the version and the capabilities.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Checks of the version 2 requirements for clients. There is one file for each page of the specification.
+//! Checks for the version 2 requirements for clients. There is one file for each page of the specification.
 
 mod agent_plan;
 mod authentication;

@@ -1,4 +1,4 @@
-//! Checks of how a client follows JSON-RPC 2.0.
+//! Checks how a client follows JSON-RPC 2.0.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Checks of how a client responds to permission requests (Tool calls, section "Requesting Permission").
+//! Checks how a client responds to permission requests (Tool calls, section "Requesting Permission").
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Checks of a client's turns, from the acknowledged prompt to the end of the turn.
+//! Checks for a client's turns, from the acknowledged prompt to the end of the turn.
 
 use serde_json::{Value, json};
 

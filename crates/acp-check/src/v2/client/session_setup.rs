@@ -1,4 +1,4 @@
-//! Checks of how a client opens, uses and closes sessions.
+//! Checks how a client opens, uses and closes sessions.
 
 use serde_json::{Value, json};
 

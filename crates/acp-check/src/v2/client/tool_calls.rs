@@ -1,4 +1,4 @@
-//! Checks of how a client handles partial updates of tool calls and unknown content.
+//! Checks how a client handles partial updates of tool calls and unknown content.
 
 use serde_json::{Value, json};
 

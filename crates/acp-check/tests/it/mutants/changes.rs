@@ -3,7 +3,7 @@
 use acp_check::{Check, CheckProcedure};
 use serde_json::{Value, json};
 
-use crate::mutants::layer::{LayerLine, Mutation, PassingMessage, mutate_messages};
+use crate::mutants::layer::{InterceptedMessage, LayerLine, Mutation, mutate_messages};
 
 /// Responds to calls to `method` on the peer's behalf, with a `result` or an `error`, if `when` is true for the params.
 pub(crate) fn respond_instead(
@@ -98,7 +98,7 @@ pub(crate) fn deliver_only_first(method: &'static str) -> impl Fn() -> Mutation 
 /// Changes every call to `method` except the first before the peer receives it.
 fn change_after_first(
     method: &'static str,
-    change: impl Fn(&mut PassingMessage<'_>) + Clone + Send + Sync + 'static,
+    change: impl Fn(&mut InterceptedMessage<'_>) + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
     move || {
         let change = change.clone();
@@ -213,13 +213,13 @@ pub(crate) fn respond_to_notification(method: &'static str) -> impl Fn() -> Muta
 }
 
 /// Returns the type of the update that the peer sends, if the message is an update.
-pub(crate) fn update_kind<'a>(passing: &'a PassingMessage<'_>) -> Option<&'a str> {
+pub(crate) fn update_kind<'a>(passing: &'a InterceptedMessage<'_>) -> Option<&'a str> {
     let message = passing.message.as_ref().filter(|_| passing.said)?;
     message["params"]["update"]["sessionUpdate"].as_str()
 }
 
 /// Returns the state that the peer reports, if the message reports one.
-pub(crate) fn reported_state<'a>(passing: &'a PassingMessage<'_>) -> Option<&'a str> {
+pub(crate) fn reported_state<'a>(passing: &'a InterceptedMessage<'_>) -> Option<&'a str> {
     let message = passing.message.as_ref().filter(|_| passing.said)?;
     message["params"]["update"]["state"].as_str()
 }

@@ -27,10 +27,10 @@ pub(crate) struct Mutant {
 }
 
 /// A function that changes the messages that the peer sends and receives, one by one.
-pub(crate) type Mutation = Box<dyn FnMut(PassingMessage<'_>) + Send>;
+pub(crate) type Mutation = Box<dyn FnMut(InterceptedMessage<'_>) + Send>;
 
 /// A message passing through the layer, and the messages that replace it.
-pub(crate) struct PassingMessage<'a> {
+pub(crate) struct InterceptedMessage<'a> {
     /// Whether the message was sent by the peer rather than by the suite.
     pub(crate) said: bool,
     /// The method of the message or, for a response, of its request.
@@ -253,7 +253,7 @@ pub(crate) fn apply_both(
     move || {
         let (mut first, mut second) = (first(), second());
         Box::new(move |passing| {
-            first(PassingMessage {
+            first(InterceptedMessage {
                 message: &mut *passing.message,
                 then: &mut *passing.then,
                 back: &mut *passing.back,
@@ -266,7 +266,7 @@ pub(crate) fn apply_both(
 
 /// Sends `said` when the peer receives a message that satisfies `heard`.
 pub(crate) fn call_when(
-    heard: impl Fn(&PassingMessage<'_>) -> bool + Clone + Send + Sync + 'static,
+    heard: impl Fn(&InterceptedMessage<'_>) -> bool + Clone + Send + Sync + 'static,
     said: Value,
 ) -> impl Fn() -> Mutation + Send + Sync {
     mutate_messages(move |passing| {
@@ -289,7 +289,7 @@ pub(crate) fn end_when(
 
 /// Creates a mutation from a function that changes messages.
 pub(crate) fn mutate_messages(
-    change: impl Fn(&mut PassingMessage<'_>) + Clone + Send + Sync + 'static,
+    change: impl Fn(&mut InterceptedMessage<'_>) + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
     move || {
         let change = change.clone();
@@ -297,7 +297,7 @@ pub(crate) fn mutate_messages(
     }
 }
 
-impl PassingMessage<'_> {
+impl InterceptedMessage<'_> {
     /// Returns `true` if the peer calls `method`.
     pub(crate) fn is_outgoing(&self, method: &str) -> bool {
         self.said && !self.answers && self.method == method
@@ -410,7 +410,7 @@ fn relay_line(
 ) {
     let Ok(value) = serde_json::from_slice::<Value>(line) else {
         let (mut then, mut returned) = (Vec::new(), Vec::new());
-        (change.lock().unwrap())(PassingMessage {
+        (change.lock().unwrap())(InterceptedMessage {
             said,
             method: "",
             answers: false,
@@ -447,7 +447,7 @@ fn relay_line(
         _ => String::new(),
     };
     let (mut message, mut then, mut returned) = (Some(value.clone()), Vec::new(), Vec::new());
-    (change.lock().unwrap())(PassingMessage {
+    (change.lock().unwrap())(InterceptedMessage {
         said,
         method: &method,
         answers,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 
 use crate::mutants::changes::result_line;
-use crate::mutants::layer::{LayerLine, Mutation, PassingMessage};
+use crate::mutants::layer::{InterceptedMessage, LayerLine, Mutation};
 
 /// The texts of system prompts, by session.
 pub(crate) type SystemPrompts = Arc<Mutex<HashMap<String, String>>>;
@@ -70,7 +70,7 @@ pub(crate) fn into_mutation(system_prompts: SystemPrompts) -> Mutation {
 type ErrorReply = (i64, Value);
 
 impl UnstablePeer {
-    fn handle_incoming(&mut self, passing: PassingMessage<'_>) {
+    fn handle_incoming(&mut self, passing: InterceptedMessage<'_>) {
         let Some(message) = passing.message else {
             return;
         };
@@ -215,7 +215,7 @@ impl UnstablePeer {
         }
     }
 
-    fn handle_response(&mut self, passing: PassingMessage<'_>) {
+    fn handle_response(&mut self, passing: InterceptedMessage<'_>) {
         let Some(message) = passing.message else {
             return;
         };
@@ -274,7 +274,7 @@ impl UnstablePeer {
         });
     }
 
-    fn handle_notification(&mut self, passing: &PassingMessage<'_>) {
+    fn handle_notification(&mut self, passing: &InterceptedMessage<'_>) {
         let Some(params) = passing.message.as_ref().map(|message| &message["params"]) else {
             return;
         };

@@ -9,7 +9,7 @@ use acp::agent::Turn;
 /// The file that lists the paths to try.
 pub(crate) const PATHS_FILE: &str = "paths.json";
 
-/// The file that contains the results in the order of the paths. Each is the text that was read, if any, and whether
+/// The file that lists the results, in the same order as the paths. Each is the text that was read, if any, and whether
 /// writing succeeded.
 pub(crate) const REACH_RESULTS_FILE: &str = "reached.json";
 

@@ -104,7 +104,7 @@ fn list_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "session-archive/6",
-            "failed with -32603 (",
+            "failed with error -32603 (",
             "the agent uses one error code for everything",
             change_error_code("session/list", -32603),
         ),
@@ -146,7 +146,7 @@ fn change_mutants(version: &str) -> Vec<Mutant> {
         ),
         mutant(
             "session-archive/11",
-            "failed with -32602 (",
+            "failed with error -32602 (",
             "the agent uses one error code for everything",
             change_error_code("session/archive", -32602),
         ),
@@ -158,7 +158,7 @@ fn change_mutants(version: &str) -> Vec<Mutant> {
         ),
         mutant(
             "session-archive/12",
-            "failed with -32602 (",
+            "failed with error -32602 (",
             "the agent uses one error code for everything",
             reject_request("session/unarchive", -32602),
         ),

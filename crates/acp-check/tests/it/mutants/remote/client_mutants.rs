@@ -5,7 +5,7 @@ use serde_json::Value;
 use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
 
 use super::client::{ClientChange, ClientMutant, Message};
-use super::frames::{FrameAction, PassingFrame};
+use super::frames::{FrameAction, InterceptedFrame};
 
 fn mutant(
     kills: &'static str,
@@ -211,7 +211,7 @@ fn stream_mutants() -> Vec<ClientMutant> {
         ),
         mutant(
             "remote/streams/111",
-            "the client neither opened it again nor ended the connection",
+            "the client neither reopened it nor ended the connection",
             "it does not notice that the stream has ended",
             ClientChange::KeepStreams,
         ),
@@ -233,7 +233,7 @@ fn drop_frame_if(is_so: bool) -> FrameAction {
     }
 }
 
-fn message(frame: &PassingFrame) -> Value {
+fn message(frame: &InterceptedFrame) -> Value {
     serde_json::from_slice(&frame.payload).unwrap_or_default()
 }
 

@@ -10,7 +10,7 @@ use tungstenite::protocol::frame::FrameHeader;
 use tungstenite::protocol::frame::coding::OpCode;
 
 /// A frame passing through the proxy.
-pub(crate) struct PassingFrame {
+pub(crate) struct InterceptedFrame {
     /// Whether the client sent the frame.
     pub(crate) from_client: bool,
     pub(crate) opcode: OpCode,
@@ -27,7 +27,7 @@ pub(crate) enum FrameAction {
     Cut,
 }
 
-pub(crate) type FrameChange = fn(&mut PassingFrame) -> FrameAction;
+pub(crate) type FrameChange = fn(&mut InterceptedFrame) -> FrameAction;
 
 /// Passes on the bytes of one client. After an upgrade, applies the change to each frame.
 pub(crate) async fn proxy(
@@ -95,7 +95,7 @@ async fn pass(
 }
 
 /// Takes the first frame from the buffer, if all of it has arrived.
-fn take_frame(from_client: bool, buf: &mut Vec<u8>) -> Option<PassingFrame> {
+fn take_frame(from_client: bool, buf: &mut Vec<u8>) -> Option<InterceptedFrame> {
     let mut cursor = Cursor::new(&*buf);
     let (header, length) = FrameHeader::parse(&mut cursor).unwrap()?;
     let start = usize::try_from(cursor.position()).unwrap();
@@ -106,7 +106,7 @@ fn take_frame(from_client: bool, buf: &mut Vec<u8>) -> Option<PassingFrame> {
     let bytes: Vec<u8> = buf.drain(..end).collect();
     let mut payload = bytes[start..].to_vec();
     apply(header.mask, &mut payload);
-    Some(PassingFrame {
+    Some(InterceptedFrame {
         from_client,
         opcode: header.opcode,
         is_final: header.is_final,
@@ -115,7 +115,7 @@ fn take_frame(from_client: bool, buf: &mut Vec<u8>) -> Option<PassingFrame> {
     })
 }
 
-fn encode(mut frame: PassingFrame) -> Vec<u8> {
+fn encode(mut frame: InterceptedFrame) -> Vec<u8> {
     let header = FrameHeader {
         is_final: frame.is_final,
         opcode: frame.opcode,

@@ -322,7 +322,7 @@ fn streams() -> Vec<ServerMutant> {
         ),
         mutant(
             "remote/streams/3",
-            "the response to `session/new` arrived on the stream for session",
+            "the response to `session/new` arrived on the stream of session",
             "it answers on any stream that is open",
             ServerChange::Event(|key, message, all| {
                 let other = all.iter().find(|each| each.0 == key.0 && each.1.is_some());
@@ -524,7 +524,7 @@ fn connection_mutants() -> Vec<ServerMutant> {
         ),
         mutant(
             "remote/connections/5",
-            "a message of another connection arrived",
+            "received a message that belongs to another connection",
             "everybody hears everything",
             ServerChange::Event(|key, message, all| {
                 let others = all.iter().filter(|each| each.0 != key.0);

@@ -4,13 +4,13 @@ use http::{HeaderValue, StatusCode};
 use serde_json::Value;
 use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
 
-use super::frames::{FrameAction, PassingFrame};
+use super::frames::{FrameAction, InterceptedFrame};
 use super::server::{ServerChange, ServerMutant};
 
 const TEXT: OpCode = OpCode::Data(Data::Text);
 const BINARY: OpCode = OpCode::Data(Data::Binary);
 
-fn message(frame: &PassingFrame) -> Value {
+fn message(frame: &InterceptedFrame) -> Value {
     serde_json::from_slice(&frame.payload).unwrap_or_default()
 }
 

@@ -60,7 +60,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
 /// Responds as if `method` had been executed, without passing the call on to the agent. Affects a login only if it uses
 /// the auth method `id`.
 fn respond_without_executing(
-    passing: &mut crate::mutants::layer::PassingMessage<'_>,
+    passing: &mut crate::mutants::layer::InterceptedMessage<'_>,
     method: &str,
     id: &str,
 ) {

@@ -107,7 +107,7 @@ fn other_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/prompt-turn/42",
-            "the turn of the other session",
+            "the turn in the other session",
             "the agent cancels the turns of all sessions",
             cancel_all_sessions,
         ),

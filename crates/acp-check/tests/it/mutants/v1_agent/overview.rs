@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::mutants::layer::{
-    LayerLine, Mutant, Mutation, PassingMessage, change_call, change_update, drop_outgoing, mutant,
-    mutate_messages, reject_request,
+    InterceptedMessage, LayerLine, Mutant, Mutation, change_call, change_update, drop_outgoing,
+    mutant, mutate_messages, reject_request,
 };
 
 const UNKNOWN_METHOD: &str = "_acp-check/unknown";
@@ -91,7 +91,7 @@ fn id_mutants() -> Vec<Mutant> {
             "the agent responds to only ten requests",
             || {
                 let mut answered = 0;
-                Box::new(move |passing: PassingMessage<'_>| {
+                Box::new(move |passing: InterceptedMessage<'_>| {
                     if passing.said && passing.answers {
                         answered += 1;
                         if answered > 10 {
@@ -302,7 +302,7 @@ fn params_mutants() -> Vec<Mutant> {
     ]
 }
 
-fn repeat_message(passing: &mut PassingMessage<'_>) {
+fn repeat_message(passing: &mut InterceptedMessage<'_>) {
     let again = passing.message.clone();
     passing.then.extend(again.map(LayerLine::Json));
 }

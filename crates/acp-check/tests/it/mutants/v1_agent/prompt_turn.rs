@@ -66,7 +66,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/prompt-turn/6",
-            "after a first turn",
+            "after the first turn",
             "the agent accepts only one prompt",
             reject_after_first("session/prompt"),
         ),

@@ -183,7 +183,7 @@ fn mode_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-config-options/17",
-            "but the config option says \"ask\"",
+            "but the value of the config option is \"ask\"",
             "the agent does not update the config option when the mode is set",
             respond_instead("session/set_mode", |_| true, json!({"result": {}})),
         ),

@@ -69,7 +69,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-list/7",
-            "but is listed with \"/\"",
+            "but is listed with working directory \"/\"",
             "the agent lists sessions with a wrong directory",
             change_result("session/list", |result| {
                 for session in result["sessions"].as_array_mut().into_iter().flatten() {
@@ -97,7 +97,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-list/11",
-            "failed with -32603 (",
+            "failed with error -32603 (",
             "the agent uses one error code for everything",
             reject_request("session/set_title", -32603),
         ),

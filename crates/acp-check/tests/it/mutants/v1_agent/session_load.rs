@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::mutants::changes::{reject_if, succeed_without_effect_if};
 use crate::mutants::layer::{
-    LayerLine, Mutant, Mutation, PassingMessage, change_result, drop_incoming, drop_outgoing,
+    InterceptedMessage, LayerLine, Mutant, Mutation, change_result, drop_incoming, drop_outgoing,
     mutant, mutate_messages, reject_request,
 };
 
@@ -207,7 +207,7 @@ fn change_while_loading(
     move || {
         let how = how.clone();
         let mut loading = false;
-        Box::new(move |passing: PassingMessage<'_>| {
+        Box::new(move |passing: InterceptedMessage<'_>| {
             if passing.method == "session/load" {
                 loading = !passing.said;
             }
@@ -223,10 +223,10 @@ fn change_while_loading(
 }
 
 /// Holds back replayed updates until the response to `session/load`, then lets `order` send them.
-fn reorder_replay(order: fn(&mut PassingMessage<'_>, Vec<LayerLine>)) -> Mutation {
+fn reorder_replay(order: fn(&mut InterceptedMessage<'_>, Vec<LayerLine>)) -> Mutation {
     let mut loading = false;
     let mut kept = Vec::new();
-    Box::new(move |mut passing: PassingMessage<'_>| {
+    Box::new(move |mut passing: InterceptedMessage<'_>| {
         let answer = passing.method == "session/load" && passing.said;
         if passing.method == "session/load" {
             loading = !passing.said;
@@ -253,7 +253,7 @@ fn delay_replay() -> Mutation {
 /// Rejects all prompts except the first.
 fn reject_later_prompts() -> Mutation {
     let mut prompts = 0;
-    Box::new(move |passing: PassingMessage<'_>| {
+    Box::new(move |passing: InterceptedMessage<'_>| {
         if !passing.said && passing.method == "session/prompt" {
             prompts += 1;
             if prompts > 1 {
@@ -266,7 +266,7 @@ fn reject_later_prompts() -> Mutation {
 /// Rejects all prompts after a session has been closed.
 fn reject_prompts_after_close() -> Mutation {
     let mut closed = false;
-    Box::new(move |passing: PassingMessage<'_>| {
+    Box::new(move |passing: InterceptedMessage<'_>| {
         closed |= passing.method == "session/close";
         if closed && !passing.said && passing.method == "session/prompt" {
             respond_session_not_found(passing);
@@ -274,7 +274,7 @@ fn reject_prompts_after_close() -> Mutation {
     })
 }
 
-fn respond_session_not_found(passing: PassingMessage<'_>) {
+fn respond_session_not_found(passing: InterceptedMessage<'_>) {
     if let Some(message) = passing.message.take() {
         let error = json!({"code": -32002, "message": "no such session"});
         let answer = json!({"jsonrpc": "2.0", "id": message["id"], "error": error});

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::mutants::changes::reject_if;
 use crate::mutants::layer::{
-    LayerLine, Mutant, Mutation, PassingMessage, change_incoming, change_result, drop_outgoing,
+    InterceptedMessage, LayerLine, Mutant, Mutation, change_incoming, change_result, drop_outgoing,
     mutant, mutate_messages,
 };
 
@@ -127,7 +127,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
 /// Rejects the second prompt.
 fn reject_second_prompt() -> Mutation {
     let mut prompts = 0;
-    Box::new(move |passing: PassingMessage<'_>| {
+    Box::new(move |passing: InterceptedMessage<'_>| {
         if !passing.said && passing.method == "session/prompt" {
             prompts += 1;
             if prompts == 2
@@ -144,7 +144,7 @@ fn reject_second_prompt() -> Mutation {
 /// Rewrites the session id in every update to that of the most recently opened session.
 fn send_to_last_session() -> Mutation {
     let mut last = Value::Null;
-    Box::new(move |passing: PassingMessage<'_>| {
+    Box::new(move |passing: InterceptedMessage<'_>| {
         if let Some(message) = passing.message
             && passing.said
         {

@@ -91,7 +91,7 @@ fn content_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/tool-calls/9",
-            "the diff says null",
+            "the diff has the old text null",
             "the agent's diffs treat every file as new",
             change_update("tool_call", |update| {
                 if let Some(diff) = update.pointer_mut("/content/0") {
@@ -101,7 +101,7 @@ fn content_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/tool-calls/9",
-            "but the diff says \"beta\"",
+            "but the diff has the new text \"beta\"",
             "the agent's diffs have the old text as the new text",
             change_update("tool_call", |update| {
                 if let Some(diff) = update.pointer_mut("/content/0") {

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use crate::mutants::layer::{LayerLine, Mutant, Mutation, PassingMessage, mutant, mutate_messages};
+use crate::mutants::layer::{
+    InterceptedMessage, LayerLine, Mutant, Mutation, mutant, mutate_messages,
+};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     let mut mutants = writing_mutants();
@@ -153,7 +155,7 @@ fn reading_mutants() -> Vec<Mutant> {
 fn crash_on_line(
     fatal: impl Fn(&[u8]) -> bool + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
-    mutate_messages(move |passing: &mut PassingMessage<'_>| {
+    mutate_messages(move |passing: &mut InterceptedMessage<'_>| {
         if !passing.said && fatal(passing.line) {
             passing.back.push(LayerLine::End);
         }

@@ -73,7 +73,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/109",
-            "sent concurrent requests 0 to 19 , but got no response to: [13]",
+            "sent concurrent requests 0 to 19, but got no response to: [13]",
             "the client drops requests that arrive too fast",
             mutate_messages(|passing| {
                 let number = |message: &Value| message["params"]["number"] == 13;

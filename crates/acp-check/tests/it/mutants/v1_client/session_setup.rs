@@ -9,7 +9,7 @@ use crate::mutants::layer::{
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     let prompt = || json!({"sessionId": "sess_check", "prompt": []});
-    let refused = |passing: &crate::mutants::layer::PassingMessage<'_>, method: &str| {
+    let refused = |passing: &crate::mutants::layer::InterceptedMessage<'_>, method: &str| {
         let error = |m: &serde_json::Value| !m["error"].is_null();
         passing.answers && passing.method == method && passing.message.as_ref().is_some_and(error)
     };

@@ -65,7 +65,7 @@ fn message_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/prompt-lifecycle/7",
-            "is reported as \"other\"",
+            "was reported as \"other\"",
             "the agent reports another user message",
             change_update("user_message", |update| {
                 update["content"] = json!([{"type": "text", "text": "other"}]);
@@ -151,7 +151,7 @@ fn prompt_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/prompt-lifecycle/11",
-            "a prompt after a prompt with content of type `text` failed with error",
+            "a prompt with content of type `text` failed with error",
             "the agent rejects a prompt with two text blocks",
             reject_if("session/prompt", -32603, |params| {
                 params["prompt"][1]["type"] == "text"

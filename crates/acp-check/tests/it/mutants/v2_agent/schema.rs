@@ -187,7 +187,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
 }
 
 /// Sets the JSON-RPC version of an outgoing message to 1.0.
-pub(crate) fn set_old_jsonrpc_version(passing: &mut crate::mutants::layer::PassingMessage<'_>) {
+pub(crate) fn set_old_jsonrpc_version(passing: &mut crate::mutants::layer::InterceptedMessage<'_>) {
     if let Some(message) = passing.message
         && passing.said
     {
@@ -196,7 +196,7 @@ pub(crate) fn set_old_jsonrpc_version(passing: &mut crate::mutants::layer::Passi
 }
 
 /// Removes the `message` field from an error response.
-pub(crate) fn remove_error_message(passing: &mut crate::mutants::layer::PassingMessage<'_>) {
+pub(crate) fn remove_error_message(passing: &mut crate::mutants::layer::InterceptedMessage<'_>) {
     if let Some(message) = passing.message
         && passing.said
         && message["error"].is_object()

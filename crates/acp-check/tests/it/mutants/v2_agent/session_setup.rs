@@ -243,7 +243,7 @@ fn list_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-list/8",
-            "failed with -32603 (",
+            "failed with error -32603 (",
             "the agent uses one error code for everything",
             reject_request("session/set_title", -32603),
         ),
