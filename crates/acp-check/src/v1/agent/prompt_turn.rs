@@ -14,7 +14,7 @@ checks! { V1 Agent "prompt-turn";
     2 Must "All output of a turn is sent with `session/update` before the response to the prompt." => sends_output_before_response;
     3 Should "No updates of a turn are sent after the response to its prompt." => sends_no_updates_after_response;
     4 Must "Every update has the id of its session." => sends_session_id_in_updates;
-    5 Must "Every request that the agent sends in a turn has the id of its session." => sends_session_id_in_requests;
+    5 Must "Every request that the agent sends during a turn includes the session id of the turn." => sends_session_id_in_requests;
     6 Must "After a turn, the session accepts another prompt." => accepts_second_prompt;
     7 Should "A turn has the context of the previous turns." => uses_history;
     8 Must "Only turns that the client cancelled end with `cancelled`." => does_not_end_with_cancelled;

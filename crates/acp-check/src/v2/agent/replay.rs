@@ -75,7 +75,7 @@ async fn replays_messages(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let said = Value::from(reported).to_string();
     let asked = json!(harness.prompt_text(AgentTask::Answer)).to_string();
     require(said.contains(asked.trim_matches('"')), || {
-        "the prompt was not replayed unchanged".to_owned()
+        "the replayed prompt differs from the original".to_owned()
     })
 }
 

@@ -150,7 +150,7 @@ fn replay_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-setup/21",
-            "the prompt was not replayed unchanged",
+            "the replayed prompt differs from the original",
             "the agent changes the messages that it replays",
             change_replay(|message, _| {
                 if let Some(message) = message {
