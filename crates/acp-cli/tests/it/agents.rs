@@ -341,7 +341,7 @@ fn configuration_errors_are_reported() {
         ("[agents.x]\ncommnad = 'y'\n", "line 2: unknown field"),
         (
             "[agents.x]\nmode = 'plan'\n",
-            "`command` or `url` is missing",
+            "`command` or `url` is required",
         ),
         (
             "[agents.x]\ncommand = './y'\n",

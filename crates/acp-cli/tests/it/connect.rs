@@ -239,7 +239,7 @@ fn session_names_work_with_a_url() {
     ];
     CommandResult::from_output(project.acp_command(&args).output().unwrap())
         .expect_code(2)
-        .expect_stderr("no session of the agent at ws://127.0.0.1:1/acp named `mine`");
+        .expect_stderr("the agent at ws://127.0.0.1:1/acp has no session called `mine`");
 }
 
 #[cfg(target_os = "linux")]

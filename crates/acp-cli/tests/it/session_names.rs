@@ -205,7 +205,7 @@ fn names_are_assigned_and_removed() {
     project
         .run_shell("acp sessions name other old")
         .expect_code(2)
-        .expect_stderr("is already used for sess_");
+        .expect_stderr("is already used for session sess_");
     project
         .run_shell("acp sessions name other 'a\tb'")
         .expect_code(2)

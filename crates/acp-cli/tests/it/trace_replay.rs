@@ -91,7 +91,7 @@ fn unreplayable_trace_is_reported() {
         .expect_stderr("no agent command given");
     replay(&["trace", "--as", "agent", "--", "cat"])
         .expect_code(2)
-        .expect_stderr("takes no agent command");
+        .expect_stderr("does not accept an agent command");
     replay(&["trace"]).expect_code(2);
     replay(&["notes.txt", "--as", "agent"])
         .expect_code(2)

@@ -86,10 +86,10 @@ async fn includes_archived_sessions(harness: &mut AgentHarness) -> Result<(), Ch
     let (archived, other) = archive_one_of_two(harness).await?;
     let listed = list_sessions(harness, Some("include")).await?;
     require(contains_session(&listed, &archived), || {
-        "with archived sessions included, the archived session is missing".to_owned()
+        "the list that includes archived sessions is missing the archived session".to_owned()
     })?;
     require(contains_session(&listed, &other), || {
-        "with archived sessions included, a session that is not archived is missing".to_owned()
+        "the list that includes archived sessions is missing an unarchived session".to_owned()
     })
 }
 

@@ -94,6 +94,6 @@ async fn keeps_sessions_across_connections(harness: &mut ServerHarness) -> Resul
     let id = id.await?;
     let (_, response) = harness.wait_for_response(&id).await?;
     require(response.code().is_none(), || {
-        format!("`session/load` in a new connection failed: {response:?}")
+        format!("`session/load` on a new connection failed: {response:?}")
     })
 }

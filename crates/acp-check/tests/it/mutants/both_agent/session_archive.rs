@@ -42,13 +42,13 @@ fn list_mutants() -> Vec<Mutant> {
         ),
         mutant(
             "session-archive/3",
-            "with archived sessions included, the archived session is missing",
+            "the list that includes archived sessions is missing the archived session",
             "the agent ignores the archive filter",
             change_incoming("session/list", |params| set_field(params, "archived", None)),
         ),
         mutant(
             "session-archive/3",
-            "with archived sessions included, a session that is not archived is missing",
+            "the list that includes archived sessions is missing an unarchived session",
             "the agent lists only archived sessions if they should be included",
             change_incoming("session/list", |params| {
                 if params["archived"] == "include" {

@@ -534,7 +534,7 @@ fn connection_mutants() -> Vec<ServerMutant> {
         ),
         mutant(
             "remote/connections/6",
-            "`session/load` in a new connection failed",
+            "`session/load` on a new connection failed",
             "sessions end with their connection",
             ServerChange::ForgetSessions,
         ),
