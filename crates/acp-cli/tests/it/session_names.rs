@@ -217,7 +217,7 @@ fn names_are_assigned_and_removed() {
     project
         .run_shell("acp sessions forget old")
         .expect_code(2)
-        .expect_stderr("no session of the bundled agent");
+        .expect_stderr("the bundled agent has no session called `old`");
     assert_eq!(only_session_ids(&project)[0], id);
 }
 
