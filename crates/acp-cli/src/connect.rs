@@ -33,9 +33,6 @@ use crate::signals::Signals;
 /// The maximum number of bytes to read at a time.
 const READ_CHUNK_SIZE: usize = 64 * 1024;
 
-/// The maximum length, in bytes, of a message in which paths are replaced.
-const MAX_MESSAGE: usize = 64 * 1024 * 1024;
-
 /// How long to keep relaying messages after the client has closed stdin.
 const GRACE_AFTER_STDIN_CLOSES: Duration = Duration::from_secs(2);
 
@@ -206,8 +203,10 @@ struct MessageSource<'m, R> {
     reader: BufReader<R>,
     /// Replaces the paths in messages.
     mapper: Option<(&'m PathMapper, MessageDirection)>,
-    /// The piece that was read most recently.
-    piece: Vec<u8>,
+    /// The number of bytes in `reader` that were returned as the last piece.
+    returned: usize,
+    /// The message that was returned last, if paths are replaced.
+    message: Vec<u8>,
 }
 
 impl<'m, R: AsyncRead + Unpin> MessageSource<'m, R> {
@@ -215,7 +214,8 @@ impl<'m, R: AsyncRead + Unpin> MessageSource<'m, R> {
         Self {
             reader: BufReader::with_capacity(READ_CHUNK_SIZE, reader),
             mapper: mapper.as_ref().map(|mapper| (mapper, direction)),
-            piece: Vec::new(),
+            returned: 0,
+            message: Vec::new(),
         }
     }
 
@@ -227,26 +227,27 @@ impl<'m, R: AsyncRead + Unpin> MessageSource<'m, R> {
     /// Reads the next piece: a whole message with its paths replaced or, without a mapper, the bytes that are
     /// available. The piece is empty at the end of input.
     async fn next(&mut self) -> io::Result<&[u8]> {
-        self.piece.clear();
-        // A large message does not keep its memory.
-        self.piece.shrink_to(READ_CHUNK_SIZE);
         let Some((mapper, direction)) = self.mapper else {
+            self.reader.consume(self.returned);
             let bytes = self.reader.fill_buf().await?;
-            self.piece.extend_from_slice(bytes);
-            self.reader.consume(self.piece.len());
-            return Ok(&self.piece);
+            self.returned = bytes.len();
+            return Ok(bytes);
         };
-        let mut limited = (&mut self.reader).take(MAX_MESSAGE as u64 + 1);
-        limited.read_until(b'\n', &mut self.piece).await?;
-        if self.piece.len() > MAX_MESSAGE {
+        self.message.clear();
+        // A large message does not keep its memory.
+        self.message.shrink_to(READ_CHUNK_SIZE);
+        let limit = acp::Limits::default().message;
+        let mut limited = (&mut self.reader).take(limit as u64 + 1);
+        limited.read_until(b'\n', &mut self.message).await?;
+        if self.message.len() > limit {
             return Err(io::Error::other(format!(
-                "message too large for --map: more than {MAX_MESSAGE} bytes"
+                "message too large for --map: more than {limit} bytes"
             )));
         }
-        if let Some(mapped) = mapper.map_message(&self.piece, direction) {
-            self.piece = mapped;
+        if let Some(mapped) = mapper.map_message(&self.message, direction) {
+            self.message = mapped;
         }
-        Ok(&self.piece)
+        Ok(&self.message)
     }
 }
 

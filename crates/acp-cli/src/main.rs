@@ -86,7 +86,7 @@ fn main() -> ExitCode {
         CliCommand::McpProxy(args) => block_on(mcp_proxy::run_mcp_proxy(args)),
         CliCommand::Permissions(args) => permissions::run_permissions(&args),
         CliCommand::Run(args) => block_on(run::run_prompt(args)),
-        CliCommand::Serve(args) => block_on(serve::serve(args)),
+        CliCommand::Serve(args) => block_on(serve::serve(args, None)),
         CliCommand::Sessions(args) => block_on(sessions::run_sessions(args)),
         CliCommand::Trace(args) => block_on(trace::run_trace(args)),
     };

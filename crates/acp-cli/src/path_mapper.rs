@@ -4,8 +4,8 @@
 //! to `session/list`. A path in the text of a message, in a tool's raw input or output, in `_meta`, in a form, in an
 //! MCP server's command or in an extension method stays as it is: nothing says whose path it is.
 //!
-//! A message keeps its other bytes. So numbers of any precision, and members that repeat, reach the other side as they
-//! were.
+//! All other bytes of a message stay as they are, so a number does not lose precision, and a server that looks for
+//! repeated members still finds them.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -145,14 +145,14 @@ impl PathMapper {
                 if method.starts_with('_') || method.starts_with("elicitation/") {
                     return None;
                 }
-                walk.value(member("params")?, 0);
+                walk.visit_value(member("params")?, 0);
             }
             // Only the response to `session/list` contains paths.
             None => {
                 let Members(result) = serde_json::from_str(member("result")?.get()).ok()?;
                 for (name, value) in result {
                     if name == "sessions" {
-                        walk.value(value, 0);
+                        walk.visit_value(value, 0);
                     }
                 }
             }
@@ -162,29 +162,13 @@ impl PathMapper {
 
     /// Returns the corresponding path on the other side, or `None` if no mapping applies.
     fn map_path(&self, path: &str, direction: MessageDirection) -> Option<String> {
-        let sides = |mapping: &PathMapping| match direction {
-            MessageDirection::ToAgent => (mapping.local.clone(), mapping.remote.clone()),
-            MessageDirection::ToClient => (mapping.remote.clone(), mapping.local.clone()),
-        };
-        let matching = self.mappings.iter().map(sides).filter_map(|(from, to)| {
-            let rest = path_below(path, &from)?.to_owned();
-            Some((from, to, rest))
+        let mapped = self.mappings.iter().filter_map(|mapping| match direction {
+            MessageDirection::ToAgent => Some((mapping.local.len(), mapping.to_remote(path)?)),
+            MessageDirection::ToClient => Some((mapping.remote.len(), mapping.to_local(path)?)),
         });
         // The most specific directory.
-        let (from, to, rest) = matching.max_by_key(|(from, _, _)| from.len())?;
-        let rest = match (has_backslashes(&from), has_backslashes(&to)) {
-            (true, false) => rest.replace('\\', "/"),
-            (false, true) => rest.replace('/', "\\"),
-            _ => rest,
-        };
-        let separator = if has_backslashes(&to) { '\\' } else { '/' };
-        Some(match rest.is_empty() {
-            // A drive alone is not a directory.
-            true if to.ends_with(':') => format!("{to}{separator}"),
-            true => to,
-            false if to.ends_with(['/', '\\']) => format!("{to}{rest}"),
-            false => format!("{to}{separator}{rest}"),
-        })
+        let (_, path) = mapped.max_by_key(|(length, _)| *length)?;
+        Some(path)
     }
 
     /// Returns the URI of the corresponding file on the other side.
@@ -195,11 +179,10 @@ impl PathMapper {
         let (encoded, suffix) = rest.split_at_checked(end)?;
         let decoded = percent_decode_str(encoded).decode_utf8().ok()?;
         // `file:///C:/x` is the path `C:/x`.
-        let path = match decoded.strip_prefix('/') {
-            Some(drive) if starts_with_drive(drive) => drive,
-            _ => &decoded,
-        };
-        let mapped = self.map_path(path, direction)?.replace('\\', "/");
+        let mapped = self
+            .map_path(&decoded, direction)
+            .or_else(|| self.map_path(decoded.strip_prefix('/')?, direction))?
+            .replace('\\', "/");
         let slash = if mapped.starts_with('/') { "" } else { "/" };
         Some(format!(
             "file://{slash}{}{suffix}",
@@ -218,7 +201,7 @@ struct MessageWalk<'m> {
 }
 
 impl MessageWalk<'_> {
-    fn value(&mut self, value: &RawValue, depth: usize) {
+    fn visit_value(&mut self, value: &RawValue, depth: usize) {
         if depth > MAX_DEPTH {
             return;
         }
@@ -228,7 +211,7 @@ impl MessageWalk<'_> {
                     return;
                 };
                 for (name, member) in members {
-                    self.member(&name, member, depth);
+                    self.visit_member(&name, member, depth);
                 }
             }
             Some(b'[') => {
@@ -236,31 +219,31 @@ impl MessageWalk<'_> {
                     return;
                 };
                 for item in items {
-                    self.value(item, depth + 1);
+                    self.visit_value(item, depth + 1);
                 }
             }
             _ => {}
         }
     }
 
-    fn member(&mut self, name: &str, value: &RawValue, depth: usize) {
+    fn visit_member(&mut self, name: &str, value: &RawValue, depth: usize) {
         if OPAQUE_FIELDS.contains(&name) {
             return;
         }
         if PATH_FIELDS.contains(&name) {
-            self.string(value, PathMapper::map_path);
+            self.visit_string(value, PathMapper::map_path);
         } else if URI_FIELDS.contains(&name) {
-            self.string(value, PathMapper::map_uri);
+            self.visit_string(value, PathMapper::map_uri);
         } else if PATH_LIST_FIELDS.contains(&name) {
             for path in serde_json::from_str::<Vec<&RawValue>>(value.get()).unwrap_or_default() {
-                self.string(path, PathMapper::map_path);
+                self.visit_string(path, PathMapper::map_path);
             }
         } else {
-            self.value(value, depth + 1);
+            self.visit_value(value, depth + 1);
         }
     }
 
-    fn string(
+    fn visit_string(
         &mut self,
         value: &RawValue,
         map: fn(&PathMapper, &str, MessageDirection) -> Option<String>,
@@ -294,36 +277,6 @@ impl MessageWalk<'_> {
         mapped.extend_from_slice(message.get(end..)?);
         Some(mapped)
     }
-}
-
-/// Returns the part of a path below a directory, without a leading separator. Empty for the directory itself.
-fn path_below<'p>(path: &'p str, directory: &str) -> Option<&'p str> {
-    let is_windows = has_backslashes(directory);
-    let prefix = path.get(..directory.len())?;
-    let is_equal = match is_windows {
-        // Windows ignores the case of letters, and accepts both separators.
-        true => prefix
-            .replace('/', "\\")
-            .eq_ignore_ascii_case(&directory.replace('/', "\\")),
-        false => prefix == directory,
-    };
-    let rest = path.get(directory.len()..)?;
-    let separators: &[char] = if is_windows { &['/', '\\'] } else { &['/'] };
-    match rest.strip_prefix(separators) {
-        _ if !is_equal => None,
-        Some(rest) => Some(rest),
-        None if rest.is_empty() || directory.ends_with(separators) => Some(rest),
-        None => None,
-    }
-}
-
-/// Returns `true` if the directory is a Windows path.
-fn has_backslashes(directory: &str) -> bool {
-    starts_with_drive(directory) || directory.starts_with('\\')
-}
-
-fn starts_with_drive(path: &str) -> bool {
-    matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
 }
 
 #[cfg(test)]

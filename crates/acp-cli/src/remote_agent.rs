@@ -5,6 +5,7 @@ use acp_host::{AgentCommand, AgentProcess, Environment, ProcessExit};
 
 use crate::args::remote::UrlArgs;
 use crate::exit::CommandExit;
+use crate::start::this_program;
 
 /// The prefix of the notes in which `acp connect` reports that it is reconnecting or has reconnected.
 pub(crate) const RECONNECT_NOTE: &str = "acp: reconnect";
@@ -14,13 +15,10 @@ pub(crate) fn connect_command(
     remote: &RemoteAgent,
     environment: Environment,
 ) -> Result<AgentCommand, CommandExit> {
-    let this = std::env::current_exe().map_err(|e| {
-        CommandExit::agent_failed(format!("cannot find the path of this program: {e}"))
-    })?;
     // Without a token, the variable is empty: a token of this process may be meant for another server.
     let token = remote.token.as_ref().map(|token| token.expose());
     let environment = environment.set(TOKEN_VARIABLE, token.unwrap_or_default());
-    let command = AgentCommand::new(this).args(remote.connect_args());
+    let command = AgentCommand::new(this_program()?).args(remote.connect_args());
     Ok(command.environment(environment))
 }
 

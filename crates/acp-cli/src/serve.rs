@@ -24,7 +24,7 @@ use crate::args::shared::absolute_directory;
 use crate::confinement::Confinement;
 use crate::exit::CommandExit;
 use crate::signals::Signals;
-use crate::start::StartTarget;
+use crate::start::{StartTarget, this_program};
 use crate::{config, terminal_user};
 
 /// The name of the token file in the state directory.
@@ -59,20 +59,9 @@ impl RecordedConnections {
     }
 }
 
-pub(crate) async fn serve(args: ServeArgs) -> CommandExit {
-    run(&args, None).await
-}
-
-/// Serves agents and records a trace of each connection.
-pub(crate) async fn serve_recorded(
-    args: ServeArgs,
-    connections: RecordedConnections,
-) -> CommandExit {
-    run(&args, Some(&connections)).await
-}
-
-async fn run(args: &ServeArgs, recorded: Option<&RecordedConnections>) -> CommandExit {
-    match run_server(args, recorded).await {
+/// Serves agents. With `recorded`, records a trace of each connection.
+pub(crate) async fn serve(args: ServeArgs, recorded: Option<RecordedConnections>) -> CommandExit {
+    match run_server(&args, recorded.as_ref()).await {
         Ok(()) => CommandExit::SUCCESS,
         Err(exit) => exit,
     }
@@ -222,13 +211,6 @@ fn bundled_command(
 ) -> Result<AgentCommand, CommandExit> {
     let command = AgentCommand::new(this_program()?).args(["agent"]);
     Ok(command.cwd(cwd).environment(environment.clone()))
-}
-
-/// Returns the path of this program.
-fn this_program() -> Result<PathBuf, CommandExit> {
-    std::env::current_exe().map_err(|e| {
-        CommandExit::agent_failed(format!("cannot find the path of this program: {e}"))
-    })
 }
 
 /// The information that clients need to connect: the token and the certificate.

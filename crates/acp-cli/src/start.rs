@@ -1,6 +1,6 @@
 //! Starts agents, and explains why an agent has failed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use acp::Transport;
@@ -44,11 +44,8 @@ impl StartTarget<'_> {
         let command = match self.agent.command.split_first() {
             Some((program, args)) => AgentCommand::new(program).args(args),
             None => {
-                let this = std::env::current_exe().map_err(|e| {
-                    CommandExit::agent_failed(format!("cannot find the path of this program: {e}"))
-                })?;
                 let protocol = format!("--protocol={}", self.agent.protocol);
-                AgentCommand::new(this).args(["agent", &protocol, "--client-has-rules"])
+                AgentCommand::new(this_program()?).args(["agent", &protocol, "--client-has-rules"])
             }
         };
         Ok(command.cwd(self.cwd).environment(environment))
@@ -280,6 +277,13 @@ async fn disconnect_exit(
     message.push_str(&tail);
     message.push_str(&target.hint_if_key_is_mentioned(&tail));
     CommandExit::agent_failed(message)
+}
+
+/// Returns the path of this program.
+pub(crate) fn this_program() -> Result<PathBuf, CommandExit> {
+    std::env::current_exe().map_err(|e| {
+        CommandExit::agent_failed(format!("cannot find the path of this program: {e}"))
+    })
 }
 
 #[cfg(test)]

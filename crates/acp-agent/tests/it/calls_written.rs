@@ -147,7 +147,7 @@ async fn interrupted_call_fails() {
         let error = f.prompt("Write it").await.unwrap_err();
         let data = error.peer_error().unwrap().data.clone().unwrap();
         assert_eq!(data["kind"], "broken", "{format}");
-        let call = f.only_tool_call();
+        let call = f.last_tool_call();
         assert_eq!(call.title, "Write `no.txt`", "{format}");
         assert_eq!(call.status, ToolCallStatus::Failed, "{format}");
         assert!(
@@ -210,7 +210,7 @@ async fn cancel_while_arguments_arrive_ends_the_call() {
                 .cancel_when("Write it", has_pending_call("Write `no.txt`"))
                 .await;
             assert_eq!(ended, StopReason::Cancelled, "{format}");
-            let call = f.only_tool_call();
+            let call = f.last_tool_call();
             match options.latest() {
                 // This version has no status for that, so a text says it.
                 ProtocolVersion::V1 => {

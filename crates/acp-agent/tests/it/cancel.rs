@@ -43,7 +43,7 @@ async fn cancel_kills_the_command_in_a_client_terminal() {
     assert!(pids.into_iter().all(is_running));
     assert_eq!(f.cancel_turn(turn).await, StopReason::Cancelled);
     assert!(!pids.into_iter().any(is_running));
-    let call = f.only_tool_call();
+    let call = f.last_tool_call();
     assert_eq!(call.status, ToolCallStatus::Failed);
     assert!(call_text(&call).contains("Cancelled"));
     // The content that it showed stays.
@@ -64,13 +64,13 @@ async fn cancel_kills_a_local_process() {
         has_call_showing(thread, ToolCallStatus::InProgress, "child:")
     })
     .await;
-    let printed = call_text(&f.only_tool_call());
+    let printed = call_text(&f.last_tool_call());
     let pids = [parse_pid(&printed).unwrap(), child_pid(&printed).unwrap()];
     assert!(pids.into_iter().all(is_running));
     assert_eq!(f.cancel_turn(turn).await, StopReason::Cancelled);
     assert!(!pids.into_iter().any(is_running));
-    assert_eq!(f.only_tool_call().status, ToolCallStatus::Failed);
-    assert!(call_text(&f.only_tool_call()).contains("Cancelled"));
+    assert_eq!(f.last_tool_call().status, ToolCallStatus::Failed);
+    assert!(call_text(&f.last_tool_call()).contains("Cancelled"));
     assert_clean_cancel(&f).await;
 }
 
@@ -83,7 +83,7 @@ async fn cancel_during_a_permission_request_fails_the_call() {
             .cancel_when(command, |_| !f.permission_requests().is_empty())
             .await;
         assert_eq!(stopped, StopReason::Cancelled);
-        let call = f.only_tool_call();
+        let call = f.last_tool_call();
         assert_eq!(call.status, ToolCallStatus::Failed);
         assert!(
             call_text(&call).contains("Cancelled"),
@@ -169,8 +169,8 @@ async fn client_disconnect_cancels_the_turn() {
     })
     .await;
     let pids = [
-        parse_pid(&call_text(&f.only_tool_call())).unwrap(),
-        child_pid(&call_text(&f.only_tool_call())).unwrap(),
+        parse_pid(&call_text(&f.last_tool_call())).unwrap(),
+        child_pid(&call_text(&f.last_tool_call())).unwrap(),
     ];
     f.agent.close();
     assert!(turn.await.unwrap().is_err());

@@ -65,7 +65,7 @@ async fn list_shows_a_directory() {
         f.write_file("a.txt", "123");
         let said = f.prompt_for_text("/list").await;
         assert!(said.contains("src/\na.txt  (3 bytes)\n"), "{said}");
-        let call = f.only_tool_call();
+        let call = f.last_tool_call();
         assert_eq!(f.statuses(&call.id), PLAN_STATUSES);
         assert_eq!(
             (call.title.as_str(), &call.kind),
@@ -76,11 +76,11 @@ async fn list_shows_a_directory() {
         assert!(f.prompt_for_text("/list src").await.contains("main.rs"));
         // Nothing outside the session's directories is listed.
         f.prompt_for_text("/list ..").await;
-        assert_eq!(f.only_tool_call().status, ToolCallStatus::Failed);
+        assert_eq!(f.last_tool_call().status, ToolCallStatus::Failed);
         assert!(
-            call_text(&f.only_tool_call()).contains("outside"),
+            call_text(&f.last_tool_call()).contains("outside"),
             "{}",
-            call_text(&f.only_tool_call())
+            call_text(&f.last_tool_call())
         );
         assert!(f.permission_requests().is_empty());
     }
@@ -96,7 +96,7 @@ async fn read_shows_a_file_or_a_line_range() {
                 .await
                 .contains("one\ntwo\nthree\nfour\n")
         );
-        let call = f.only_tool_call();
+        let call = f.last_tool_call();
         assert_eq!(f.statuses(&call.id), PLAN_STATUSES);
         assert_eq!(
             (call.title.as_str(), &call.kind),
@@ -109,7 +109,7 @@ async fn read_shows_a_file_or_a_line_range() {
             f.prompt_for_text("/read a.txt:2-3").await,
             "```\ntwo\nthree\n```"
         );
-        assert_eq!(f.only_tool_call().locations[0].line, Some(2));
+        assert_eq!(f.last_tool_call().locations[0].line, Some(2));
         assert_eq!(
             f.prompt_for_text(format!("/read {}:3", f.path("a.txt")))
                 .await,
@@ -120,7 +120,7 @@ async fn read_shows_a_file_or_a_line_range() {
                 .await
                 .contains("File not found: `no.txt`")
         );
-        let call = f.only_tool_call();
+        let call = f.last_tool_call();
         assert_eq!(f.statuses(&call.id), ["pending", "in_progress", "failed"]);
         assert_eq!(load_count(&f.seen.reads), if offers.read { 4 } else { 0 });
     }
@@ -149,7 +149,7 @@ async fn search_finds_lines_and_skips_ignored_files() {
     for left_out in ["built", "x.log", "hidden", "binary"] {
         assert!(!said.contains(left_out), "{said}");
     }
-    let call = f.only_tool_call();
+    let call = f.last_tool_call();
     assert_eq!(
         (f.statuses(&call.id), &call.kind),
         (PLAN_STATUSES.map(String::from).to_vec(), &ToolKind::Search)
@@ -174,7 +174,7 @@ async fn search_finds_lines_and_skips_ignored_files() {
             .await
             .contains("Invalid regular expression `(`")
     );
-    assert_eq!(f.only_tool_call().status, ToolCallStatus::Failed);
+    assert_eq!(f.last_tool_call().status, ToolCallStatus::Failed);
 }
 
 #[cfg(unix)]
@@ -193,7 +193,7 @@ async fn local_access_does_not_follow_symlinks_out_of_the_directory() {
     }
     // The user is not asked about an action that is impossible.
     f.prompt_for_text("/write link/new.txt text").await;
-    assert_eq!(f.only_tool_call().status, ToolCallStatus::Failed);
+    assert_eq!(f.last_tool_call().status, ToolCallStatus::Failed);
     assert!(!outside.path().join("new.txt").exists());
 }
 
@@ -215,7 +215,7 @@ async fn write_requests_permission_and_writes() {
         f.queue_answers([ALLOW]);
         f.prompt_for_text("/write new.txt\none\ntwo\n").await;
         assert_eq!(f.read_file("new.txt"), "one\ntwo\n");
-        let call = f.only_tool_call();
+        let call = f.last_tool_call();
         assert_eq!(f.statuses(&call.id), PLAN_STATUSES);
         assert_eq!(
             (call.title.as_str(), &call.kind),
@@ -242,7 +242,7 @@ async fn write_requests_permission_and_writes() {
         f.prompt_for_text("/write new.txt three").await;
         assert_eq!(f.read_file("new.txt"), "three");
         assert_eq!(
-            call_diff(&f.only_tool_call()).unwrap().old_text.as_deref(),
+            call_diff(&f.last_tool_call()).unwrap().old_text.as_deref(),
             Some("one\ntwo\n")
         );
         assert_eq!(load_count(&f.seen.writes), if offers.write { 2 } else { 0 });
@@ -259,7 +259,7 @@ async fn edit_replaces_exactly_one_match() {
         f.prompt_for_text("/edit a.txt\n  two\nthree\n===\n2\n3")
             .await;
         assert_eq!(f.read_file("a.txt"), "one\n2\n3\ntwo\n");
-        let call = f.only_tool_call();
+        let call = f.last_tool_call();
         assert_eq!(f.statuses(&call.id), PLAN_STATUSES);
         let diff = call_diff(&call).unwrap();
         assert_eq!(diff.path, f.path("a.txt"));
@@ -285,7 +285,7 @@ async fn edit_replaces_exactly_one_match() {
         ] {
             let said = f.prompt_for_text(edit).await;
             assert!(said.contains(why), "{said}");
-            let call = f.only_tool_call();
+            let call = f.last_tool_call();
             assert_eq!(f.statuses(&call.id), ["pending", "failed"]);
             assert!(call_text(&call).contains(why));
             assert_eq!(f.read_file("a.txt"), "one\n2\n3\ntwo\n");
@@ -300,7 +300,7 @@ async fn run_uses_a_client_terminal_if_supported() {
     f.queue_answers([ALLOW]);
     let said = f.prompt_for_text("/run pwd; echo \"$((40 + 2))\"").await;
     assert!(said.contains("exited with code 0"), "{said}");
-    let call = f.only_tool_call();
+    let call = f.last_tool_call();
     assert_eq!(f.statuses(&call.id), PLAN_STATUSES);
     assert_eq!(call.kind, ToolKind::Execute);
     assert!(call_terminal(&call).is_some());
@@ -332,7 +332,7 @@ async fn run_shows_output_as_text_without_terminal_support() {
     let f = AgentFixture::start_offline(NO_CAPABILITIES).await;
     f.queue_answers([ALLOW]);
     f.prompt_for_text("/run echo out; echo err >&2").await;
-    let call = f.only_tool_call();
+    let call = f.last_tool_call();
     assert_eq!(f.statuses(&call.id), PLAN_STATUSES);
     assert!(call_text(&call).contains("out\nerr\n"));
     assert_eq!(call.raw_output.unwrap()["output"], "out\nerr\n");
@@ -345,7 +345,7 @@ async fn failing_command_fails_the_call() {
         f.queue_answers([ALLOW]);
         let said = f.prompt_for_text("/run echo no; exit 3").await;
         assert!(said.contains("exited with code 3"), "{said}");
-        let call = f.only_tool_call();
+        let call = f.last_tool_call();
         assert_eq!(f.statuses(&call.id), ["pending", "in_progress", "failed"]);
         assert_eq!(call.raw_output.as_ref().unwrap()["exitCode"], 3);
         assert!(call_text(&call).contains("Exit code 3"));
@@ -359,7 +359,7 @@ async fn long_output_is_truncated_to_its_tail() {
     f.queue_answers([ALLOW]);
     f.prompt_for_text("/run i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done")
         .await;
-    let call = f.only_tool_call();
+    let call = f.last_tool_call();
     let output = call.raw_output.as_ref().unwrap();
     let printed = output["output"].as_str().unwrap();
     assert!(printed.len() <= 64 * 1024 && printed.ends_with("line 19999\n"));
@@ -424,7 +424,7 @@ async fn test_reports_missing_tests_and_missing_permission() {
     f.queue_answers([REJECT]);
     let said = f.prompt_for_text("/test").await;
     assert!(said.contains("The tests were not run"), "{said}");
-    assert_eq!(f.only_tool_call().title, "Run `cargo test`");
+    assert_eq!(f.last_tool_call().title, "Run `cargo test`");
     assert_eq!(
         f.plan_updates().last().unwrap()[..],
         ["completed", "pending", "pending"]

@@ -30,7 +30,7 @@ async fn start_offline_agent(options: Options, offers: OfferedCapabilities) -> A
 
 /// Returns the terminal of the last tool call, as shown to the user.
 fn only_terminal(f: &AgentFixture) -> ThreadTerminal {
-    let id = call_terminal(&f.only_tool_call()).expect("the call has a terminal");
+    let id = call_terminal(&f.last_tool_call()).expect("the call has a terminal");
     let terminal = |thread: &acp::Thread| thread.terminal(&id).cloned();
     f.session.thread().read(terminal).expect("it is known")
 }
@@ -46,7 +46,7 @@ async fn output_and_exit_status_are_shown() {
             "/run printf 'one \\303'; sleep 0.3; printf '\\251\\n'; echo two >&2; exit 3",
         )
         .await;
-        let call = f.only_tool_call();
+        let call = f.last_tool_call();
         assert_eq!(call.status, ToolCallStatus::Failed);
         let terminal = only_terminal(&f);
         assert_eq!(terminal.output(), "one \u{e9}\ntwo\n");
@@ -82,7 +82,7 @@ async fn output_is_shown_live_and_cancel_kills_the_command() {
         assert!(is_running(pid));
         assert_eq!(f.cancel_turn(turn).await, StopReason::Cancelled);
         assert!(!is_running(pid));
-        let call = f.only_tool_call();
+        let call = f.last_tool_call();
         assert_eq!(call.status.as_str(), cancelled);
         assert!(call.is_finished());
         let terminal = only_terminal(&f);
@@ -106,7 +106,7 @@ async fn long_output_is_limited_and_its_tail_is_shown() {
         f.queue_answers([ALLOW]);
         f.prompt_for_text("/run yes 0123456789 | head -c 5000000; echo; echo end")
             .await;
-        assert_eq!(f.only_tool_call().status, ToolCallStatus::Completed);
+        assert_eq!(f.last_tool_call().status, ToolCallStatus::Completed);
         let output = only_terminal(&f).output();
         assert!(output.ends_with("\nend\n"), "{:?}", output.get(..100));
     }
@@ -118,7 +118,7 @@ async fn client_terminal_is_preferred() {
     f.queue_answers([ALLOW]);
     f.prompt_for_text("/run echo one").await;
     assert_eq!(load_count(&f.seen.created), 1);
-    assert!(call_terminal(&f.only_tool_call()).is_some());
+    assert!(call_terminal(&f.last_tool_call()).is_some());
 }
 
 #[tokio::test]
@@ -129,7 +129,7 @@ async fn cancelled_call_has_the_status_of_the_protocol_version() {
         let asked = |_: &acp::Thread| !f.permission_requests().is_empty();
         let stopped = f.cancel_when("/write a.txt new", asked).await;
         assert_eq!(stopped, StopReason::Cancelled);
-        assert_eq!(f.only_tool_call().status.as_str(), cancelled);
+        assert_eq!(f.last_tool_call().status.as_str(), cancelled);
         assert!(!f.file_exists("a.txt"));
     }
 }

@@ -428,7 +428,7 @@ async fn rules_can_allow_public_hosts_but_never_private_ones() {
         f.session.set_mode("code").await.unwrap();
         f.queue_answers((0..questions).map(|_| REJECT));
         f.prompt("go").await.unwrap();
-        failure_text(&f.only_tool_call());
+        failure_text(&f.last_tool_call());
         assert_eq!(f.permission_requests().len(), questions);
     }
     assert_eq!(server.requested_paths(), Vec::<String>::new());

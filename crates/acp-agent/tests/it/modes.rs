@@ -228,12 +228,12 @@ async fn model_can_switch_the_mode() {
     assert_eq!(f.read_file("a.txt"), "1");
     assert!(call_text(&f.tool_calls()[1]).contains("1. Do it"));
     f.prompt_for_text("go").await;
-    assert!(call_text(&f.only_tool_call()).contains("unknown mode `fast`"));
+    assert!(call_text(&f.last_tool_call()).contains("unknown mode `fast`"));
     // Code mode allows more than ask mode, so permission is requested.
     f.queue_answers([QuestionAnswer::Id("reject_once")]);
     f.prompt_for_text("go").await;
     assert_eq!(
-        (f.current_mode().as_str(), f.only_tool_call().status),
+        (f.current_mode().as_str(), f.last_tool_call().status),
         ("ask", ToolCallStatus::Failed)
     );
 }

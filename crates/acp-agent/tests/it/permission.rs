@@ -25,7 +25,7 @@ async fn rejection_changes_nothing_and_the_turn_continues() {
             f.queue_answers([REJECT]);
             let said = f.prompt_for_text(command).await;
             assert!(said.contains("Permission denied by the user"), "{said}");
-            let call = f.only_tool_call();
+            let call = f.last_tool_call();
             assert_eq!(f.statuses(&call.id), REJECTED_STATUSES, "{command}");
             assert!(call_text(&call).contains("Permission denied by the user"));
             assert!(call_diff(&call).is_none());
@@ -44,7 +44,7 @@ async fn answer_with_an_unknown_option_id_allows_nothing() {
     let f = AgentFixture::start_offline(ALL_CAPABILITIES).await;
     f.queue_answers([QuestionAnswer::Id("yes")]);
     f.prompt_for_text("/write a.txt new").await;
-    assert_eq!(f.only_tool_call().status, ToolCallStatus::Failed);
+    assert_eq!(f.last_tool_call().status, ToolCallStatus::Failed);
     assert!(!f.file_exists("a.txt"));
 }
 
@@ -108,7 +108,7 @@ async fn file_changed_before_the_answer_is_not_overwritten() {
                 said.contains(why) && said.contains("Nothing was changed"),
                 "{said}"
             );
-            assert_eq!(f.only_tool_call().status, ToolCallStatus::Failed);
+            assert_eq!(f.last_tool_call().status, ToolCallStatus::Failed);
             assert_eq!(f.read_file("a.txt"), "other\n");
         }
     }
@@ -127,10 +127,10 @@ async fn concurrent_change_elsewhere_in_an_edited_file_is_kept() {
     f.prompt_for_text("/edit a.txt\ntwo\n===\n2").await;
     assert_eq!(f.read_file("a.txt"), "zero\none\n2\n");
     assert_eq!(
-        call_diff(&f.only_tool_call()).unwrap().old_text.as_deref(),
+        call_diff(&f.last_tool_call()).unwrap().old_text.as_deref(),
         Some("zero\none\ntwo\n")
     );
-    assert_eq!(f.only_tool_call().locations[0].line, Some(3));
+    assert_eq!(f.last_tool_call().locations[0].line, Some(3));
 }
 
 #[tokio::test]
@@ -177,7 +177,7 @@ async fn always_answer_lasts_for_the_session_regardless_of_the_client() {
             f.prompt_for_text(later.as_str()).await;
             assert!(f.permission_requests().is_empty(), "{later}");
             assert_eq!(
-                f.only_tool_call().status,
+                f.last_tool_call().status,
                 ToolCallStatus::Completed,
                 "{later}"
             );

@@ -302,7 +302,7 @@ async fn invalid_json_arguments_are_returned_to_the_model() {
             "I try again.",
             "{format}"
         );
-        assert_eq!(f.only_tool_call().status, ToolCallStatus::Failed);
+        assert_eq!(f.last_tool_call().status, ToolCallStatus::Failed);
         let told = server.requests()[1].body.to_string();
         assert!(told.contains("The arguments are not valid JSON:"), "{told}");
     }

@@ -372,7 +372,7 @@ async fn interrupted_response_is_kept_and_continued() {
         );
         // It is unknown whether the call is complete, so it is not executed.
         assert!(!f.file_exists("no.txt"));
-        assert_eq!(f.only_tool_call().status, ToolCallStatus::Failed);
+        assert_eq!(f.last_tool_call().status, ToolCallStatus::Failed);
         assert_eq!(f.prompt_for_text("And now?").await, "Fine.");
         let told = server.requests()[1].body.to_string();
         assert!(

@@ -88,7 +88,7 @@ async fn check_continues_after(
             None
         );
     });
-    assert_eq!(f.only_tool_call().status.as_str(), "completed", "{what}");
+    assert_eq!(f.last_tool_call().status.as_str(), "completed", "{what}");
     assert_eq!(
         f.prompt_for_text("What is the number?").await,
         "I know it still.",

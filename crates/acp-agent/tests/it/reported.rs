@@ -83,7 +83,7 @@ async fn cancelled_command_keeps_its_output() {
         })
         .await;
     assert_eq!(ended, StopReason::Cancelled);
-    let call = f.only_tool_call();
+    let call = f.last_tool_call();
     assert_eq!(call.status, ToolCallStatus::Failed);
     let said = call_text(&call);
     assert!(

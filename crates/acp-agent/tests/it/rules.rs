@@ -69,7 +69,7 @@ async fn project_denials_apply_in_every_mode() {
             let said = f.prompt_for_text(command).await;
             assert!(said.contains("permissions.toml, rule 1"), "{said}");
             assert!(
-                !call_text(&f.only_tool_call()).contains("needle"),
+                !call_text(&f.last_tool_call()).contains("needle"),
                 "{command}"
             );
         }

@@ -55,7 +55,7 @@ async fn script_can_use_every_step() {
                 "Done.",
             ]
         );
-        assert_eq!(f.only_tool_call().raw_output.unwrap()["output"], "1\ntwo");
+        assert_eq!(f.last_tool_call().raw_output.unwrap()["output"], "1\ntwo");
         assert_eq!(f.plan_updates(), [["in_progress", "pending"]]);
         let ids: std::collections::HashSet<_> =
             f.tool_calls().into_iter().map(|call| call.id).collect();

@@ -159,7 +159,7 @@ async fn terminal_of_a_disconnected_client_is_replayed_as_text() {
     let f = AgentFixture::new(scripted_agent(script, sessions.path()), ALL_CAPABILITIES).await;
     f.queue_answers([ALLOW]);
     f.prompt("go").await.unwrap();
-    assert!(common::call_terminal(&f.only_tool_call()).is_some());
+    assert!(common::call_terminal(&f.last_tool_call()).is_some());
     for speaks in [1, 2] {
         let agent = scripted_agent(script, sessions.path());
         let g =

@@ -2,10 +2,10 @@
 
 use crate::args::trace::TraceServeArgs;
 use crate::exit::CommandExit;
-use crate::serve::{RecordedConnections, serve_recorded};
+use crate::serve::{RecordedConnections, serve};
 
 pub(super) async fn serve_and_record(args: TraceServeArgs) -> CommandExit {
-    let mut serve = args.serve;
+    let mut serve_args = args.serve;
     let failed = |e: std::io::Error| {
         CommandExit::failed(format!(
             "cannot create the directory {}: {e}",
@@ -16,15 +16,15 @@ pub(super) async fn serve_and_record(args: TraceServeArgs) -> CommandExit {
         Ok(directory) => directory,
         Err(e) => return failed(e),
     };
-    if serve.sandbox.sandbox.is_some() {
+    if serve_args.sandbox.sandbox.is_some() {
         // The recorder starts the agent, and so runs in the sandbox with it.
-        serve.sandbox.writable.push(directory.clone());
+        serve_args.sandbox.writable.push(directory.clone());
     }
     let connections = RecordedConnections {
         directory,
         secrets: args.secrets,
     };
-    serve_recorded(serve, connections).await
+    serve(serve_args, Some(connections)).await
 }
 
 /// Creates a directory if it does not exist. Returns an absolute path, since agents may have a different working

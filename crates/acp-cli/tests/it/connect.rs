@@ -583,6 +583,14 @@ fn invalid_remote_settings_are_rejected() {
         ("url = 'tcp://h:1'\ntoken_env = 'T'", "no token can be sent"),
         ("url = 'ws://h/'\ntoken_file = 'f'", "use an absolute path"),
         ("url = 'ws://h/'\ntoken_header = 'x'", "unknown variant"),
+        (
+            "url = 'ws://h/'\npaths = { 'a' = '/b' }",
+            "paths: a: use an absolute path",
+        ),
+        (
+            "command = 'x'\npaths = { '/a' = '/b' }",
+            "`paths` requires `url`",
+        ),
     ] {
         project.write_config("config.toml", &format!("[agents.far]\n{settings}\n"));
         project
@@ -638,6 +646,7 @@ fn a_project_cannot_send_the_users_secrets() {
     let url = format!("url = '{}'", server.plain_url());
     for (more, said) in [
         ("token_env = 'SECRET'", "`token_env` is not allowed"),
+        ("paths = { '/a' = '/b' }", "`paths` is not allowed"),
         ("token_file = '/etc/passwd'", "`token_file` is not allowed"),
         ("pass = ['ACP_TOKEN']", "`env` and `pass`"),
     ] {

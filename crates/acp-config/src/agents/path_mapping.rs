@@ -39,6 +39,18 @@ impl PathMapping {
             remote: trim_separators(remote).to_owned(),
         })
     }
+
+    /// Returns the path on the agent's machine, or `None` if the path is not in the local directory.
+    #[must_use]
+    pub fn to_remote(&self, path: &str) -> Option<String> {
+        replace_directory(path, &self.local, &self.remote)
+    }
+
+    /// Returns the path on this machine, or `None` if the path is not in the remote directory.
+    #[must_use]
+    pub fn to_local(&self, path: &str) -> Option<String> {
+        replace_directory(path, &self.remote, &self.local)
+    }
 }
 
 /// Formats the mapping as `LOCAL=REMOTE`.
@@ -60,12 +72,9 @@ impl FromStr for PathMapping {
 
 /// Returns `true` if a path is absolute on Unix or Windows. The agent's machine may run a different operating system.
 fn is_absolute(path: &str) -> bool {
-    path.starts_with(['/', '\\']) || is_drive(path)
-}
-
-/// Returns `true` if a path starts with a Windows drive.
-fn is_drive(path: &str) -> bool {
-    matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic())
+    let starts_with_separator = |path: &str| path.starts_with(['/', '\\']);
+    starts_with_separator(path)
+        || (starts_with_drive(path) && path.get(2..).is_some_and(starts_with_separator))
 }
 
 fn trim_separators(path: &str) -> &str {
@@ -74,6 +83,55 @@ fn trim_separators(path: &str) -> &str {
         true => path.get(..1).unwrap_or_default(),
         false => trimmed,
     }
+}
+
+/// Replaces a directory at the start of a path. Changes the separators if the other machine has another system.
+fn replace_directory(path: &str, from: &str, to: &str) -> Option<String> {
+    let rest = path_below(path, from)?;
+    let rest = match (is_windows_path(from), is_windows_path(to)) {
+        (true, false) => rest.replace('\\', "/"),
+        (false, true) => rest.replace('/', "\\"),
+        _ => rest.to_owned(),
+    };
+    let separator = if is_windows_path(to) { '\\' } else { '/' };
+    Some(match rest.is_empty() {
+        // A drive alone is not a directory.
+        true if to.ends_with(':') => format!("{to}{separator}"),
+        true => to.to_owned(),
+        false if to.ends_with(['/', '\\']) => format!("{to}{rest}"),
+        false => format!("{to}{separator}{rest}"),
+    })
+}
+
+/// Returns the part of a path below a directory, without a leading separator. Empty for the directory itself.
+fn path_below<'p>(path: &'p str, directory: &str) -> Option<&'p str> {
+    let is_windows = is_windows_path(directory);
+    let prefix = path.get(..directory.len())?;
+    let is_equal = match is_windows {
+        // Windows ignores the case of letters, and accepts both separators.
+        true => prefix
+            .replace('/', "\\")
+            .eq_ignore_ascii_case(&directory.replace('/', "\\")),
+        false => prefix == directory,
+    };
+    let rest = path.get(directory.len()..)?;
+    let separators: &[char] = if is_windows { &['/', '\\'] } else { &['/'] };
+    match rest.strip_prefix(separators) {
+        _ if !is_equal => None,
+        Some(rest) => Some(rest),
+        None if rest.is_empty() || directory.ends_with(separators) => Some(rest),
+        None => None,
+    }
+}
+
+/// Returns `true` if the directory is a Windows path.
+fn is_windows_path(directory: &str) -> bool {
+    starts_with_drive(directory) || directory.starts_with('\\')
+}
+
+/// Returns `true` if the path starts with a Windows drive, such as `C:`.
+fn starts_with_drive(path: &str) -> bool {
+    matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
 }
 
 #[cfg(all(test, unix))]

@@ -218,7 +218,7 @@ async fn repeat_until_both_outcomes<F: Future<Output = bool>>(
 
 /// Replaces first a parent directory, then the file itself, with a symlink that leads outside.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn swapping_a_path_during_a_call_gains_nothing() {
+async fn swapping_a_path_during_a_call_does_not_escape_the_roots() {
     let scene = EscapeScene::new();
     let files = Files::new([scene.root.clone()]).unwrap();
     let race = scene.root.join("race");

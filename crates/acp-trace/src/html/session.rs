@@ -16,7 +16,7 @@ use super::sessions::{TracePosition, TracedQuestion, TracedSession, TurnEnd};
 use super::text;
 
 /// The maximum length of text in the session view, in characters. The list of messages contains the complete text.
-const MAX_TEXT_BYTES: usize = 64 * 1024;
+const MAX_TEXT_CHARS: usize = 64 * 1024;
 
 /// The maximum number of items in the session view. Only the last ones are shown.
 const MAX_ITEMS: usize = 5000;
@@ -151,7 +151,7 @@ fn render_code(text: &str) -> Markup {
 }
 
 fn truncate_text(text: &str) -> String {
-    text::truncate_text(&text::sanitize_text(text), MAX_TEXT_BYTES)
+    text::truncate_text(&text::sanitize_text(text), MAX_TEXT_CHARS)
 }
 
 fn render_blocks(content: &[ContentBlock]) -> Markup {

@@ -396,7 +396,7 @@ proptest! {
 
     /// Checks that the chat draws a screen and has an active tab, regardless of the keys pressed and the screen size.
     #[test]
-    fn chat_can_be_quit_after_arbitrary_keys_at_any_size(all in prop::collection::vec(arbitrary_event(), 0..60)) {
+    fn chat_survives_arbitrary_keys_at_any_size(all in prop::collection::vec(arbitrary_event(), 0..60)) {
         let (mut app, _) = app_with_agent();
         let (mut width, mut height) = (80, 24);
         for happens in all {

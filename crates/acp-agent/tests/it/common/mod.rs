@@ -423,7 +423,7 @@ impl AgentFixture {
     }
 
     /// Returns the last tool call.
-    pub fn only_tool_call(&self) -> ThreadToolCall {
+    pub fn last_tool_call(&self) -> ThreadToolCall {
         self.tool_calls().pop().expect("there is a tool call")
     }
 

@@ -37,7 +37,7 @@ async fn list_changed_notifications_refresh_tools_prompts_and_resources() {
             })
             .await;
             f.prompt_for_text("go").await;
-            let resources = call_text(&f.only_tool_call());
+            let resources = call_text(&f.last_tool_call());
             assert!(resources.contains("`note://grown`"), "{resources}");
             let grown = |names: &[String]| names.iter().any(|name| name == "ours__grown");
             let seen = seen.lock().unwrap();
@@ -62,9 +62,9 @@ async fn resources_are_listed_again_each_time() {
         let agent = CodingAgent::with_model(scripted_model(&turns)).mcp_servers(vec![server]);
         let f = AgentFixture::new(agent, NO_CAPABILITIES).await;
         f.prompt_for_text("go").await;
-        assert!(!call_text(&f.only_tool_call()).contains("note://grown"));
+        assert!(!call_text(&f.last_tool_call()).contains("note://grown"));
         allow_only_call(&f).await;
         f.prompt_for_text("go").await;
-        assert!(call_text(&f.only_tool_call()).contains("note://grown"));
+        assert!(call_text(&f.last_tool_call()).contains("note://grown"));
     }
 }

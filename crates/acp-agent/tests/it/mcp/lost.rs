@@ -30,12 +30,12 @@ async fn start_session(calls: &[Value], server: McpServer) -> (AgentFixture, See
     limits.retry = Duration::from_millis(10);
     let agent = CodingAgent::with_model(spy).mcp_limits(limits);
     let f = AgentFixture::new(agent.mcp_servers(vec![server]), NO_CAPABILITIES).await;
-    wait_for_tool(&f, true).await;
+    wait_for_prompt_command(&f, true).await;
     (f, seen)
 }
 
 /// Waits until the server's prompts are offered to the client or, if `expected` is `false`, until they no longer are.
-async fn wait_for_tool(f: &AgentFixture, expected: bool) {
+async fn wait_for_prompt_command(f: &AgentFixture, expected: bool) {
     wait_for_thread(f.session.thread(), |thread| {
         let mut commands = thread.commands().iter();
         commands.any(|command| command.name == "ours:weather") == expected
@@ -79,14 +79,14 @@ async fn lost_http_server_is_reported_once_and_reconnected_on_demand() {
         .await;
         f.queue_answers([ALLOW_ALWAYS]);
         assert_eq!(f.prompt_for_text("go").await, "done");
-        assert!(has_echoed(&f.only_tool_call()));
+        assert!(has_echoed(&f.last_tool_call()));
         http.stop().await;
         // The loss is noticed without any request.
-        wait_for_tool(&f, false).await;
+        wait_for_prompt_command(&f, false).await;
         for _ in 0..2 {
             assert_eq!(f.prompt_for_text("go").await, "done");
-            assert_eq!(f.only_tool_call().status, ToolCallStatus::Failed);
-            let why = call_text(&f.only_tool_call());
+            assert_eq!(f.last_tool_call().status, ToolCallStatus::Failed);
+            let why = call_text(&f.last_tool_call());
             assert!(why.contains("The MCP server `ours` "), "{why}");
         }
         let news = server_change_reports(&f);
@@ -106,9 +106,9 @@ async fn lost_http_server_is_reported_once_and_reconnected_on_demand() {
         http.restart().await;
         assert_eq!(f.prompt_for_text("go").await, "done");
         assert!(
-            has_echoed(&f.only_tool_call()),
+            has_echoed(&f.last_tool_call()),
             "{}",
-            call_text(&f.only_tool_call())
+            call_text(&f.last_tool_call())
         );
         let news = server_change_reports(&f);
         assert_eq!(news.len(), 2, "{news:?}");
@@ -139,9 +139,9 @@ async fn unreachable_http_server_is_retried_with_each_prompt() {
     f.queue_answers([ALLOW]);
     assert_eq!(f.prompt_for_text("go").await, "done");
     assert!(
-        has_echoed(&f.only_tool_call()),
+        has_echoed(&f.last_tool_call()),
         "{}",
-        call_text(&f.only_tool_call())
+        call_text(&f.last_tool_call())
     );
 }
 
@@ -159,9 +159,9 @@ async fn expired_session_is_renewed_and_the_call_repeated() {
         http.forget_sessions();
         f.prompt_for_text("go").await;
         assert!(
-            has_echoed(&f.only_tool_call()),
+            has_echoed(&f.last_tool_call()),
             "{}",
-            call_text(&f.only_tool_call())
+            call_text(&f.last_tool_call())
         );
         assert_eq!(*http.all.begun.lock().unwrap(), 2);
         // The user does not need to be informed.
@@ -176,11 +176,11 @@ async fn truncated_response_fails_only_its_call() {
     let (f, _) = start_session(&[cut, echo_call()], http.streamable_config("ours")).await;
     f.queue_answers([ALLOW_ALWAYS]);
     f.prompt_for_text("go").await;
-    assert_eq!(f.only_tool_call().status, ToolCallStatus::Failed);
-    let why = call_text(&f.only_tool_call());
+    assert_eq!(f.last_tool_call().status, ToolCallStatus::Failed);
+    let why = call_text(&f.last_tool_call());
     assert!(why.contains("`ours` sent an incomplete response"), "{why}");
     f.prompt_for_text("go").await;
-    assert!(has_echoed(&f.only_tool_call()));
+    assert!(has_echoed(&f.last_tool_call()));
     // The call was not repeated and the server was not reconnected, because it may have executed the call.
     assert_eq!(*http.all.begun.lock().unwrap(), 1);
     assert_eq!(server_change_reports(&f), []);
@@ -191,20 +191,20 @@ async fn killed_process_is_restarted() {
     let (f, _) = start_session(&[echo_call(), echo_call()], stdio_config("ours", "usual")).await;
     f.queue_answers([ALLOW_ALWAYS]);
     f.prompt_for_text("go").await;
-    let first = parse_pid(&call_text(&f.only_tool_call())).unwrap();
+    let first = parse_pid(&call_text(&f.last_tool_call())).unwrap();
     let killed = std::process::Command::new("kill")
         .args(["-9", &first.to_string()])
         .status();
     assert!(killed.unwrap().success());
-    wait_for_tool(&f, false).await;
-    wait_for_tool(&f, true).await;
+    wait_for_prompt_command(&f, false).await;
+    wait_for_prompt_command(&f, true).await;
     f.prompt_for_text("go").await;
     assert!(
-        has_echoed(&f.only_tool_call()),
+        has_echoed(&f.last_tool_call()),
         "{}",
-        call_text(&f.only_tool_call())
+        call_text(&f.last_tool_call())
     );
-    assert_ne!(parse_pid(&call_text(&f.only_tool_call())).unwrap(), first);
+    assert_ne!(parse_pid(&call_text(&f.last_tool_call())).unwrap(), first);
     let news = server_change_reports(&f);
     assert_eq!(news.len(), 1, "{news:?}");
     assert_eq!(news[0].0, ToolCallStatus::Completed);
@@ -235,7 +235,7 @@ async fn agent_gives_up_on_a_process_that_keeps_exiting() {
             "{nth}: {why}"
         );
         if nth < 4 {
-            wait_for_tool(&f, true).await;
+            wait_for_prompt_command(&f, true).await;
         }
     }
     let news = server_change_reports(&f);

@@ -51,7 +51,7 @@ async fn run_calls(calls: &[Value], servers: Vec<McpServer>) -> AgentFixture {
 async fn allow_only_call(f: &AgentFixture) -> acp::thread::ThreadToolCall {
     f.queue_answers([ALLOW]);
     assert_eq!(f.prompt_for_text("go").await, "done");
-    f.only_tool_call()
+    f.last_tool_call()
 }
 
 /// The tool names and the last message sent to the model in each round.
@@ -98,7 +98,7 @@ async fn tool_can_be_called_over_every_transport() {
         .await;
         f.queue_answers([ALLOW]);
         assert_eq!(f.prompt_for_text("go").await, "done");
-        let call = f.only_tool_call();
+        let call = f.last_tool_call();
         assert!(
             call_text(&call).contains("You said: hello."),
             "{}",
@@ -205,22 +205,22 @@ async fn tools_require_permission_according_to_the_mode() {
     // That answer was for a single tool.
     f.queue_answers([REJECT]);
     f.prompt_for_text("go").await;
-    assert_eq!(f.only_tool_call().status, ToolCallStatus::Failed);
-    assert!(!call_text(&f.only_tool_call()).contains("Changed."));
+    assert_eq!(f.last_tool_call().status, ToolCallStatus::Failed);
+    assert!(!call_text(&f.last_tool_call()).contains("Changed."));
     // In architect mode, a tool that claims only to read can be allowed, but no other tool.
     f.session.set_mode("architect").await.unwrap();
     f.prompt_for_text("go").await;
-    assert!(call_text(&f.only_tool_call()).contains("You said: 3"));
+    assert!(call_text(&f.last_tool_call()).contains("You said: 3"));
     f.queue_answers([REJECT]);
     f.prompt_for_text("go").await;
     assert_eq!(f.current_mode(), "architect");
-    assert_eq!(f.only_tool_call().status, ToolCallStatus::Failed);
+    assert_eq!(f.last_tool_call().status, ToolCallStatus::Failed);
     // In code mode too, because no rule matches the tool, and servers are not sandboxed.
     f.session.set_mode("code").await.unwrap();
     f.queue_answers([ALLOW]);
     f.prompt_for_text("go").await;
     assert_eq!(f.permission_requests().len(), 1);
-    assert!(call_text(&f.only_tool_call()).contains("Changed."));
+    assert!(call_text(&f.last_tool_call()).contains("Changed."));
 }
 
 #[tokio::test]
@@ -285,14 +285,14 @@ async fn server_that_fails_to_start_is_reported_and_does_not_affect_others() {
         ),
         "{none}"
     );
-    assert!(call_text(&f.only_tool_call()).contains("You said: hello."));
+    assert!(call_text(&f.last_tool_call()).contains("You said: hello."));
     // The user is informed once. The model is informed each time.
     assert_eq!(f.prompt_for_text("go").await, "done");
     assert_eq!(f.tool_calls().len(), all.len() + 1);
     assert!(
-        call_text(&f.only_tool_call()).contains("did not start"),
+        call_text(&f.last_tool_call()).contains("did not start"),
         "{}",
-        call_text(&f.only_tool_call())
+        call_text(&f.last_tool_call())
     );
 }
 
@@ -309,9 +309,9 @@ async fn unresponsive_server_does_not_block_prompts() {
     let f = AgentFixture::new(agent, NO_CAPABILITIES).await;
     assert_eq!(f.prompt_for_text("go").await, "done");
     assert!(
-        call_text(&f.only_tool_call()).contains("did not start within"),
+        call_text(&f.last_tool_call()).contains("did not start within"),
         "{}",
-        call_text(&f.only_tool_call())
+        call_text(&f.last_tool_call())
     );
     // The turn waits for the server only once.
     f.prompt_for_text("go").await;
@@ -331,12 +331,12 @@ async fn agent_gives_up_on_a_server_that_never_starts() {
     let f = AgentFixture::new(agent, NO_CAPABILITIES).await;
     assert_eq!(f.prompt_for_text("go").await, "done");
     assert!(
-        call_text(&f.only_tool_call()).contains("did not respond within"),
+        call_text(&f.last_tool_call()).contains("did not respond within"),
         "{}",
-        call_text(&f.only_tool_call())
+        call_text(&f.last_tool_call())
     );
     // The error has the server's own output.
-    assert!(call_text(&f.only_tool_call()).contains("pid:"));
+    assert!(call_text(&f.last_tool_call()).contains("pid:"));
 }
 
 #[tokio::test]
@@ -400,7 +400,7 @@ async fn cancelling_the_turn_cancels_the_call() {
     let turn = f.start_prompt("go");
     wait_for_file(&f, "hangs").await;
     assert_eq!(f.cancel_turn(turn).await, StopReason::Cancelled);
-    assert!(call_text(&f.only_tool_call()).contains("Cancelled"));
+    assert!(call_text(&f.last_tool_call()).contains("Cancelled"));
     wait_for_file(&f, "cancelled").await;
     // The server continues to work.
     assert!(call_text(&allow_only_call(&f).await).contains("You said"));
@@ -421,7 +421,7 @@ async fn progress_is_shown_during_the_call() {
     .await;
     f.write_file("seen", "");
     assert_eq!(turn.await.unwrap().unwrap(), StopReason::EndTurn);
-    assert!(call_text(&f.only_tool_call()).contains("All steps are done."));
+    assert!(call_text(&f.last_tool_call()).contains("All steps are done."));
 }
 
 #[tokio::test]
@@ -490,9 +490,9 @@ async fn resources_are_listed_and_read() {
     .await;
     f.prompt_for_text("go").await;
     assert!(
-        call_text(&f.only_tool_call()).contains("`note://one`: The first note"),
+        call_text(&f.last_tool_call()).contains("`note://one`: The first note"),
         "{}",
-        call_text(&f.only_tool_call())
+        call_text(&f.last_tool_call())
     );
     let read = allow_only_call(&f).await;
     assert!(format!("{:?}", read.content).contains("Buy cheese."));

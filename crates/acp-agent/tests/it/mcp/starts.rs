@@ -42,7 +42,7 @@ async fn hanging_server_does_not_delay_others_and_is_reported_on_timeout() {
     }
     f.queue_answers([ALLOW]);
     assert_eq!(f.prompt_for_text("go").await, "done");
-    assert!(call_text(&f.only_tool_call()).contains("You said: hello."));
+    assert!(call_text(&f.last_tool_call()).contains("You said: hello."));
     let (names, _) = seen.lock().unwrap().first().unwrap().clone();
     for name in ["one__echo", "two__echo"] {
         assert!(names.iter().any(|given| given == name), "{name}: {names:?}");
@@ -97,7 +97,7 @@ async fn unauthorized_server_error_explains_what_to_do() {
             let agent = CodingAgent::with_model(scripted_model(&turns)).mcp_servers(vec![server]);
             let f = AgentFixture::new(agent, NO_CAPABILITIES).await;
             f.prompt_for_text("go").await;
-            let why = call_text(&f.only_tool_call());
+            let why = call_text(&f.last_tool_call());
             for part in [
                 expected,
                 "`docs`",
@@ -121,6 +121,6 @@ async fn unauthorized_server_error_explains_what_to_do() {
         .await;
         f.queue_answers([ALLOW]);
         f.prompt_for_text("go").await;
-        assert!(call_text(&f.only_tool_call()).contains("You said: hello."));
+        assert!(call_text(&f.last_tool_call()).contains("You said: hello."));
     }
 }
