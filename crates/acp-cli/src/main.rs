@@ -30,6 +30,7 @@ mod sessions;
 mod signals;
 mod start;
 mod terminal_user;
+mod this_program;
 mod trace;
 
 use std::io::IsTerminal;

@@ -5,7 +5,7 @@ use acp_host::{AgentCommand, AgentProcess, Environment, ProcessExit};
 
 use crate::args::remote::UrlArgs;
 use crate::exit::CommandExit;
-use crate::start::this_program;
+use crate::this_program::this_program;
 
 /// The prefix of the notes in which `acp connect` reports that it is reconnecting or has reconnected.
 pub(crate) const RECONNECT_NOTE: &str = "acp: reconnect";

@@ -24,7 +24,8 @@ use crate::args::shared::absolute_directory;
 use crate::confinement::Confinement;
 use crate::exit::CommandExit;
 use crate::signals::Signals;
-use crate::start::{StartTarget, this_program};
+use crate::start::StartTarget;
+use crate::this_program::this_program;
 use crate::{config, terminal_user};
 
 /// The name of the token file in the state directory.

@@ -1,6 +1,6 @@
 //! Starts agents, and explains why an agent has failed.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use acp::Transport;
@@ -13,6 +13,7 @@ use crate::args::shared::ProtocolArg;
 use crate::exit::CommandExit;
 use crate::remote_agent::{connect_command, connection_failure, connection_note};
 use crate::screen::{TerminalScreen, print};
+use crate::this_program::this_program;
 
 /// How long to wait for a failed agent to exit, so that its exit code can be reported.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
@@ -277,13 +278,6 @@ async fn disconnect_exit(
     message.push_str(&tail);
     message.push_str(&target.hint_if_key_is_mentioned(&tail));
     CommandExit::agent_failed(message)
-}
-
-/// Returns the path of this program.
-pub(crate) fn this_program() -> Result<PathBuf, CommandExit> {
-    std::env::current_exe().map_err(|e| {
-        CommandExit::agent_failed(format!("cannot find the path of this program: {e}"))
-    })
 }
 
 #[cfg(test)]
