@@ -31,15 +31,17 @@ if (!program) {
   process.exit(1);
 }
 
-// The program has this process's stdin, stdout and stderr: a client speaks with it as if it had started it.
-const child = spawn(program, process.argv.slice(2), { stdio: "inherit" });
-
 // Ctrl-C reaches both from the terminal. What is sent to this process alone is passed on. Either way, this process ends
-// with the program, not before it.
+// with the program, not before it. The handlers come first: a signal that arrives while the program is being started
+// waits in the event loop until `child` is set, and does not end this process alone.
+let child;
 process.on("SIGINT", () => {});
 for (const signal of ["SIGTERM", "SIGHUP"]) {
   process.on(signal, () => child.kill(signal));
 }
+
+// The program has this process's stdin, stdout and stderr: a client speaks with it as if it had started it.
+child = spawn(program, process.argv.slice(2), { stdio: "inherit" });
 
 child.on("error", (error) => {
   console.error(`acp: cannot start ${program}: ${error.message}`);
