@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(crate) enum PrivateFileError {
     /// The file or directory belongs to another user.
+    #[cfg_attr(not(unix), allow(dead_code))]
     WrongOwner { path: String },
     /// Any other error, as a message.
     Failed(String),
@@ -21,6 +22,7 @@ pub(crate) enum PrivateFileCheck {
     #[cfg_attr(not(unix), allow(dead_code))]
     ReadableByOthers,
     /// The file belongs to another user, or is not a regular file.
+    #[cfg_attr(not(unix), allow(dead_code))]
     WrongOwner,
 }
 

@@ -98,23 +98,15 @@ impl<A: Agent> AgentSide<A> {
         let turn = Turn::new(session, CancellationToken::new());
         let running = ActiveTurnGuard::new(&turn);
         let side = Arc::clone(self);
-        let aborted = conn.0.abort_token.clone();
-        conn.0.tasks.spawn(async move {
-            let work = async {
-                if v2 {
-                    side.prompt_v2(turn, place, prompt, &running, responder)
-                        .await;
-                } else {
-                    side.prompt_v1(turn, place, prompt, running, responder)
-                        .await;
-                }
-            };
-            tokio::select! {
-                biased;
-                () = aborted.cancelled() => {}
-                () = work => {}
+        conn.spawn_until_aborted(Box::pin(async move {
+            if v2 {
+                side.prompt_v2(turn, place, prompt, &running, responder)
+                    .await;
+            } else {
+                side.prompt_v1(turn, place, prompt, running, responder)
+                    .await;
             }
-        });
+        }));
     }
 
     /// Runs a turn in version 1, where the response ends the turn.

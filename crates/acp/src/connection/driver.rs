@@ -24,7 +24,7 @@ use crate::error::CloseReason;
 type DriverFuture = Pin<Box<dyn Future<Output = Option<CloseReason>> + Send>>;
 
 /// A task that runs on the caller's executor.
-pub(super) type SpawnedTask = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub(crate) type SpawnedTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A function that starts a task on an executor.
 pub(crate) type SpawnFn = Arc<dyn Fn(SpawnedTask) + Send + Sync>;
@@ -194,7 +194,8 @@ impl Tasks {
     }
 
     /// Starts a task that must end before the connection ends. A panic affects only this task.
-    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+    // Takes a boxed task, so that this code is compiled once, and not for each type of task.
+    pub(crate) fn spawn(&self, task: SpawnedTask) {
         self.running_count.send_modify(|running| *running += 1);
         let running = TaskCounter(self.running_count.clone());
         self.spawn_detached(async move {

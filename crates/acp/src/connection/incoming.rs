@@ -11,11 +11,18 @@ use acp_wire::jsonrpc::{self, RequestId};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use super::driver::Tasks;
+use super::driver::{SpawnedTask, Tasks};
 use super::frame::MIN_LARGE_TEXT_BYTES;
 use super::outbox::LargeTextMessage;
 use super::{Connection, Limits};
 use crate::error::Error;
+
+/// The work on a request, which results in its response.
+///
+/// It is boxed where it is started, and its type is erased. Each agent and each client has a type of work for every
+/// method. Without the box, all that follows would be compiled again for each of these types, and each future that the
+/// work is passed to would reserve space for it again.
+type BoxedWork<R> = Pin<Box<dyn Future<Output = Result<R, Error>> + Send>>;
 
 /// The table of a connection's requests in flight.
 #[derive(Default)]
@@ -234,9 +241,12 @@ impl Responder {
         self,
         work: impl Future<Output = Result<R, Error>> + Send + 'static,
     ) {
+        self.spawn_boxed_text(Box::pin(work));
+    }
+
+    fn spawn_boxed_text<R: TextResponse + Sync>(self, work: BoxedWork<R>) {
         let conn = self.conn.clone();
-        let work = Box::pin(work);
-        poll_once_and_spawn(&conn.0.tasks, async move {
+        let task = Box::pin(async move {
             let answer = match self.or_cancelled(work).await {
                 Some(Ok(mut response)) => {
                     match self.reserve_response_memory(response.text_mut().len()) {
@@ -255,15 +265,12 @@ impl Responder {
                 Err(response) => self.respond(Ok(response)).await,
             }
         });
+        poll_once_and_spawn(&conn.0.tasks, task);
     }
 
     /// Returns the result of `work`, [`Error::Cancelled`] if the peer cancels the request, or `None` if the connection
     /// ends.
-    // `work` is boxed because each future that it is passed to would reserve space for it again, and copy it.
-    async fn or_cancelled<R>(
-        &self,
-        work: Pin<Box<impl Future<Output = Result<R, Error>>>>,
-    ) -> Option<Result<R, Error>> {
+    async fn or_cancelled<R>(&self, work: BoxedWork<R>) -> Option<Result<R, Error>> {
         tokio::select! {
             biased;
             () = self.conn.0.abort_token.cancelled() => None,
@@ -277,29 +284,33 @@ impl Responder {
     // Not inlined: otherwise the caller's stack frame would reserve space for every kind of work at once, and the
     // first request would wait for those pages to be mapped.
     #[inline(never)]
-    pub(crate) fn spawn<R: Serialize + Send + Sync>(
+    pub(crate) fn spawn<R: Serialize + Send + Sync + 'static>(
         self,
         work: impl Future<Output = Result<R, Error>> + Send + 'static,
     ) {
+        self.spawn_boxed(Box::pin(work));
+    }
+
+    fn spawn_boxed<R: Serialize + Send + Sync + 'static>(self, work: BoxedWork<R>) {
         let conn = self.conn.clone();
-        let work = Box::pin(work);
-        poll_once_and_spawn(&conn.0.tasks, async move {
+        let task = Box::pin(async move {
             if let Some(result) = self.or_cancelled(work).await {
                 self.respond(result).await;
             }
         });
+        poll_once_and_spawn(&conn.0.tasks, task);
     }
 
     /// Runs `work` like [`spawn`](Self::spawn), for potentially large responses. `weigh` returns the response's size in
     /// memory, in bytes.
-    pub(crate) fn spawn_sized<R: Serialize + Send + Sync>(
+    pub(crate) fn spawn_sized<R: Serialize + Send + Sync + 'static>(
         self,
         work: impl Future<Output = Result<R, Error>> + Send + 'static,
-        weigh: impl Fn(&R) -> usize + Send + 'static,
+        weigh: fn(&R) -> usize,
     ) {
         let conn = self.conn.clone();
-        let work = Box::pin(work);
-        poll_once_and_spawn(&conn.0.tasks, async move {
+        let work: BoxedWork<R> = Box::pin(work);
+        let task = Box::pin(async move {
             if let Some(result) = self.or_cancelled(work).await {
                 let result = result.and_then(|response| {
                     self.reserve_response_memory(weigh(&response))
@@ -308,6 +319,7 @@ impl Responder {
                 self.respond(result).await;
             }
         });
+        poll_once_and_spawn(&conn.0.tasks, task);
     }
 
     /// Runs `work` like [`spawn`](Self::spawn). The work sends the response itself, and can continue afterward.
@@ -316,20 +328,25 @@ impl Responder {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let closed = self.conn.0.abort_token.clone();
-        let cancel = self.cancel_token.clone();
         let conn = self.conn.clone();
-        // Boxed for the same reason as in `or_cancelled`.
-        let work = Box::pin(work(self));
-        poll_once_and_spawn(&conn.0.tasks, async move {
-            tokio::select! {
-                biased;
-                () = closed.cancelled() => {}
-                () = cancel.cancelled() => {}
-                () = work => {}
-            }
-        });
+        let cancel = self.cancel_token.clone();
+        let work: SpawnedTask = Box::pin(work(self));
+        run_until_cancelled(&conn, cancel, work);
     }
+}
+
+/// Runs work that responds by itself. Drops it if the peer cancels its request or the connection ends.
+fn run_until_cancelled(conn: &Connection, cancel: CancellationToken, work: SpawnedTask) {
+    let closed = conn.0.abort_token.clone();
+    let task = Box::pin(async move {
+        tokio::select! {
+            biased;
+            () = closed.cancelled() => {}
+            () = cancel.cancelled() => {}
+            () = work => {}
+        }
+    });
+    poll_once_and_spawn(&conn.0.tasks, task);
 }
 
 /// Splits a response so that its text can be sent in pieces. If the text is small, returns the response unchanged.
@@ -362,8 +379,7 @@ fn split_large_text<R: TextResponse>(
 /// Starts the work on a request by polling it once in the reader, and spawns it if it is not ready. Requests that need
 /// not wait, such as a prompt after a mode change, thus take effect in order of arrival. Most requests are done after
 /// the first poll.
-fn poll_once_and_spawn(tasks: &Tasks, work: impl Future<Output = ()> + Send + 'static) {
-    let mut work = Box::pin(work);
+fn poll_once_and_spawn(tasks: &Tasks, mut work: SpawnedTask) {
     // A panic in the first poll must not end the reader. A no-op waker is enough here, because the task is polled
     // again when it is spawned.
     let first = catch_unwind(AssertUnwindSafe(|| {

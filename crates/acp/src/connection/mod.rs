@@ -36,7 +36,7 @@ use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 pub use self::driver::Driver;
-use self::driver::Tasks;
+use self::driver::{SpawnedTask, Tasks};
 pub(crate) use self::driver::{SpawnFn, timeout};
 use self::incoming::InFlightRequests;
 pub(crate) use self::incoming::Responder;
@@ -398,13 +398,21 @@ impl Connection {
             return;
         }
         let conn = self.clone();
-        self.0.tasks.spawn(async move {
+        self.spawn_until_aborted(Box::pin(async move {
+            let _ = conn.0.outbox.push(write).await;
+        }));
+    }
+
+    /// Starts a task that is dropped when the connection is aborted.
+    pub(crate) fn spawn_until_aborted(&self, task: SpawnedTask) {
+        let aborted = self.0.abort_token.clone();
+        self.0.tasks.spawn(Box::pin(async move {
             tokio::select! {
                 biased;
-                () = conn.0.abort_token.cancelled() => {}
-                _ = conn.0.outbox.push(write) => {}
+                () = aborted.cancelled() => {}
+                () = task => {}
             }
-        });
+        }));
     }
 
     /// Sends a notification without waiting.

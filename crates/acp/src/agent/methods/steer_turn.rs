@@ -45,15 +45,11 @@ impl<A: Agent> MessageHandler<SteerRequest, ()> for PendingRequest<AgentSide<A>>
     fn handle(self, request: SteerRequest) {
         let Self { side, responder } = self;
         let conn = responder.connection().clone();
-        let aborted = conn.0.abort_token.clone();
         // Spawned so that it is not dropped when the client cancels the request: an accepted message must be recorded.
-        conn.0.tasks.spawn(async move {
-            tokio::select! {
-                biased;
-                () = aborted.cancelled() => {}
-                answer = side.steer(request) => responder.respond(answer).await,
-            }
-        });
+        conn.spawn_until_aborted(Box::pin(async move {
+            let answer = side.steer(request).await;
+            responder.respond(answer).await;
+        }));
     }
 }
 
