@@ -36,8 +36,8 @@ use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 pub use self::driver::Driver;
-use self::driver::{SpawnedTask, Tasks};
 pub(crate) use self::driver::{SpawnFn, timeout};
+use self::driver::{SpawnedTask, Tasks};
 use self::incoming::InFlightRequests;
 pub(crate) use self::incoming::Responder;
 pub use self::limits::Limits;
