@@ -16,6 +16,7 @@
 mod agent;
 #[path = "soak/client.rs"]
 mod client;
+mod listing;
 #[path = "soak/memory.rs"]
 mod memory;
 #[path = "soak/stalled.rs"]
@@ -51,6 +52,9 @@ fn rerun_as(role: &str) -> tokio::process::Command {
 }
 
 fn main() {
+    if listing::list_test("soak") {
+        return;
+    }
     let role = std::env::args().nth(1).unwrap_or_default();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -63,7 +67,6 @@ fn main() {
             // Arguments of a test harness, such as a filter for another test.
             filter
                 if !filter.is_empty() && !filter.starts_with('-') && !"soak".contains(filter) => {}
-            "--list" => {}
             _ => {
                 if memory::peak_memory("self").is_none() {
                     println!("soak: skipped, this system has no /proc to read peaks from");

@@ -11,7 +11,13 @@
 )]
 
 #[cfg(unix)]
+mod listing;
+
+#[cfg(unix)]
 fn main() {
+    if listing::list_test("stdio") {
+        return;
+    }
     let agent = std::env::args().any(|arg| arg == unix::AGENT_FLAG);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

@@ -64,7 +64,7 @@ async fn typescript_example_agent_conforms_as_documented() {
     let Some(programs) = TypeScriptPrograms::find_installed() else {
         return;
     };
-    let agent = programs.program(&format!("{EXAMPLES_DIRECTORY}/agent.js"));
+    let agent = programs.bundled_program(&format!("{EXAMPLES_DIRECTORY}/agent.js"));
     // Its turns take seconds, because it sleeps.
     let peer = ConformancePeer::agent("typescript-example-agent", ["node", &agent]).with_jobs(24);
     peer.check().await;
@@ -76,7 +76,7 @@ async fn typescript_sdk_agent_conforms_as_documented() {
     let Some(programs) = TypeScriptPrograms::find_installed() else {
         return;
     };
-    let agent = programs.program("official-agent.mjs");
+    let agent = programs.bundled_program("official-agent.mjs");
     let peer = ConformancePeer::agent(
         "typescript-agent",
         ["node", &agent, "--store", "store.json"],
@@ -91,7 +91,7 @@ async fn typescript_sdk_v2_agent_conforms_as_documented() {
     let Some(programs) = TypeScriptPrograms::find_installed() else {
         return;
     };
-    let agent = programs.program("official-agent-v2.mjs");
+    let agent = programs.bundled_program("official-agent-v2.mjs");
     let command = ["node", &agent, "--store", "store.json"];
     let peer = ConformancePeer::agent("typescript-agent-v2", command);
     let peer = peer.with_version_2().with_options(&TASK_ARGS);
@@ -161,7 +161,7 @@ async fn typescript_example_client_conforms_as_documented() {
     let Some(programs) = TypeScriptPrograms::find_installed() else {
         return;
     };
-    let client = programs.program(&format!("{EXAMPLES_DIRECTORY}/client.js"));
+    let client = programs.bundled_program(&format!("{EXAMPLES_DIRECTORY}/client.js"));
     let command = ["sh", "-c", EXAMPLE_CLIENT_SCRIPT, &client, "{agent-line}"];
     let peer = ConformancePeer::client("typescript-example-client", command);
     peer.check().await;
@@ -173,7 +173,7 @@ async fn typescript_sdk_client_conforms_as_documented() {
     let Some(programs) = TypeScriptPrograms::find_installed() else {
         return;
     };
-    let client = programs.program("official-client.mjs");
+    let client = programs.bundled_program("official-client.mjs");
     let peer = ConformancePeer::client(
         "typescript-client",
         ["node", &client, "hello", "--", "{agent}"],
@@ -187,7 +187,7 @@ async fn typescript_sdk_v2_client_conforms_as_documented() {
     let Some(programs) = TypeScriptPrograms::find_installed() else {
         return;
     };
-    let client = programs.program("official-client-v2.mjs");
+    let client = programs.bundled_program("official-client-v2.mjs");
     let command = ["node", &client, "hello", "--", "{agent}"];
     let peer = ConformancePeer::client("typescript-client-v2", command).with_version_2();
     peer.check().await;
