@@ -44,7 +44,7 @@ struct BenchArgs {
     /// Run only pairs of these peers: ours, rust, typescript, python, floor.
     #[arg(long, value_name = "PEERS", value_delimiter = ',')]
     peers: Vec<String>,
-    /// Only test that everything runs. The results are meaningless.
+    /// Only test that everything runs. The results are meaningless. Builds the workspace as the tests do.
     #[arg(long)]
     quick: bool,
     /// Where to write results.json, report.md and the plots [default: in the target directory].

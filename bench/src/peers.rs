@@ -201,7 +201,8 @@ impl Peers {
 
     /// Builds and installs all programs. Peers other than our own may be unavailable.
     ///
-    /// All programs are built with the profile of this program: `dist` or `release`, or `dev` if `quick`.
+    /// All programs are built with the profile of this program: `dist` or `release`, or `dev` if `quick`. With `quick`,
+    /// the whole workspace is built as it is for the tests, since speed does not matter.
     pub(crate) fn prepare(state: &Path, quick: bool) -> Result<Self, BenchError> {
         let this = std::env::current_exe()?;
         let directory = this
@@ -217,7 +218,14 @@ impl Peers {
         let target = directory
             .parent()
             .ok_or("the path of this program has no parent directory")?;
-        let build = |what: &[&str]| build(target, profile, what);
+        if quick {
+            // One build, which is that of the tests.
+            build(target, profile, &["--workspace", "--all-targets"])?;
+        }
+        let build = |what: &[&str]| match quick {
+            true => Ok(()),
+            false => build(target, profile, what),
+        };
         let mut peers = Self {
             directory: directory.to_owned(),
             ..Self::default()

@@ -1,5 +1,7 @@
 //! Comparisons with the official crate for the version 2 draft.
 
+use std::sync::LazyLock;
+
 use acp_wire::jsonrpc::CancelRequestNotification;
 use acp_wire::v2::*;
 use proptest::prelude::*;
@@ -149,10 +151,12 @@ proptest! {
     fn errors_survive_conversion(error in envelope::arbitrary_error()) {
         let idle = IdleStateUpdate::new().stop_reason(StopReason::Error).error(error);
         let update = SessionUpdate::StateUpdate(StateUpdate::Idle(idle));
-        let schema = jsonschema::validator_for(&check::schema_of::<official_types::UpdateSessionNotification>());
+        static SCHEMA: LazyLock<jsonschema::Validator> = LazyLock::new(|| {
+            jsonschema::validator_for(&check::schema_of::<official_types::UpdateSessionNotification>()).unwrap()
+        });
         check::assert_our_value_is_preserved::<_, official_types::UpdateSessionNotification>(
             &UpdateSessionNotification::new("sess_1", update),
-            &schema.unwrap(),
+            &SCHEMA,
             retain_common_parts,
         );
     }
