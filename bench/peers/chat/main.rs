@@ -16,10 +16,7 @@ const CHUNK_BYTES: usize = 51;
 /// The amount of text after which a tool call interrupts the response, in bytes.
 const BYTES_PER_TOOL_CALL: usize = 64 * 1024;
 
-/// The length of the one message in the session `message`, in bytes.
-const LONG_MESSAGE_BYTES: usize = 5_000_000;
-
-/// The length of its chunks, in bytes.
+/// The length of the chunks of a long message, in bytes.
 const LONG_MESSAGE_CHUNK_BYTES: usize = 16 * 1024;
 
 struct ReplayAgent;
@@ -45,11 +42,11 @@ async fn replay(session: &Session, items: usize) -> Result<()> {
         .await
 }
 
-/// Replays a single message.
-async fn send_message(session: &Session) -> Result<()> {
+/// Replays a single message of at least this many bytes.
+async fn send_message(session: &Session, bytes: usize) -> Result<()> {
     let mut text = conversation::answer();
     let mut sent = 0;
-    while sent < LONG_MESSAGE_BYTES {
+    while sent < bytes {
         let piece = text.next(LONG_MESSAGE_CHUNK_BYTES);
         sent += piece.len();
         session.send_message(piece).await?;
@@ -131,7 +128,11 @@ impl LoadSession for ReplayAgent {
                 let items = items.map_err(|_| Error::invalid_params("no such length"))?;
                 replay(session, items).await?;
             }
-            None if session.id().as_str() == "message" => send_message(session).await?,
+            Some(("message", bytes)) => {
+                let bytes = bytes.parse();
+                let bytes = bytes.map_err(|_| Error::invalid_params("no such length"))?;
+                send_message(session, bytes).await?;
+            }
             _ => return Err(Error::invalid_params("no such session")),
         }
         Ok(OpenedSession::new())

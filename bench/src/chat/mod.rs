@@ -26,6 +26,9 @@ const TERMINAL_SIZE: TerminalGrid = TerminalGrid {
 /// The number of items in the conversation.
 const ITEM_COUNT: usize = 10_000;
 
+/// The length of the single long message, in bytes.
+const LONG_MESSAGE_BYTES: usize = 5_000_000;
+
 /// The prompt for a stream of 40,000 chunks per second, of 51 bytes each. Models are much slower.
 const STREAM_PROMPT: &str = "stream 40000";
 
@@ -252,7 +255,12 @@ impl ChatBench<'_> {
 
     /// Measures a single message that is as long as the conversation.
     fn measure_message(&mut self) -> Result<(), BenchError> {
-        let mut screen = self.start_chat("message")?;
+        // In a debug build, the chat works on a message of this length for a minute.
+        let bytes = match self.quick {
+            true => LONG_MESSAGE_BYTES / 100,
+            false => LONG_MESSAGE_BYTES,
+        };
+        let mut screen = self.start_chat(&format!("message-{bytes}"))?;
         self.wait_loaded(&mut screen)?;
         let what = "one message of 5 MB";
         let times = KeySequence::new(&mut screen, self.scaled_count(300)).measure_typing()?;
