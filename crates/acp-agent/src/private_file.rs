@@ -49,6 +49,9 @@ pub(crate) fn make_private_dir(path: &Path) -> Result<PathBuf, PrivateFileError>
         Err(e) => return Err(failed(e)),
     }
     let path = path.canonicalize().map_err(failed)?;
+    if !path.is_dir() {
+        return Err(failed(io::ErrorKind::NotADirectory.into()));
+    }
     system::restrict_access(&path)?;
     Ok(path)
 }

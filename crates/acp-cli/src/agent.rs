@@ -1,8 +1,9 @@
 //! `acp agent`: the bundled agent on stdin and stdout.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use acp_agent::store::{PendingSqliteStore, SqliteStore};
+use acp_agent::store::{LazyStore, MemoryStore, SqliteStore};
 use acp_agent::{CodingAgent, ModelConfig};
 use acp_config::{mcp_definitions, paths};
 use etcetera::BaseStrategy;
@@ -16,22 +17,11 @@ use crate::{config, permissions};
 /// The bundled agent, ready to serve a client.
 pub(crate) struct PreparedAgent {
     agent: CodingAgent,
-    sessions: SessionStorage,
     options: acp::Options,
 }
 
-/// Where the agent stores its sessions.
-enum SessionStorage {
-    None,
-    /// In the directory given with `--sessions`.
-    Explicit(PendingSqliteStore),
-    /// In the default directory.
-    Default(PendingSqliteStore),
-}
-
 impl PreparedAgent {
-    /// Creates the agent described by the arguments. Returns while the session store is still being opened in the
-    /// background.
+    /// Creates the agent described by the arguments.
     pub(crate) fn new(args: AgentArgs) -> Result<Self, CommandExit> {
         let config = config::read_user_config()?;
         let models = BundledAgentConfig::from_config(&config)?;
@@ -69,8 +59,7 @@ impl PreparedAgent {
                 .map_err(|e| CommandExit::usage(format!("--sandbox: {e}")))?;
         }
         Ok(Self {
-            agent,
-            sessions: SessionStorage::open(args.sessions.as_deref()),
+            agent: configure_storage(agent, args.sessions.as_deref())?,
             options: args
                 .protocol
                 .apply(default_connection_options().limits(acp::agent::default_limits())),
@@ -79,13 +68,8 @@ impl PreparedAgent {
 
     /// Serves the client on stdin and stdout until it closes the connection.
     pub(crate) async fn serve(self) -> CommandExit {
-        // Before the first response: the capabilities depend on whether sessions are stored.
-        let agent = match self.sessions.configure(self.agent) {
-            Ok(agent) => agent,
-            Err(exit) => return exit,
-        };
         let served = match acp::transport::stdio() {
-            Ok(transport) => acp::agent::serve_with(transport, agent, self.options).await,
+            Ok(transport) => acp::agent::serve_with(transport, self.agent, self.options).await,
             Err(e) => Err(e),
         };
         match served {
@@ -95,39 +79,42 @@ impl PreparedAgent {
     }
 }
 
-impl SessionStorage {
-    fn open(asked: Option<&Path>) -> Self {
-        match asked {
-            Some(none) if none == Path::new("none") => Self::None,
-            Some(directory) => Self::Explicit(SqliteStore::open_in_background(directory)),
-            None => match sessions_directory() {
-                Some(directory) => Self::Default(SqliteStore::open_in_background(directory)),
-                None => {
-                    warn_not_stored("no home directory");
-                    Self::None
-                }
-            },
-        }
+/// Configures the agent to store its sessions in this directory or, without one, in the default directory if possible.
+fn configure_storage(
+    agent: CodingAgent,
+    directory: Option<&Path>,
+) -> Result<CodingAgent, CommandExit> {
+    match directory {
+        Some(none) if none == Path::new("none") => Ok(agent),
+        Some(directory) => match SqliteStore::open(directory) {
+            Ok(store) => Ok(agent.keep_sessions(store)),
+            Err(e) => Err(CommandExit::usage(format!("--sessions: {e}"))),
+        },
+        None => Ok(match default_store() {
+            Ok(store) => agent.keep_sessions(store),
+            Err(why) => {
+                warn_not_stored(&why);
+                agent
+            }
+        }),
     }
+}
 
-    /// Configures the agent to store its sessions in the given directory or, by default, in the default directory if
-    /// possible.
-    fn configure(self, agent: CodingAgent) -> Result<CodingAgent, CommandExit> {
-        match self {
-            Self::None => Ok(agent),
-            Self::Explicit(opening) => match opening.wait() {
-                Ok(store) => Ok(agent.keep_sessions(store)),
-                Err(e) => Err(CommandExit::usage(format!("--sessions: {e}"))),
-            },
-            Self::Default(opening) => match opening.wait() {
-                Ok(store) => Ok(agent.keep_sessions(store)),
-                Err(e) => {
-                    warn_not_stored(&e.to_string());
-                    Ok(agent)
-                }
-            },
-        }
-    }
+/// Returns the store in the default directory. It is opened when the first session needs it, because that takes as long
+/// as half of the agent's start.
+fn default_store() -> Result<LazyStore, String> {
+    let directory = sessions_directory().ok_or("no home directory")?;
+    SqliteStore::prepare_directory(&directory).map_err(|e| e.to_string())?;
+    Ok(LazyStore::new(move || {
+        Ok(match SqliteStore::open(&directory) {
+            Ok(store) => Arc::new(store),
+            // The client has been told that sessions can be loaded: they can, as long as this process lives.
+            Err(e) => {
+                warn_not_stored(&e.to_string());
+                Arc::new(MemoryStore::new())
+            }
+        })
+    }))
 }
 
 /// Warns that sessions will not be stored. The agent runs anyway, since it is useful even without a session store.

@@ -2,7 +2,7 @@
 //!
 //! A session is stored as its [`SessionProperties`] and its history: a list of [`StoreEntry`]s that contains everything
 //! sent to the client and to the model, in order. [`SqliteStore`] stores sessions in a directory, [`MemoryStore`] in
-//! memory. A service that runs on several machines can implement [`SessionStore`] itself.
+//! memory. [`LazyStore`] opens another store when it is first used. A service that runs on several machines can implement [`SessionStore`] itself.
 //!
 //! There are no locks. Each change names the [`SessionRevision`] on which it is based. If another process has changed
 //! the session since then, the store rejects the change with [`StoreError::Conflict`]. So nothing remains locked if a
@@ -11,6 +11,7 @@
 pub(crate) mod entry;
 pub(crate) mod error;
 pub(crate) mod fold;
+mod lazy;
 mod memory;
 pub(crate) mod session_store;
 mod sqlite;
@@ -19,9 +20,10 @@ pub(crate) mod stored_session;
 pub use crate::permission::subject::AlwaysSubject;
 pub use entry::{StoreEntry, StoreEntryKind};
 pub use error::StoreError;
+pub use lazy::LazyStore;
 pub use memory::MemoryStore;
 pub use session_store::{SessionStore, StoreFuture};
-pub use sqlite::{PendingSqliteStore, SqliteStore};
+pub use sqlite::SqliteStore;
 pub use stored_session::{
     AlwaysAnswer, ClientInstructions, EntryFilter, EntryPage, SessionFilter, SessionPage,
     SessionProperties, SessionRevision, StoredSession,

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use acp::v1::SessionId;
 
-use self::worker::{PendingSqliteWorker, SqliteWorker};
+use self::worker::SqliteWorker;
 use super::entry::StoreEntry;
 use super::error::StoreError;
 use super::session_store::{SessionStore, StoreFuture};
@@ -19,6 +19,7 @@ use super::stored_session::{
     EntryFilter, EntryPage, SessionFilter, SessionPage, SessionProperties, SessionRevision,
     StoredSession,
 };
+use crate::private_file;
 
 /// A session store in a database, in a directory that only the user can access.
 ///
@@ -36,30 +37,19 @@ impl SqliteStore {
     /// The directory belongs to another user ([`StoreError::WrongOwner`]), it was written by a newer version of
     /// this program ([`StoreError::Newer`]), or it cannot be read or written.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, StoreError> {
-        Self::open_in_background(directory).wait()
-    }
-
-    /// Opens the store like [`open`](Self::open), but in the background, for programs that have other work to do in the
-    /// meantime.
-    #[must_use]
-    pub fn open_in_background(directory: impl AsRef<Path>) -> PendingSqliteStore {
         let directory = directory.as_ref().to_owned();
-        PendingSqliteStore(SqliteWorker::start(move || open::open(&directory)))
+        let worker = SqliteWorker::start(move || open::open(&directory))?;
+        Ok(Self { worker })
     }
-}
 
-/// A session store that is being opened in the background.
-#[derive(Debug)]
-pub struct PendingSqliteStore(PendingSqliteWorker);
-
-impl PendingSqliteStore {
-    /// Blocks until the store is open, then returns it.
+    /// Creates the directory of a store if it does not exist, and makes it accessible only to the user. Finds most of
+    /// the problems that [`open`](Self::open) would find, in much less time.
     ///
     /// # Errors
-    /// As for [`SqliteStore::open`].
-    pub fn wait(self) -> Result<SqliteStore, StoreError> {
-        let worker = self.0.wait()?;
-        Ok(SqliteStore { worker })
+    /// The directory cannot be created, or it belongs to another user ([`StoreError::WrongOwner`]).
+    pub fn prepare_directory(directory: impl AsRef<Path>) -> Result<(), StoreError> {
+        private_file::make_private_dir(directory.as_ref())?;
+        Ok(())
     }
 }
 

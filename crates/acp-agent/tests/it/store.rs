@@ -1,11 +1,14 @@
 //! Tests session stores: the behavior that all stores share, and the additional behavior of the on-disk store.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use acp::v1::SessionId;
 use acp_agent::store::{
-    AlwaysAnswer, AlwaysSubject, EntryFilter, MemoryStore, SessionFilter, SessionProperties,
-    SessionRevision, SessionStore, SqliteStore, StoreEntry, StoreEntryKind, StoreError,
+    AlwaysAnswer, AlwaysSubject, EntryFilter, LazyStore, MemoryStore, SessionFilter,
+    SessionProperties, SessionRevision, SessionStore, SqliteStore, StoreEntry, StoreEntryKind,
+    StoreError,
 };
 
 /// Runs the test with a store of each kind.
@@ -13,6 +16,7 @@ async fn run_on_each_store<F: AsyncFn(&dyn SessionStore)>(test: F) {
     test(&MemoryStore::new()).await;
     let dir = tempfile::tempdir().unwrap();
     test(&SqliteStore::open(dir.path()).unwrap()).await;
+    test(&LazyStore::new(|| Ok(Arc::new(MemoryStore::new())))).await;
 }
 
 fn text_update_entry(text: impl Into<String>) -> StoreEntry {
@@ -407,4 +411,32 @@ fn file_that_is_not_a_database_is_rejected() {
     assert!(error.to_string().contains("not a database"), "{error}");
     let file = dir.path().join("sessions.db");
     assert!(SqliteStore::open(&file).is_err());
+}
+
+#[tokio::test]
+async fn lazy_store_is_opened_once_when_it_is_first_used() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    let store = LazyStore::new(move || {
+        counted.fetch_add(1, Ordering::SeqCst);
+        Ok(Arc::new(MemoryStore::new()))
+    });
+    assert_eq!(calls.load(Ordering::SeqCst), 0);
+    let find = |id: &str| store.find(SessionId::from(id));
+    let (one, other) = tokio::join!(find("one"), find("other"));
+    assert_eq!(one, Err(StoreError::NotFound("one".into())));
+    assert_eq!(other, Err(StoreError::NotFound("other".into())));
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn lazy_store_that_cannot_be_opened_is_tried_again_on_the_next_use() {
+    let full = StoreError::Full("disk".to_owned());
+    let mut results = vec![Ok(Arc::new(MemoryStore::new()) as _), Err(full.clone())];
+    let results = Mutex::new(std::iter::from_fn(move || results.pop()));
+    let store = LazyStore::new(move || results.lock().unwrap().next().unwrap());
+    let create = || store.create("s".into(), properties_with_cwd("/work"));
+    assert_eq!(create().await, Err(full));
+    create().await.unwrap();
+    store.find("s".into()).await.unwrap();
 }

@@ -236,6 +236,29 @@ fn agent_without_storage_warns_and_works() {
 }
 
 #[test]
+fn agent_with_a_broken_database_warns_once_and_keeps_sessions_in_memory() {
+    let project = TestProject::new();
+    std::fs::create_dir_all(project.sessions_directory()).unwrap();
+    let database = project.sessions_directory().join("sessions.db");
+    std::fs::write(&database, "no database, but of some length".repeat(100)).unwrap();
+    let before = std::fs::read(&database).unwrap();
+    let errors = project.path_outside("errors").join("stderr");
+    let mut command = project.acp_command(&["agent"]);
+    command.stderr(std::fs::File::create(&errors).unwrap());
+    let mut editor = ScriptedEditor::start(command, 1);
+    let session = editor.new_session(project.path());
+    editor.prompt(&session, "/help").unwrap();
+    editor.load_session(&session, project.path()).unwrap();
+    let listed = editor.send_and_wait("session/list", json!({})).unwrap();
+    assert_eq!(listed["sessions"][0]["sessionId"], session);
+    editor.close();
+    let errors = std::fs::read_to_string(&errors).unwrap();
+    let warnings = errors.matches("warning: sessions will not be stored: ");
+    assert_eq!(warnings.count(), 1, "{errors}");
+    assert_eq!(std::fs::read(&database).unwrap(), before);
+}
+
+#[test]
 fn deleted_session_is_not_listed_and_cannot_be_loaded() {
     let project = TestProject::new();
     let mut editor = ScriptedEditor::start(project.acp_command(&["agent"]), 1);

@@ -69,51 +69,29 @@ fn worker_exited_error() -> StoreError {
     StoreError::Failed("the session store thread has exited".to_owned())
 }
 
-/// A database thread that is still opening the database.
-#[derive(Debug)]
-pub(super) struct PendingSqliteWorker {
-    worker: SqliteWorker,
-    open_result: std::sync::mpsc::Receiver<Result<(), StoreError>>,
-}
-
-impl PendingSqliteWorker {
-    /// Blocks until the database is open.
-    pub(super) fn wait(self) -> Result<SqliteWorker, StoreError> {
-        self.open_result
-            .recv()
-            .map_err(|_| worker_exited_error())??;
-        Ok(self.worker)
-    }
-}
-
 impl SqliteWorker {
-    /// Starts the thread, which opens the database before it runs any jobs.
+    /// Starts the thread, which opens the database. Blocks until it is open.
     pub(super) fn start(
         open: impl FnOnce() -> Result<Connection, StoreError> + Send + 'static,
-    ) -> PendingSqliteWorker {
+    ) -> Result<Self, StoreError> {
         let (jobs, queue) = mpsc::channel(QUEUE_CAPACITY);
-        let (done, opened) = std::sync::mpsc::sync_channel(1);
-        let failed = done.clone();
-        let work = move || {
-            let (connection, opened) = match open() {
-                Ok(connection) => (Some(connection), Ok(())),
-                Err(error) => (None, Err(error)),
-            };
-            // The caller may not wait for it.
-            let _ = done.send(opened);
-            if let Some(connection) = connection {
+        let (opened, open_result) = std::sync::mpsc::sync_channel(1);
+        let work = move || match open() {
+            Ok(connection) => {
+                // The caller waits for it, so it is received.
+                let _ = opened.send(Ok(()));
                 run_jobs(connection, queue);
             }
+            Err(error) => {
+                let _ = opened.send(Err(error));
+            }
         };
-        let thread = std::thread::Builder::new().name("acp-sessions".to_owned());
-        if let Err(e) = thread.spawn(work) {
-            let error = StoreError::Failed(format!("cannot start a thread: {e}"));
-            let _ = failed.send(Err(error));
-        }
-        PendingSqliteWorker {
-            worker: Self { jobs },
-            open_result: opened,
-        }
+        std::thread::Builder::new()
+            .name("acp-sessions".to_owned())
+            .spawn(work)
+            .map_err(|e| StoreError::Failed(format!("cannot start a thread: {e}")))?;
+        open_result.recv().map_err(|_| worker_exited_error())??;
+        Ok(Self { jobs })
     }
 
     /// Runs a job that does not change the database.
