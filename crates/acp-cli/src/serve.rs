@@ -194,10 +194,11 @@ fn served_agents(
             Some(connections) => connections.recorder(command)?,
         };
         let name = name.or(choice.name).unwrap_or_else(|| "agent".to_owned());
-        agents.push((
-            name.clone(),
-            ServedAgent::new(name, command).roots(allowed.clone()),
-        ));
+        let mut agent = ServedAgent::new(name.clone(), command).roots(allowed.clone());
+        if args.live {
+            agent = agent.live(Duration::from_secs(args.keep));
+        }
+        agents.push((name, agent));
     }
     Ok(agents.into_iter().map(|(_, agent)| agent).collect())
 }

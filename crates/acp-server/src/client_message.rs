@@ -6,11 +6,10 @@
 
 use std::borrow::Cow;
 
-use acp::jsonrpc;
+use acp::jsonrpc::{self, RequestId};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::in_flight::RequestsInFlight;
 use crate::roots::AllowedRoots;
 
 /// The method that uses its directory only as a filter.
@@ -19,12 +18,20 @@ const LIST_SESSIONS: &str = "session/list";
 /// The decision about a client's line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum LineDecision {
-    /// Pass the line on.
-    Forward,
+    /// Pass the line on. If it is a request, it is in flight until its response arrives.
+    Forward(Option<ClientRequest>),
     /// Ignore the line.
     Drop,
     /// Reject the line with this response, which ends with a line feed.
     Reject(Vec<u8>),
+}
+
+/// A request of a client.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ClientRequest {
+    pub(crate) id: RequestId,
+    pub(crate) method: String,
+    pub(crate) session: Option<String>,
 }
 
 /// The members of a JSON-RPC message that are checked. Duplicate members cause an error, so the agent cannot read a
@@ -50,13 +57,8 @@ struct Params<'a> {
     additional_directories: Option<&'a RawValue>,
 }
 
-/// Decides whether to pass on a client's line, given without its line feed. Records requests that are passed on as in
-/// flight.
-pub(crate) fn decide(
-    line: &[u8],
-    roots: &AllowedRoots,
-    in_flight: &RequestsInFlight,
-) -> LineDecision {
+/// Decides whether to pass on a client's line, given without its line feed.
+pub(crate) fn decide(line: &[u8], roots: &AllowedRoots) -> LineDecision {
     if line.trim_ascii().is_empty() {
         return LineDecision::Drop;
     }
@@ -65,7 +67,7 @@ pub(crate) fn decide(
     };
     let Some(method) = &message.method else {
         // A response. It names no directory.
-        return LineDecision::Forward;
+        return LineDecision::Forward(None);
     };
     let params = match message.params.map(RawValue::get) {
         Some(text) if text.starts_with('{') => serde_json::from_str::<Params<'_>>(text),
@@ -82,13 +84,16 @@ pub(crate) fn decide(
             None => LineDecision::Drop,
         };
     }
-    let id = message.id.map(|id| serde_json::from_str(id.get()));
-    if let Some(Ok(id)) = id {
-        let session = params.ok().and_then(|params| params.session_id);
-        let session = session.and_then(|id| serde_json::from_str::<Cow<'_, str>>(id.get()).ok());
-        in_flight.add(id, method, session.as_deref());
-    }
-    LineDecision::Forward
+    let Some(Ok(id)) = message.id.map(|id| serde_json::from_str(id.get())) else {
+        return LineDecision::Forward(None);
+    };
+    let session = params.ok().and_then(|params| params.session_id);
+    let session = session.and_then(|id| serde_json::from_str::<String>(id.get()).ok());
+    LineDecision::Forward(Some(ClientRequest {
+        id,
+        method: method.clone().into_owned(),
+        session,
+    }))
 }
 
 /// Checks the directories in the params. If a value has the wrong type, the error contains the name of its field.
@@ -133,7 +138,7 @@ mod tests {
     use super::*;
 
     fn decide_line(line: &str, roots: &AllowedRoots) -> LineDecision {
-        decide(line.as_bytes(), roots, &RequestsInFlight::default())
+        decide(line.as_bytes(), roots)
     }
 
     #[test]
@@ -156,7 +161,8 @@ mod tests {
             ("initialize", "[]".to_owned()),
         ];
         for (method, params) in good {
-            assert_eq!(request(method, &params), LineDecision::Forward, "{method}");
+            let decision = request(method, &params);
+            assert!(matches!(decision, LineDecision::Forward(_)), "{method}");
         }
         let bad = [
             r#"{"cwd":"/"}"#.to_owned(),
@@ -197,18 +203,21 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_tracked_until_their_response() {
-        let in_flight = RequestsInFlight::default();
+    fn requests_are_recognized() {
         let line = br#"{"id":"a\u0062","method":"session/prompt","params":{"sessionId":"s"}}"#;
+        let expected = ClientRequest {
+            id: serde_json::from_str(r#""ab""#).unwrap(),
+            method: "session/prompt".to_owned(),
+            session: Some("s".to_owned()),
+        };
         assert_eq!(
-            decide(line, &AllowedRoots::any(), &in_flight),
-            LineDecision::Forward
+            decide(line, &AllowedRoots::any()),
+            LineDecision::Forward(Some(expected))
         );
-        assert!(!in_flight.is_empty());
-        let id = serde_json::from_str(r#""ab""#).unwrap();
-        let request = in_flight.remove(&id).unwrap();
-        assert_eq!(request.method, "session/prompt");
-        assert_eq!(request.session.as_deref(), Some("s"));
-        assert!(in_flight.is_empty());
+        let response = br#"{"id":1,"result":{}}"#;
+        assert_eq!(
+            decide(response, &AllowedRoots::any()),
+            LineDecision::Forward(None)
+        );
     }
 }

@@ -7,6 +7,7 @@ use std::time::Instant;
 use acp::jsonrpc::RequestId;
 use tokio::sync::Notify;
 
+use crate::client_message::ClientRequest;
 use crate::metrics::AgentCounters;
 
 /// The maximum number of requests to track for a connection. Further requests are relayed but not tracked.
@@ -46,16 +47,16 @@ impl RequestsInFlight {
     }
 
     /// Adds a request.
-    pub(crate) fn add(&self, id: RequestId, method: &str, session: Option<&str>) {
+    pub(crate) fn add(&self, request: ClientRequest) {
         self.counters.requests.increment();
         let mut requests = self.lock();
         if requests.len() < MAX_TRACKED {
-            let request = RequestInFlight {
-                method: method.to_owned(),
-                session: session.map(str::to_owned),
+            let in_flight = RequestInFlight {
+                method: request.method,
+                session: request.session,
                 started: Instant::now(),
             };
-            if requests.insert(id, request).is_none() {
+            if requests.insert(request.id, in_flight).is_none() {
                 self.counters.requests_in_flight.increment();
             }
         }

@@ -30,11 +30,13 @@
 //! | `client_message.rs` | which messages of a client are passed on to the agent |
 //! | `in_flight.rs` | the requests of a client that the agent is working on |
 //! | `roots.rs` | the directories that clients may open |
+//! | `live/` | one process of an agent, shared by all connections |
 //! | `metrics.rs` | counters, and their text for Prometheus |
 //! | `secret_file.rs` | token and certificate, in files that only their owner can read |
 
 mod client_message;
 mod in_flight;
+mod live;
 mod metrics;
 mod relay;
 mod roots;

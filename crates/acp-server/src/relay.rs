@@ -122,16 +122,22 @@ async fn relay_client(
         for line in buffer[..complete].split_inclusive(|byte| *byte == b'\n') {
             let end = start + line.len();
             let text = line.strip_suffix(b"\n").unwrap_or(line);
-            let decision = decide(text, &context.roots, &context.in_flight);
-            if decision != LineDecision::Forward {
-                if to_agent.write_all(&buffer[written..start]).await.is_err() {
-                    return AgentRelayEnd::Agent;
+            match decide(text, &context.roots) {
+                LineDecision::Forward(request) => {
+                    if let Some(request) = request {
+                        context.in_flight.add(request);
+                    }
                 }
-                written = end;
-            }
-            if let LineDecision::Reject(reply) = decision {
-                context.counters.messages_rejected.increment();
-                rejected.push(reply);
+                decision => {
+                    if to_agent.write_all(&buffer[written..start]).await.is_err() {
+                        return AgentRelayEnd::Agent;
+                    }
+                    written = end;
+                    if let LineDecision::Reject(reply) = decision {
+                        context.counters.messages_rejected.increment();
+                        rejected.push(reply);
+                    }
+                }
             }
             start = end;
         }
@@ -274,9 +280,18 @@ fn finish_request(line: &[u8], in_flight: &RequestsInFlight) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client_message::ClientRequest;
 
     fn id(number: i64) -> RequestId {
         RequestId::Number(number)
+    }
+
+    fn prompt(number: i64) -> ClientRequest {
+        ClientRequest {
+            id: id(number),
+            method: "session/prompt".to_owned(),
+            session: None,
+        }
     }
 
     #[test]
@@ -291,8 +306,8 @@ mod tests {
         );
         for cut in 0..output.len() {
             let in_flight = RequestsInFlight::default();
-            in_flight.add(id(1), "session/prompt", None);
-            in_flight.add(id(2), "session/prompt", None);
+            in_flight.add(prompt(1));
+            in_flight.add(prompt(2));
             let mut finder = ResponseFinder::default();
             finder.push(&output.as_bytes()[..cut], &in_flight);
             finder.push(&output.as_bytes()[cut..], &in_flight);
@@ -311,7 +326,7 @@ mod tests {
     #[test]
     fn a_long_line_is_not_stored() {
         let in_flight = RequestsInFlight::default();
-        in_flight.add(id(1), "session/prompt", None);
+        in_flight.add(prompt(1));
         let mut finder = ResponseFinder::default();
         for _ in 0..100 {
             finder.push(&[b'x'; MAX_READ], &in_flight);

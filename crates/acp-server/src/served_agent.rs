@@ -7,12 +7,14 @@ use acp::Transport;
 use acp_host::{AgentCommand, AgentProcess};
 use acp_remote::CloseStatus;
 use acp_remote::server::ConnectionInfo;
+use tokio::process::{ChildStdin, ChildStdout};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
 use crate::in_flight::RequestsInFlight;
+use crate::live::{LiveProcess, serve_client};
 use crate::metrics::AgentCounters;
 use crate::relay::{AgentRelayEnd, RelayContext, relay};
 use crate::roots::AllowedRoots;
@@ -29,6 +31,8 @@ pub struct ServedAgent {
     pub(crate) name: String,
     command: AgentCommand,
     roots: AllowedRoots,
+    /// How long the process of a live agent stays when it is not used. `None` if each connection has its own process.
+    keep: Option<Duration>,
 }
 
 impl ServedAgent {
@@ -38,7 +42,16 @@ impl ServedAgent {
             name: name.into(),
             command,
             roots: AllowedRoots::any(),
+            keep: None,
         }
+    }
+
+    /// Shares one process of the agent among all connections, which can then share its sessions. When no client is
+    /// connected, no turn is running and no question is open for the time `keep`, the process ends.
+    #[must_use]
+    pub fn live(mut self, keep: Duration) -> Self {
+        self.keep = Some(keep);
+        self
     }
 
     /// Sets the directories that clients may open. By default, they may open every directory.
@@ -53,6 +66,8 @@ impl ServedAgent {
 #[derive(Debug)]
 pub(crate) struct AgentRunner {
     pub(crate) agent: ServedAgent,
+    /// The process that all connections share, if they do.
+    pub(crate) live: LiveProcess,
     pub(crate) counters: Arc<AgentCounters>,
     /// The maximum length of a client's message, in bytes.
     pub(crate) max_message: usize,
@@ -73,28 +88,60 @@ impl AgentRunner {
         let peer = info.peer.map(|peer| peer.to_string());
         let run = async {
             tracing::info!(transport = ?info.kind, http = ?info.version, peer, "connection opened");
-            let status = self.run(transport).await;
+            let status = match self.agent.keep {
+                Some(keep) => serve_client(&self, keep, transport).await,
+                None => self.run(transport).await,
+            };
             tracing::info!(%status, "connection closed");
             status
         };
         self.connections.track_future(run.instrument(span)).await
     }
 
-    async fn run(&self, transport: Transport) -> CloseStatus {
+    /// Starts a process of the agent.
+    pub(crate) fn spawn(&self) -> Result<(AgentProcess, (ChildStdin, ChildStdout)), CloseStatus> {
         let stderr = |line: &str| tracing::debug!(target: "agent", "{line}");
         let process = match AgentProcess::spawn_with(&self.agent.command, stderr) {
             Ok(process) => process,
             Err(e) => {
                 self.counters.processes_failed.increment();
                 tracing::error!(error = %e, "cannot start the agent");
-                return CloseStatus::failed(format!("cannot start the agent: {e}"));
+                return Err(CloseStatus::failed(format!("cannot start the agent: {e}")));
             }
         };
         let Some(stdio) = process.take_stdio() else {
-            return CloseStatus::failed("cannot open the agent's stdin and stdout");
+            return Err(CloseStatus::failed(
+                "cannot open the agent's stdin and stdout",
+            ));
         };
         tracing::info!(pid = process.id(), "agent started");
-        let _running = RunningProcess::new(&self.counters);
+        Ok((process, stdio))
+    }
+
+    /// Returns the directories that clients may open.
+    pub(crate) fn roots(&self) -> &AllowedRoots {
+        &self.agent.roots
+    }
+
+    /// Counts a process as running until the guard is dropped.
+    pub(crate) fn count_running(&self) -> ProcessCount<'_> {
+        ProcessCount::new(&self.counters)
+    }
+
+    /// Ends a process of the agent.
+    pub(crate) async fn shut_down(&self, process: &AgentProcess) {
+        process.shutdown(EXIT_TIMEOUT).await;
+        for report in process.undo_report() {
+            tracing::warn!("{report}");
+        }
+    }
+
+    async fn run(&self, transport: Transport) -> CloseStatus {
+        let (process, stdio) = match self.spawn() {
+            Ok(started) => started,
+            Err(status) => return status,
+        };
+        let _running = ProcessCount::new(&self.counters);
         let context = RelayContext {
             roots: self.agent.roots.clone(),
             in_flight: Arc::new(RequestsInFlight::new(Arc::clone(&self.counters))),
@@ -110,10 +157,7 @@ impl AgentRunner {
             end = relay(transport, stdio, &context) => self.close_status(end, &process).await,
             () = drained => CloseStatus::new(CloseStatus::GOING_AWAY, "the server is shutting down"),
         };
-        process.shutdown(EXIT_TIMEOUT).await;
-        for report in process.undo_report() {
-            tracing::warn!("{report}");
-        }
+        self.shut_down(&process).await;
         status
     }
 
@@ -121,37 +165,43 @@ impl AgentRunner {
     async fn close_status(&self, end: AgentRelayEnd, process: &AgentProcess) -> CloseStatus {
         match end {
             AgentRelayEnd::Client => CloseStatus::normal(),
-            AgentRelayEnd::MessageTooLong => {
-                let reason = format!("message too long (limit: {} bytes)", self.max_message);
-                CloseStatus::new(CloseStatus::TOO_LARGE, reason)
-            }
+            AgentRelayEnd::MessageTooLong => message_too_long(self.max_message),
             AgentRelayEnd::Failed(e) => CloseStatus::failed(format!("cannot relay messages: {e}")),
-            AgentRelayEnd::Agent => {
-                self.counters.processes_failed.increment();
-                let exit = timeout(EXIT_CODE_TIMEOUT, process.wait()).await;
-                let reason = match exit {
-                    Ok(exit) => format!("the agent exited: {exit}"),
-                    Err(_) => "the agent closed its stdout".to_owned(),
-                };
-                let stderr = process.stderr_excerpt();
-                tracing::warn!("{reason}{stderr}");
-                CloseStatus::failed(reason)
-            }
+            AgentRelayEnd::Agent => self.exit_status(process).await,
         }
+    }
+
+    /// Returns the close status to send to clients after the agent has closed its stdout.
+    pub(crate) async fn exit_status(&self, process: &AgentProcess) -> CloseStatus {
+        self.counters.processes_failed.increment();
+        let exit = timeout(EXIT_CODE_TIMEOUT, process.wait()).await;
+        let reason = match exit {
+            Ok(exit) => format!("the agent exited: {exit}"),
+            Err(_) => "the agent closed its stdout".to_owned(),
+        };
+        let stderr = process.stderr_excerpt();
+        tracing::warn!("{reason}{stderr}");
+        CloseStatus::failed(reason)
     }
 }
 
-/// A guard that counts a process as running until it is dropped.
-struct RunningProcess<'a>(&'a AgentCounters);
+/// Returns the close status for a client that has sent a message that is too long.
+pub(crate) fn message_too_long(limit: usize) -> CloseStatus {
+    let reason = format!("message too long (limit: {limit} bytes)");
+    CloseStatus::new(CloseStatus::TOO_LARGE, reason)
+}
 
-impl<'a> RunningProcess<'a> {
+/// A guard that counts a process as running until it is dropped.
+pub(crate) struct ProcessCount<'a>(&'a AgentCounters);
+
+impl<'a> ProcessCount<'a> {
     fn new(counters: &'a AgentCounters) -> Self {
         counters.processes_running.increment();
         Self(counters)
     }
 }
 
-impl Drop for RunningProcess<'_> {
+impl Drop for ProcessCount<'_> {
     fn drop(&mut self) {
         self.0.processes_running.decrement();
     }

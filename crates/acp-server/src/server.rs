@@ -23,6 +23,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::live::LiveProcess;
 use crate::metrics::{AgentCounters, AgentMetrics, metrics_text};
 use crate::served_agent::{AgentRunner, ServedAgent};
 
@@ -105,6 +106,7 @@ impl AgentServer {
             let counters = Arc::<AgentCounters>::default();
             let runner = AgentRunner {
                 agent,
+                live: LiveProcess::default(),
                 counters: Arc::clone(&counters),
                 max_message: config.limits.message,
                 draining: draining.clone(),

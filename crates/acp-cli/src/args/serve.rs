@@ -90,9 +90,23 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) origin: Vec<String>,
 
+    /// Share one process of the agent, and its sessions, among all connections.
+    ///
+    /// Sessions and their turns go on when a client disconnects. Other clients can join a session by loading or
+    /// resuming it. They see everything that happens there, and can answer questions.
+    #[arg(long)]
+    pub(crate) live: bool,
+
+    /// Seconds until a shared process that is not in use is ended.
+    ///
+    /// It is in use while a client is connected, a turn is running, or a question is open. Its sessions end with it,
+    /// unless the agent stores them.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "live")]
+    pub(crate) keep: u64,
+
     /// Maximum number of connections per agent.
     ///
-    /// Each connection starts a process of the agent. Further clients are rejected with status 503.
+    /// Without --live, each connection starts a process of the agent. Further clients are rejected with status 503.
     #[arg(long, value_name = "COUNT", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) max_connections: u32,
 
@@ -122,6 +136,7 @@ Examples:
   acp serve                                          # the bundled agent, on this machine
   acp serve -- gemini --acp                          # any other agent
   acp serve --agent claude --agent codex             # at /acp/claude and /acp/codex
+  acp serve --live                                   # sessions that several clients share
   acp serve --listen 192.0.2.7:7180 --tls-self-signed
   acp serve --cwd /srv/project --sandbox --log info --log-format json
 

@@ -58,6 +58,7 @@ mod run;
 #[cfg(unix)]
 mod sandbox;
 mod serve;
+mod serve_live;
 #[cfg(unix)]
 mod session_names;
 #[cfg(unix)]

@@ -108,6 +108,11 @@ impl Server {
         response
     }
 
+    /// Returns the server's metrics.
+    pub(crate) fn metrics(&self) -> String {
+        self.get("/metrics", &self.authorization())
+    }
+
     fn authorization(&self) -> String {
         format!("Authorization: Bearer {}\r\n", self.token().expose())
     }
@@ -164,14 +169,14 @@ impl Client for AllowingClient {
     }
 }
 
-async fn within_timeout<T>(work: impl Future<Output = T>) -> T {
+pub(crate) async fn within_timeout<T>(work: impl Future<Output = T>) -> T {
     tokio::time::timeout(SERVER_TEST_TIMEOUT, work)
         .await
         .expect("nothing happened")
 }
 
 /// Connects with a token, and returns the connection to the agent.
-async fn connect_client(url: &str, token: Token) -> AgentConnection {
+pub(crate) async fn connect_client(url: &str, token: Token) -> AgentConnection {
     connect_with(url, ConnectOptions::new().token(token)).await
 }
 
@@ -191,7 +196,7 @@ async fn open(server: &Server, cwd: &Path) -> (AgentConnection, ClientSession) {
     (agent, session)
 }
 
-fn thread_debug_text(session: &ClientSession) -> String {
+pub(crate) fn thread_debug_text(session: &ClientSession) -> String {
     session.thread().read(|thread| format!("{thread:?}"))
 }
 

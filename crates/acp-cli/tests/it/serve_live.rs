@@ -1,0 +1,152 @@
+//! Tests of `acp serve --live`, in which several clients share sessions.
+
+use std::future::pending;
+
+use acp::client::{Client, ClientSession, PermissionRequest, SessionSetup};
+use acp::v1::{RequestPermissionOutcome, StopReason};
+use acp_remote::client::{ConnectOptions, connect};
+
+use crate::common::TestProject;
+use crate::serve::{Server, connect_client, thread_debug_text, within_timeout};
+
+/// A client whose user never answers.
+struct SilentClient;
+
+impl Client for SilentClient {
+    type State = ();
+
+    async fn request_permission(
+        &self,
+        (): &(),
+        _request: PermissionRequest,
+    ) -> acp::Result<RequestPermissionOutcome> {
+        pending().await
+    }
+}
+
+/// Waits until the thread of a session contains some text.
+async fn wait_for_text(session: &ClientSession, text: &str) {
+    within_timeout(async {
+        let mut seen = 0;
+        while !thread_debug_text(session).contains(text) {
+            seen = session.thread().changed(seen).await;
+        }
+    })
+    .await;
+}
+
+async fn connect_silent(server: &Server) -> acp::client::AgentConnection {
+    let options = ConnectOptions::new().token(server.token());
+    let transport = within_timeout(connect(server.plain_url(), options)).await;
+    let (handshake, driver) = acp::client::connect(transport.unwrap(), SilentClient);
+    tokio::spawn(driver);
+    within_timeout(handshake).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn question_of_one_client_is_answered_by_another_and_both_see_the_turn() {
+    let project = TestProject::new();
+    let server = Server::start(&project, &["--live"]);
+    let asker = connect_silent(&server).await;
+    let session = asker.new_session(SessionSetup::new(project.path()));
+    let session = within_timeout(session).await.unwrap();
+    let id = session.id().clone();
+    let (turn, answered) = tokio::join!(
+        within_timeout(session.prompt("/run echo from the agent")),
+        async {
+            // The command waits for permission, which this client gives.
+            let helper = connect_client(server.plain_url(), server.token()).await;
+            let load = helper.load_session(&id, SessionSetup::new(project.path()));
+            let shared = within_timeout(load).await.unwrap();
+            wait_for_text(&shared, "from the agent").await;
+            shared
+        }
+    );
+    assert_eq!(turn.unwrap(), StopReason::EndTurn);
+    for session in [&session, &answered] {
+        let text = thread_debug_text(session);
+        assert!(text.contains("/run echo from the agent"), "{text}");
+        assert!(text.contains("from the agent"), "{text}");
+    }
+    // One process serves both.
+    let metrics = server.metrics();
+    assert!(
+        metrics.contains("acp_connections_open{agent=\"agent\"} 2"),
+        "{metrics}"
+    );
+    assert!(
+        metrics.contains("acp_agent_processes_running{agent=\"agent\"} 1"),
+        "{metrics}"
+    );
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn turn_goes_on_without_its_client_and_another_finds_its_result() {
+    let project = TestProject::new();
+    let server = Server::start(&project, &["--live"]);
+    let starter = connect_client(server.plain_url(), server.token()).await;
+    let session = starter.new_session(SessionSetup::new(project.path()));
+    let session = within_timeout(session).await.unwrap();
+    let id = session.id().clone();
+    let command = "/run touch begun; while [ ! -e go ]; do sleep 0.05; done; echo finished";
+    let turn = tokio::spawn(async move { session.prompt(command).await.map(drop) });
+    within_timeout(async {
+        while !project.file("begun").exists() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    starter.close();
+    within_timeout(turn).await.unwrap().unwrap_err();
+    let finder = connect_client(server.plain_url(), server.token()).await;
+    let load = finder.load_session(&id, SessionSetup::new(project.path()));
+    let found = within_timeout(load).await.unwrap();
+    assert!(!project.file("go").exists());
+    project.write_file("go", "");
+    wait_for_text(&found, "finished").await;
+    // The session is idle again, and takes the next prompt.
+    let stopped = within_timeout(found.prompt("/help")).await.unwrap();
+    assert_eq!(stopped, StopReason::EndTurn);
+}
+
+#[test]
+fn clients_of_both_versions_take_turns_in_one_session() {
+    let project = TestProject::new();
+    let server = Server::start(&project, &["--live"]);
+    let url = server.url();
+    let started = project
+        .run_shell(&format!("acp run --url '{url}' '/read notes.txt'"))
+        .expect_code(0);
+    let hint = started.find_line("--resume ");
+    let id = hint.split_once("--resume ").unwrap().1;
+    let id = id.split_whitespace().next().unwrap();
+    for version in [1, 2] {
+        project
+            .run_shell(&format!(
+                "acp run --protocol {version} --url '{url}' --resume {id} '/run echo from version {version}'  --allow all"
+            ))
+            .expect_code(0)
+            .expect_stdout(&[&format!("from version {version}")]);
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn process_that_is_not_used_ends_and_the_next_client_starts_another() {
+    let project = TestProject::new();
+    let mut server = Server::start(&project, &["--live", "--keep", "0", "--log", "info"]);
+    let agent = connect_client(server.plain_url(), server.token()).await;
+    let session = agent.new_session(SessionSetup::new(project.path()));
+    let session = within_timeout(session).await.unwrap();
+    within_timeout(session.prompt("/help")).await.unwrap();
+    let id = session.id().clone();
+    agent.close();
+    server.wait_for("the agent was not used any more");
+    // The bundled agent has stored the session.
+    let agent = connect_client(server.plain_url(), server.token()).await;
+    let load = agent.load_session(&id, SessionSetup::new(project.path()));
+    let loaded = within_timeout(load).await.unwrap();
+    assert!(thread_debug_text(&loaded).contains("/help"));
+    agent.close();
+}

@@ -1,0 +1,508 @@
+//! A live agent: its clients and sessions, without I/O.
+//!
+//! The caller passes it each line that it reads, from a client or from the agent, and takes the lines to write.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use acp::jsonrpc::{self, RequestId};
+use acp::v1::SessionId;
+use acp_remote::CloseStatus;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::sync::Notify;
+
+use super::log::{ClientId, MAX_LOG_BYTES, QuestionId};
+use super::message::{LiveLine, request, response};
+use super::session::{
+    ClientLine, ClientRequestId, ClientTooSlow, Question, QueuedPrompt, SharedSession,
+};
+use crate::metrics::AgentCounters;
+
+/// The maximum number of sessions of a live agent.
+pub(super) const MAX_SESSIONS: usize = 4096;
+
+/// The maximum number of requests of one client that the agent works on.
+pub(super) const MAX_REQUESTS: usize = 1024;
+
+/// The maximum number of updates for sessions that are not known yet.
+const MAX_EARLY_LINES: usize = 256;
+
+/// The maximum size of those updates, in bytes.
+const MAX_EARLY_BYTES: usize = 4 * 1024 * 1024;
+
+/// An agent that several clients share.
+#[derive(Debug)]
+pub(super) struct LiveAgent {
+    pub(super) state: LiveAgentState,
+    pub(super) clients: HashMap<ClientId, LiveClient>,
+    pub(super) sessions: HashMap<SessionId, SharedSession>,
+    /// The session that a subagent belongs to.
+    pub(super) parents: HashMap<SessionId, SessionId>,
+    /// The requests that the agent has not answered yet.
+    sent: HashMap<i64, SentRequest>,
+    /// Lines for sessions whose id is not known yet: some agents report on a session before they confirm that it is
+    /// open.
+    early: Vec<(SessionId, LiveLine)>,
+    early_bytes: usize,
+    next_request: i64,
+    next_client: u64,
+    to_agent: Vec<u8>,
+    agent_wake: Arc<Notify>,
+    counters: Arc<AgentCounters>,
+    /// The maximum size of a session's log, in bytes.
+    pub(super) max_log_bytes: usize,
+}
+
+/// Whether an agent can be used.
+#[derive(Debug)]
+pub(super) enum LiveAgentState {
+    /// It has not answered `initialize` yet. These requests of clients wait for it.
+    Starting(Vec<ClientRequestId>),
+    /// It has answered `initialize` with this result.
+    Ready(Value),
+    /// It has exited or rejected `initialize`.
+    Ended(String),
+}
+
+/// A connected client.
+#[derive(Debug)]
+pub(super) struct LiveClient {
+    pub(super) name: Option<String>,
+    pub(super) is_initialized: bool,
+    /// The number of its requests that the agent has not answered yet.
+    pub(super) requests: usize,
+    /// The questions that it has been asked, by the id of the request.
+    questions: HashMap<i64, (SessionId, QuestionId)>,
+    next_request: i64,
+    /// Messages that belong to no session.
+    out: Vec<u8>,
+    sessions: BTreeSet<SessionId>,
+    /// The session that was written to last. The next one is written to next.
+    last_session: Option<SessionId>,
+    close: Option<CloseStatus>,
+    wake: Arc<Notify>,
+}
+
+/// A request that was sent to the agent.
+#[derive(Debug)]
+pub(super) enum SentRequest {
+    Initialize,
+    /// Opens a new session for a client.
+    NewSession {
+        request: ClientRequestId,
+        cwd: Option<String>,
+    },
+    /// Loads or resumes a session.
+    OpenSession(SessionId),
+    Prompt(SessionId),
+    /// Closes a session that nobody is attached to any more.
+    CloseSession,
+    /// Any other request of a client. Its response is passed on.
+    ForClient {
+        request: ClientRequestId,
+        session: Option<SessionId>,
+        effect: RequestEffect,
+    },
+}
+
+/// What the success of a client's request changes for other clients.
+#[derive(Debug)]
+pub(super) enum RequestEffect {
+    None,
+    SetMode(Value),
+    SetModel(Value),
+    SetConfigOption,
+    RemoveSession,
+}
+
+/// What to write to a client.
+#[derive(Debug, Default)]
+pub(super) struct ClientOutput {
+    pub(super) bytes: Vec<u8>,
+    /// The connection ends after these bytes.
+    pub(super) close: Option<CloseStatus>,
+}
+
+impl LiveClient {
+    /// Returns the client's sessions, beginning after the one that was written to last.
+    fn sessions_to_write(&self) -> Vec<SessionId> {
+        let Some(last) = &self.last_session else {
+            return self.sessions.iter().cloned().collect();
+        };
+        let after = (Bound::Excluded(last), Bound::Unbounded);
+        let up_to = (Bound::Unbounded, Bound::Included(last));
+        let sessions = self.sessions.range(after).chain(self.sessions.range(up_to));
+        sessions.cloned().collect()
+    }
+}
+
+impl LiveAgent {
+    /// Creates an agent that has just been started. `agent_wake` is notified when there is something to write to it.
+    pub(super) fn new(agent_wake: Arc<Notify>, counters: Arc<AgentCounters>) -> Self {
+        let mut agent = Self {
+            state: LiveAgentState::Starting(Vec::new()),
+            clients: HashMap::new(),
+            sessions: HashMap::new(),
+            parents: HashMap::new(),
+            sent: HashMap::new(),
+            early: Vec::new(),
+            early_bytes: 0,
+            next_request: 1,
+            next_client: 1,
+            to_agent: Vec::new(),
+            agent_wake,
+            counters,
+            max_log_bytes: MAX_LOG_BYTES,
+        };
+        agent.initialize();
+        agent
+    }
+
+    /// Adds a client. `wake` is notified when there is something to write to it.
+    pub(super) fn add_client(&mut self, wake: Arc<Notify>) -> ClientId {
+        let id = ClientId(self.next_client);
+        self.next_client += 1;
+        let client = LiveClient {
+            name: None,
+            is_initialized: false,
+            requests: 0,
+            questions: HashMap::new(),
+            next_request: 1,
+            out: Vec::new(),
+            sessions: BTreeSet::new(),
+            last_session: None,
+            close: None,
+            wake,
+        };
+        self.clients.insert(id, client);
+        id
+    }
+
+    /// Removes a client that has disconnected. Its turns and queued prompts go on.
+    pub(super) fn remove_client(&mut self, id: ClientId) {
+        let Some(client) = self.clients.remove(&id) else {
+            return;
+        };
+        for session in client.sessions {
+            if let Some(session) = self.sessions.get_mut(&session) {
+                session.detach(id);
+            }
+        }
+    }
+
+    /// Returns `true` if the agent has nothing to do: no client is connected, no turn is running, and no question is
+    /// open.
+    pub(super) fn is_idle(&self) -> bool {
+        self.clients.is_empty() && !self.has_work()
+    }
+
+    /// Returns `true` if a turn is running or a question is open.
+    pub(super) fn has_work(&self) -> bool {
+        self.sessions.values().any(SharedSession::is_busy)
+    }
+
+    /// Returns `true` if the agent has exited, or will not be used any more.
+    pub(super) fn has_ended(&self) -> bool {
+        matches!(self.state, LiveAgentState::Ended(_))
+    }
+
+    /// Ends the agent if it is idle, so that no client is added any more.
+    pub(super) fn end_if_idle(&mut self) -> bool {
+        let is_idle = self.is_idle();
+        if is_idle {
+            self.state = LiveAgentState::Ended("the agent was not used any more".to_owned());
+        }
+        is_idle
+    }
+
+    /// Handles the end of the agent. All clients are disconnected.
+    pub(super) fn agent_ended(&mut self, status: &CloseStatus) {
+        for _ in self.sent.drain() {
+            self.counters.requests_in_flight.decrement();
+        }
+        if !self.has_ended() {
+            self.state = LiveAgentState::Ended(status.reason.clone());
+        }
+        for client in self.clients.values_mut() {
+            client.close.get_or_insert_with(|| status.clone());
+            client.wake.notify_one();
+        }
+        self.agent_wake.notify_one();
+    }
+
+    /// Returns the lines to write to the agent, and removes them.
+    pub(super) fn take_agent_output(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.to_agent)
+    }
+
+    /// Returns the number of bytes that wait to be written to the agent.
+    pub(super) fn agent_backlog(&self) -> usize {
+        self.to_agent.len()
+    }
+
+    /// Returns the number of bytes that wait to be written to a client and belong to no session.
+    pub(super) fn client_backlog(&self, client: ClientId) -> usize {
+        self.clients
+            .get(&client)
+            .map_or(0, |client| client.out.len())
+    }
+
+    /// Returns up to about `max_bytes` for a client, and moves its positions past them.
+    pub(super) fn take_client_output(&mut self, id: ClientId, max_bytes: usize) -> ClientOutput {
+        let Self {
+            clients, sessions, ..
+        } = self;
+        let Some(client) = clients.get_mut(&id) else {
+            return ClientOutput::default();
+        };
+        let mut output = ClientOutput {
+            bytes: std::mem::take(&mut client.out),
+            close: None,
+        };
+        for session_id in client.sessions_to_write() {
+            let Some(session) = sessions.get_mut(&session_id) else {
+                continue;
+            };
+            while output.bytes.len() < max_bytes {
+                match session.next_line(id) {
+                    Ok(None) => break,
+                    Ok(Some(ClientLine::Line(line))) => {
+                        output.bytes.extend_from_slice(&line);
+                        client.last_session = Some(session_id.clone());
+                    }
+                    Ok(Some(ClientLine::Question(question))) => {
+                        let number = client.next_request;
+                        if let Some(line) = session.question_line(question, id, number) {
+                            client.next_request += 1;
+                            client
+                                .questions
+                                .insert(number, (session_id.clone(), question));
+                            output.bytes.extend_from_slice(&line);
+                        }
+                    }
+                    Err(ClientTooSlow) => {
+                        let reason = format!(
+                            "too slow: updates of session {session_id} were dropped before they were read; load it again"
+                        );
+                        output.close = Some(CloseStatus::failed(reason));
+                        return output;
+                    }
+                }
+            }
+        }
+        // Whatever is left is read in the next call. Until then, the connection stays open.
+        if output.bytes.is_empty() {
+            output.close.clone_from(&client.close);
+        }
+        output
+    }
+
+    /// Takes the question that a client was asked with this id. Returns `None` if there is none, or it has been closed.
+    pub(super) fn take_asked(
+        &mut self,
+        client: ClientId,
+        id: &RequestId,
+    ) -> Option<(SessionId, QuestionId)> {
+        let RequestId::Number(id) = id else {
+            return None;
+        };
+        self.clients.get_mut(&client)?.questions.remove(id)
+    }
+
+    /// Closes a question of a session. Returns it, or `None` if it is no longer open.
+    pub(super) fn close_question(
+        &mut self,
+        session: &SessionId,
+        question: QuestionId,
+        answered_by: Option<ClientId>,
+    ) -> Option<Question> {
+        let name = |client: &ClientId| self.clients.get(client).and_then(|c| c.name.clone());
+        let name = answered_by.as_ref().and_then(name);
+        let answered_by = answered_by.map(|client| (client, name.as_deref()));
+        let closed = self
+            .sessions
+            .get_mut(session)?
+            .close_question(question, answered_by)?;
+        for (client, id) in &closed.asked {
+            if let Some(client) = self.clients.get_mut(client) {
+                client.questions.remove(id);
+            }
+        }
+        self.wake_clients(session);
+        Some(closed)
+    }
+
+    /// Returns the session of a message: the root session, if the id is that of a subagent.
+    pub(super) fn root_session(&self, id: &SessionId) -> SessionId {
+        self.parents.get(id).unwrap_or(id).clone()
+    }
+
+    /// Wakes the clients of a session, which have something to read.
+    pub(super) fn wake_clients(&self, session: &SessionId) {
+        if let Some(session) = self.sessions.get(session) {
+            for client in session.clients() {
+                if let Some(client) = self.clients.get(&client) {
+                    client.wake.notify_one();
+                }
+            }
+        }
+    }
+
+    /// Attaches a client to a session.
+    pub(super) fn attach(&mut self, client: ClientId, session: &SessionId, with_replay: bool) {
+        if let Some(client) = self.clients.get_mut(&client) {
+            client.sessions.insert(session.clone());
+        }
+        if let Some(session) = self.sessions.get_mut(session) {
+            session.attach(client, with_replay);
+        }
+    }
+
+    /// Detaches a client from a session.
+    pub(super) fn detach(&mut self, client: ClientId, session: &SessionId) {
+        if let Some(client) = self.clients.get_mut(&client) {
+            client.sessions.remove(session);
+        }
+        if let Some(session) = self.sessions.get_mut(session) {
+            session.detach(client);
+        }
+    }
+
+    /// Removes a session and detaches its clients. Further messages of the agent about it are ignored.
+    pub(super) fn remove_session(&mut self, id: &SessionId) {
+        self.parents.retain(|_, parent| parent != id);
+        let Some(session) = self.sessions.remove(id) else {
+            return;
+        };
+        for client in session.clients() {
+            if let Some(client) = self.clients.get_mut(&client) {
+                client.sessions.remove(id);
+                client.questions.retain(|_, (session, _)| session != id);
+            }
+        }
+        for prompt in session.queue {
+            self.respond(&prompt.request, &Err(jsonrpc::Error::request_cancelled()));
+        }
+    }
+
+    /// Sends a response that belongs to no session.
+    pub(super) fn respond(
+        &mut self,
+        request: &ClientRequestId,
+        result: &Result<Box<RawValue>, jsonrpc::Error>,
+    ) {
+        self.send_to_client(request.client, &response(&request.id, result));
+    }
+
+    /// Sends a line that belongs to no session.
+    pub(super) fn send_to_client(&mut self, client: ClientId, line: &[u8]) {
+        if let Some(client) = self.clients.get_mut(&client) {
+            client.out.extend_from_slice(line);
+            client.wake.notify_one();
+        }
+    }
+
+    /// Sends a response after everything that the session's log contains, or at once if the client is not attached.
+    pub(super) fn respond_in_order(
+        &mut self,
+        session: Option<&SessionId>,
+        request: &ClientRequestId,
+        result: &Result<Box<RawValue>, jsonrpc::Error>,
+    ) {
+        let session = session.and_then(|id| self.sessions.get_mut(id));
+        match session.filter(|session| session.is_attached(request.client)) {
+            Some(session) => {
+                session.respond(request, result);
+                if let Some(client) = self.clients.get(&request.client) {
+                    client.wake.notify_one();
+                }
+            }
+            None => self.respond(request, result),
+        }
+    }
+
+    /// Sends a request to the agent.
+    pub(super) fn send_request(
+        &mut self,
+        method: &str,
+        params: Option<&RawValue>,
+        purpose: SentRequest,
+    ) {
+        let id = self.next_request;
+        self.next_request += 1;
+        self.sent.insert(id, purpose);
+        self.counters.requests.increment();
+        self.counters.requests_in_flight.increment();
+        self.send_to_agent(&request(id, method, params));
+    }
+
+    /// Returns the requests that the agent has not answered yet, with their ids.
+    pub(super) fn sent_requests(&self) -> impl Iterator<Item = (i64, &SentRequest)> {
+        self.sent.iter().map(|(id, sent)| (*id, sent))
+    }
+
+    /// Removes and returns the request that a response of the agent answers.
+    pub(super) fn take_sent(&mut self, id: &RequestId) -> Option<SentRequest> {
+        let RequestId::Number(id) = id else {
+            return None;
+        };
+        let sent = self.sent.remove(id)?;
+        self.counters.requests_in_flight.decrement();
+        Some(sent)
+    }
+
+    /// Sends a line to the agent.
+    pub(super) fn send_to_agent(&mut self, line: &[u8]) {
+        self.to_agent.extend_from_slice(line);
+        self.agent_wake.notify_one();
+    }
+
+    /// Starts the next turn of a session, if none is running and a prompt is waiting.
+    pub(super) fn start_next_turn(&mut self, id: &SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else {
+            return;
+        };
+        if session.turn.is_some() {
+            return;
+        }
+        let Some(QueuedPrompt { request, params }) = session.queue.pop_front() else {
+            return;
+        };
+        let client = request.client;
+        session.turn = Some(request);
+        let name = self.clients.get(&client).and_then(|c| c.name.as_deref());
+        session.push_prompt(client, name, &params);
+        let purpose = SentRequest::Prompt(id.clone());
+        self.send_request("session/prompt", Some(&params), purpose);
+        self.wake_clients(id);
+    }
+
+    /// Stores an update for a session that is not known yet.
+    pub(super) fn push_early(&mut self, session: SessionId, line: LiveLine) {
+        let opens_session = |sent: &SentRequest| matches!(sent, SentRequest::NewSession { .. });
+        let has_room =
+            self.early.len() < MAX_EARLY_LINES && self.early_bytes + line.len() <= MAX_EARLY_BYTES;
+        if has_room && self.sent.values().any(opens_session) {
+            self.early_bytes += line.len();
+            self.early.push((session, line));
+        } else {
+            tracing::debug!(%session, "ignoring a message about an unknown session");
+        }
+    }
+
+    /// Returns the updates that arrived before their session was confirmed. Without requests for new sessions, drops
+    /// those of all other sessions.
+    pub(super) fn take_early(&mut self, session: &SessionId) -> Vec<LiveLine> {
+        let early = std::mem::take(&mut self.early);
+        let (of_session, others): (Vec<_>, Vec<_>) =
+            early.into_iter().partition(|(id, _)| id == session);
+        let opens_session = |sent: &SentRequest| matches!(sent, SentRequest::NewSession { .. });
+        if self.sent.values().any(opens_session) {
+            self.early = others;
+        }
+        self.early_bytes = self.early.iter().map(|(_, line)| line.len()).sum();
+        of_session.into_iter().map(|(_, line)| line).collect()
+    }
+}

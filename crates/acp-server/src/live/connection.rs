@@ -1,0 +1,190 @@
+//! A client's connection to a live agent.
+
+use std::io::Cursor;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use acp::Transport;
+use acp::bridge::Bridge;
+use acp::jsonrpc::{self, Incoming};
+use acp_remote::CloseStatus;
+use futures_util::StreamExt;
+use serde::Deserialize;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::Notify;
+use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
+
+use super::log::ClientId;
+use super::process::{SharedAgent, line_codec};
+use crate::client_message::{LineDecision, decide};
+use crate::served_agent::{AgentRunner, message_too_long};
+
+/// About how many bytes are written to a client at once.
+const WRITE_SIZE: usize = 64 * 1024;
+
+/// The maximum number of bytes of responses that wait for a client before its next message is handled.
+const CLIENT_BUFFER: usize = 256 * 1024;
+
+/// The lines of a client.
+type ClientLines<R> = FramedRead<R, AnyDelimiterCodec>;
+
+/// Runs a client's connection until it ends.
+pub(crate) async fn serve_client(
+    runner: &Arc<AgentRunner>,
+    keep: Duration,
+    transport: Transport,
+) -> CloseStatus {
+    let (from_client, to_client) = transport.into_split();
+    let mut lines = FramedRead::new(from_client, line_codec(runner.max_message));
+    let first = match lines.next().await {
+        None => return CloseStatus::normal(),
+        Some(Ok(line)) => line,
+        Some(Err(error)) => return read_failed(error, runner.max_message),
+    };
+    // What has been read goes back in front of the rest.
+    let mut read = first.to_vec();
+    read.push(b'\n');
+    let parts = lines.into_parts();
+    read.extend_from_slice(&parts.read_buf);
+    let from_client = Cursor::new(read).chain(parts.io);
+    if requested_version(&first) < Some(2) {
+        return serve_v1_client(runner, keep, from_client, to_client).await;
+    }
+    let (near, far) = acp::transport::memory();
+    let bridge = Bridge::to_v2().run(Transport::new(from_client, to_client), near);
+    let (from_bridge, to_bridge) = far.into_split();
+    let served = serve_v1_client(runner, keep, from_bridge, to_bridge);
+    let (_, status) = tokio::join!(bridge, served);
+    status
+}
+
+/// Returns the version that a client requests with its first message, if that is `initialize`.
+fn requested_version(line: &[u8]) -> Option<u64> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct InitializeParams {
+        protocol_version: u64,
+    }
+    let Ok(Incoming::Request {
+        params: Some(params),
+        ..
+    }) = jsonrpc::parse(line)
+    else {
+        return None;
+    };
+    let params: InitializeParams = serde_json::from_str(params.get()).ok()?;
+    Some(params.protocol_version)
+}
+
+async fn serve_v1_client(
+    runner: &Arc<AgentRunner>,
+    keep: Duration,
+    from_client: impl AsyncRead + Send + Unpin,
+    to_client: impl AsyncWrite + Send + Unpin,
+) -> CloseStatus {
+    let wake = Arc::new(Notify::new());
+    let (agent, client) = match runner.live.add_client(runner, keep, &wake) {
+        Ok(added) => added,
+        Err(status) => return status,
+    };
+    let connection = LiveConnection {
+        runner,
+        agent: &agent,
+        client,
+        wake: &wake,
+        responded: Notify::new(),
+    };
+    let lines = FramedRead::new(from_client, line_codec(runner.max_message));
+    let status = tokio::select! {
+        biased;
+        status = connection.write(to_client) => status,
+        status = connection.read(lines) => status,
+    };
+    agent.remove_client(client);
+    status
+}
+
+/// A client's connection, while it is open.
+struct LiveConnection<'a> {
+    runner: &'a AgentRunner,
+    agent: &'a SharedAgent,
+    client: ClientId,
+    /// Notified when there is something to write.
+    wake: &'a Notify,
+    /// Notified when all responses that waited have been taken to be written.
+    responded: Notify,
+}
+
+impl LiveConnection<'_> {
+    /// Handles the client's messages until it closes the connection.
+    async fn read(&self, mut lines: ClientLines<impl AsyncRead + Unpin>) -> CloseStatus {
+        loop {
+            let line = match lines.next().await {
+                None => return CloseStatus::normal(),
+                Some(Ok(line)) => line,
+                Some(Err(error)) => return read_failed(error, self.runner.max_message),
+            };
+            match decide(&line, self.runner.roots()) {
+                LineDecision::Drop => {}
+                LineDecision::Reject(reply) => {
+                    self.runner.counters.messages_rejected.increment();
+                    self.agent.lock().send_to_client(self.client, &reply);
+                }
+                LineDecision::Forward(_) => {
+                    self.agent
+                        .update(|agent| agent.handle_client_line(self.client, &line));
+                }
+            }
+            self.agent.wait_for_room().await;
+            self.wait_for_own_room().await;
+        }
+    }
+
+    /// Waits until the client has been sent its responses.
+    async fn wait_for_own_room(&self) {
+        loop {
+            let mut responded = pin!(self.responded.notified());
+            responded.as_mut().enable();
+            if self.agent.lock().client_backlog(self.client) <= CLIENT_BUFFER {
+                return;
+            }
+            responded.await;
+        }
+    }
+
+    /// Writes to the client until the agent ends, or the client no longer reads.
+    async fn write(&self, mut to_client: impl AsyncWrite + Unpin) -> CloseStatus {
+        loop {
+            let output = self
+                .agent
+                .lock()
+                .take_client_output(self.client, WRITE_SIZE);
+            if !output.bytes.is_empty() {
+                self.responded.notify_waiters();
+                let written = async {
+                    to_client.write_all(&output.bytes).await?;
+                    to_client.flush().await
+                };
+                if written.await.is_err() {
+                    return CloseStatus::normal();
+                }
+            }
+            if let Some(status) = output.close {
+                return status;
+            }
+            if output.bytes.is_empty() {
+                self.wake.notified().await;
+            }
+        }
+    }
+}
+
+fn read_failed(error: AnyDelimiterCodecError, max_message: usize) -> CloseStatus {
+    match error {
+        AnyDelimiterCodecError::MaxChunkLengthExceeded => message_too_long(max_message),
+        AnyDelimiterCodecError::Io(error) => {
+            CloseStatus::failed(format!("connection failed: {error}"))
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! A live session: its log, the clients attached to it, its turn and queue, and its open questions.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+use acp::jsonrpc::{self, RequestId};
+use acp::v1::SessionId;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::log::{Audience, ClientId, EntryContent, LiveLog, QuestionId};
+use super::message::{LiveLine, notification, response, to_raw};
+use super::setup::LiveSetup;
+
+/// The maximum number of open questions of a session.
+pub(super) const MAX_QUESTIONS: usize = 256;
+
+/// The maximum number of prompts that wait in a session's queue.
+pub(super) const MAX_QUEUED_PROMPTS: usize = 256;
+
+/// A request of a client, to which a response is still to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ClientRequestId {
+    pub(super) client: ClientId,
+    pub(super) id: RequestId,
+}
+
+/// A client that waits for the agent to load a session.
+#[derive(Debug)]
+pub(super) struct WaitingClient {
+    pub(super) request: ClientRequestId,
+    /// Whether the client gets the history. It is attached already, and gets it as the agent sends it.
+    pub(super) with_replay: bool,
+}
+
+/// A session that several clients can be attached to.
+#[derive(Debug)]
+pub(super) struct SharedSession {
+    pub(super) id: SessionId,
+    pub(super) cwd: Option<String>,
+    pub(super) title: Option<String>,
+    pub(super) setup: LiveSetup,
+    /// The clients that wait for the agent to load the session. `None` once it is loaded.
+    pub(super) loading: Option<Vec<WaitingClient>>,
+    pub(super) turn: Option<ClientRequestId>,
+    pub(super) queue: VecDeque<QueuedPrompt>,
+    log: LiveLog,
+    attached: HashMap<ClientId, Attachment>,
+    questions: BTreeMap<QuestionId, Question>,
+    next_question: u64,
+}
+
+/// A client's position in the log of a session.
+#[derive(Debug)]
+struct Attachment {
+    /// The number of the next entry to send.
+    position: u64,
+    /// Entries with lower numbers were added before the client attached. They are the session's history.
+    live_from: u64,
+}
+
+/// A prompt that waits for the turns before it to end.
+#[derive(Debug)]
+pub(super) struct QueuedPrompt {
+    pub(super) request: ClientRequestId,
+    pub(super) params: Box<RawValue>,
+}
+
+/// A request of the agent that no client has answered yet.
+#[derive(Debug)]
+pub(super) struct Question {
+    /// The agent's id of the request.
+    pub(super) id: RequestId,
+    pub(super) method: String,
+    params: Box<RawValue>,
+    /// The clients that have been asked, with the id that the request has there.
+    pub(super) asked: HashMap<ClientId, i64>,
+    /// The clients that have answered with an error.
+    unable: HashSet<ClientId>,
+}
+
+/// A line for a client that is read from the log.
+pub(super) enum ClientLine {
+    Line(LiveLine),
+    /// A question, which the caller must give an id.
+    Question(QuestionId),
+}
+
+/// The entries that a client wants to read have been dropped.
+#[derive(Debug)]
+pub(super) struct ClientTooSlow;
+
+impl SharedSession {
+    pub(super) fn new(id: SessionId, cwd: Option<String>, max_log_bytes: usize) -> Self {
+        Self {
+            id,
+            cwd,
+            title: None,
+            setup: LiveSetup::default(),
+            loading: None,
+            turn: None,
+            queue: VecDeque::new(),
+            log: LiveLog::new(max_log_bytes),
+            attached: HashMap::new(),
+            questions: BTreeMap::new(),
+            next_question: 0,
+        }
+    }
+
+    /// Returns the attached clients.
+    pub(super) fn clients(&self) -> impl Iterator<Item = ClientId> {
+        self.attached.keys().copied()
+    }
+
+    /// Returns `true` if a turn is running or the agent waits for an answer.
+    pub(super) fn is_busy(&self) -> bool {
+        self.turn.is_some() || self.loading.is_some() || !self.questions.is_empty()
+    }
+
+    /// Attaches a client. With a replay, it gets the history of the session first.
+    pub(super) fn attach(&mut self, client: ClientId, with_replay: bool) {
+        let live_from = self.log.end();
+        let position = match with_replay {
+            true => self.log.start(),
+            false => live_from,
+        };
+        let attachment = Attachment {
+            position,
+            live_from,
+        };
+        self.attached.insert(client, attachment);
+        for question in self.questions.values_mut() {
+            question.asked.remove(&client);
+        }
+    }
+
+    /// Detaches a client. Its prompts stay in the queue.
+    pub(super) fn detach(&mut self, client: ClientId) -> bool {
+        for question in self.questions.values_mut() {
+            question.asked.remove(&client);
+        }
+        self.attached.remove(&client).is_some()
+    }
+
+    pub(super) fn is_attached(&self, client: ClientId) -> bool {
+        self.attached.contains_key(&client)
+    }
+
+    /// Sends the response to a client's request for opening the session, and then asks it the open questions.
+    pub(super) fn confirm_attached(&mut self, request: &ClientRequestId) {
+        let result = match self.log.start() {
+            0 => json!(self.setup.to_result()),
+            // The extension says that the replay is not complete.
+            dropped => {
+                let mut result = self.setup.to_result().clone();
+                let meta = result.entry("_meta").or_insert_with(|| json!({}));
+                if let Some(meta) = meta.as_object_mut() {
+                    meta.insert("live".to_owned(), json!({ "droppedEntries": dropped }));
+                }
+                Value::Object(result)
+            }
+        };
+        self.respond(request, &Ok(to_raw(&result)));
+        let client = request.client;
+        for question in self.questions.keys() {
+            let content = EntryContent::Question(*question);
+            self.log.push(Audience::Only(client), content);
+        }
+    }
+
+    /// Appends a line that is no part of the history.
+    pub(super) fn push_event(&mut self, audience: Audience, line: LiveLine) {
+        self.log.push(audience, EntryContent::Event(line));
+    }
+
+    /// Appends a line to the log.
+    pub(super) fn push(&mut self, audience: Audience, line: LiveLine) {
+        self.log.push(audience, EntryContent::Line(line));
+    }
+
+    /// Sends the response to a client's request, after everything that is in the log.
+    pub(super) fn respond(
+        &mut self,
+        request: &ClientRequestId,
+        result: &Result<Box<RawValue>, jsonrpc::Error>,
+    ) {
+        if self.is_attached(request.client) {
+            let line = response(&request.id, result);
+            self.push_event(Audience::Only(request.client), line);
+        }
+    }
+
+    /// Shows a prompt to the clients that did not send it, as the user's message.
+    pub(super) fn push_prompt(&mut self, sender: ClientId, name: Option<&str>, params: &RawValue) {
+        #[derive(serde::Deserialize)]
+        struct Prompt {
+            #[serde(default)]
+            prompt: Vec<Value>,
+        }
+        let Ok(prompt) = serde_json::from_str::<Prompt>(params.get()) else {
+            return;
+        };
+        for content in prompt.prompt {
+            let update = json!({
+                "sessionUpdate": "user_message_chunk",
+                "content": content,
+                "_meta": { "live": { "client": name } },
+            });
+            let params = json!({ "sessionId": self.id, "update": update });
+            let line = notification("session/update", &params);
+            self.push(Audience::AllExcept(sender), line);
+        }
+    }
+
+    /// Compacts what all clients have read.
+    pub(super) fn compact(&mut self) {
+        let positions = self.attached.values().map(|attached| attached.position);
+        let read_until = positions.min().unwrap_or(self.log.end());
+        self.log.compact(read_until);
+    }
+
+    /// Adds a question, for all attached clients.
+    pub(super) fn ask(&mut self, id: RequestId, method: &str, params: Option<&RawValue>) {
+        let question = QuestionId(self.next_question);
+        self.next_question += 1;
+        let params = params.map_or_else(|| to_raw(&json!({})), ToOwned::to_owned);
+        self.questions.insert(
+            question,
+            Question {
+                id,
+                method: method.to_owned(),
+                params,
+                asked: HashMap::new(),
+                unable: HashSet::new(),
+            },
+        );
+        let content = EntryContent::Question(question);
+        self.log.push(Audience::All, content);
+    }
+
+    /// Returns the request for a client that is asked, or `None` if the question is no longer open.
+    pub(super) fn question_line(
+        &mut self,
+        question: QuestionId,
+        client: ClientId,
+        id: i64,
+    ) -> Option<LiveLine> {
+        let question = self.questions.get_mut(&question)?;
+        question.asked.insert(client, id);
+        let params = Some(&*question.params);
+        Some(super::message::request(id, &question.method, params))
+    }
+
+    /// Records that a client cannot answer a question. Returns `true` if another client still can.
+    pub(super) fn withdraw(&mut self, question: QuestionId, client: ClientId) -> bool {
+        let Some(question) = self.questions.get_mut(&question) else {
+            return false;
+        };
+        question.asked.remove(&client);
+        question.unable.insert(client);
+        let mut attached = self.attached.keys();
+        attached.any(|other| !question.unable.contains(other))
+    }
+
+    /// Closes a question, and tells all clients except the one that has answered it. Returns the question, or `None` if
+    /// it is no longer open.
+    pub(super) fn close_question(
+        &mut self,
+        question: QuestionId,
+        answered_by: Option<(ClientId, Option<&str>)>,
+    ) -> Option<Question> {
+        let closed = self.questions.remove(&question)?;
+        let answerer = answered_by.map(|(client, _)| client);
+        for (client, id) in &closed.asked {
+            if Some(*client) != answerer {
+                let line = notification("$/cancel_request", &json!({ "requestId": id }));
+                self.push_event(Audience::Only(*client), line);
+            }
+        }
+        let name = answered_by.and_then(|(_, name)| name);
+        let params = json!({
+            "sessionId": self.id,
+            "method": closed.method,
+            "answeredBy": name,
+            "isAnswered": answered_by.is_some(),
+        });
+        let line = notification("_live/question_closed", &params);
+        let audience = answerer.map_or(Audience::All, Audience::AllExcept);
+        self.push_event(audience, line);
+        Some(closed)
+    }
+
+    /// Returns the open questions.
+    pub(super) fn questions(&self) -> impl Iterator<Item = (QuestionId, &Question)> {
+        self.questions.iter().map(|(id, question)| (*id, question))
+    }
+
+    /// Returns the next line for a client, and moves its position past it. Returns `None` if the client has read
+    /// everything.
+    pub(super) fn next_line(
+        &mut self,
+        client: ClientId,
+    ) -> Result<Option<ClientLine>, ClientTooSlow> {
+        let Some(attachment) = self.attached.get_mut(&client) else {
+            return Ok(None);
+        };
+        let mut entries = self
+            .log
+            .entries_from(attachment.position)
+            .ok_or(ClientTooSlow)?;
+        let next = entries.find_map(|entry| {
+            let is_history = entry.number < attachment.live_from;
+            let line = match &entry.content {
+                EntryContent::Line(line) => ClientLine::Line(line.clone()),
+                // Open questions follow the history.
+                _ if is_history => return None,
+                EntryContent::Event(line) => ClientLine::Line(line.clone()),
+                EntryContent::Question(question) => ClientLine::Question(*question),
+            };
+            let is_for_client = match entry.audience {
+                Audience::All => true,
+                Audience::Only(only) => only == client,
+                Audience::AllExcept(except) => except != client || is_history,
+            };
+            is_for_client.then_some((entry.number, line))
+        });
+        let (position, line) = match next {
+            Some((number, line)) => (number + 1, Some(line)),
+            None => (self.log.end(), None),
+        };
+        attachment.position = position;
+        Ok(line)
+    }
+}

@@ -1,0 +1,575 @@
+//! Tests of a live agent without I/O: the test plays the clients and the agent.
+
+use std::sync::Arc;
+
+use acp_remote::CloseStatus;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use super::agent::LiveAgent;
+use super::log::ClientId;
+use crate::metrics::AgentCounters;
+
+/// A live agent whose process and clients are the test.
+struct Harness {
+    agent: LiveAgent,
+    next_id: i64,
+}
+
+impl Harness {
+    /// Creates an agent that has answered `initialize` with these capabilities.
+    fn new(capabilities: &Value) -> Self {
+        let agent = LiveAgent::new(Arc::default(), Arc::<AgentCounters>::default());
+        let mut harness = Self { agent, next_id: 1 };
+        let [initialize] = harness.to_agent().try_into().unwrap();
+        assert_eq!(initialize["method"], "initialize");
+        let result = json!({ "protocolVersion": 1, "agentCapabilities": capabilities });
+        harness.answer(&initialize, &result);
+        harness
+    }
+
+    /// Returns the messages to the agent since the last call.
+    fn to_agent(&mut self) -> Vec<Value> {
+        messages(&self.agent.take_agent_output())
+    }
+
+    /// Returns the only message to the agent since the last call.
+    fn one_to_agent(&mut self) -> Value {
+        let [message] = self.to_agent().try_into().unwrap();
+        message
+    }
+
+    /// Sends a message of the agent.
+    fn from_agent(&mut self, message: &Value) {
+        let line = message.to_string();
+        self.agent.handle_agent_line(line.as_bytes()).unwrap();
+    }
+
+    /// Sends the agent's response to a request.
+    fn answer(&mut self, request: &Value, result: &Value) {
+        self.from_agent(&json!({ "jsonrpc": "2.0", "id": request["id"], "result": result }));
+    }
+
+    /// Sends a chunk of the agent's message.
+    fn say(&mut self, session: &str, text: &str) {
+        let content = json!({ "type": "text", "text": text });
+        let update = json!({ "sessionUpdate": "agent_message_chunk", "content": content });
+        let params = json!({ "sessionId": session, "update": update });
+        let line = format!(r#"{{"jsonrpc":"2.0","method":"session/update","params":{params}}}"#);
+        self.agent.handle_agent_line(line.as_bytes()).unwrap();
+    }
+
+    /// Sends a permission request of the agent.
+    fn ask_permission(&mut self, id: i64, session: &str) {
+        let params =
+            json!({ "sessionId": session, "toolCall": { "toolCallId": "c" }, "options": [] });
+        self.from_agent(&request(id, "session/request_permission", &params));
+    }
+
+    /// Connects a client, and initializes the connection.
+    fn connect(&mut self, name: &str) -> ClientId {
+        let client = self.agent.add_client(Arc::new(Notify::new()));
+        let params = json!({ "protocolVersion": 1, "clientInfo": { "name": name } });
+        self.send(client, "initialize", &params);
+        let [response] = self.read(client).try_into().unwrap();
+        assert_eq!(response["result"]["protocolVersion"], 1);
+        client
+    }
+
+    /// Sends a client's request, and returns its id.
+    fn send(&mut self, client: ClientId, method: &str, params: &Value) -> i64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        let line = request(id, method, params).to_string();
+        self.agent.handle_client_line(client, line.as_bytes());
+        id
+    }
+
+    fn notify(&mut self, client: ClientId, method: &str, params: &Value) {
+        let line = json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string();
+        self.agent.handle_client_line(client, line.as_bytes());
+    }
+
+    /// Sends a client's response to a request.
+    fn respond(&mut self, client: ClientId, id: &Value, result: &Value) {
+        let line = json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
+        self.agent.handle_client_line(client, line.as_bytes());
+    }
+
+    /// Returns everything that a client can read.
+    fn read(&mut self, client: ClientId) -> Vec<Value> {
+        let mut read = Vec::new();
+        loop {
+            let output = self.agent.take_client_output(client, 64);
+            assert_eq!(output.close, None);
+            if output.bytes.is_empty() {
+                return read;
+            }
+            read.extend(messages(&output.bytes));
+        }
+    }
+
+    /// Opens a session for a client, which reads the response.
+    fn open(&mut self, client: ClientId, session: &str) {
+        self.send(
+            client,
+            "session/new",
+            &json!({ "cwd": "/work", "mcpServers": [] }),
+        );
+        let new = self.one_to_agent();
+        let modes = json!({ "currentModeId": "ask", "availableModes": [] });
+        self.answer(&new, &json!({ "sessionId": session, "modes": modes }));
+        let [response] = self.read(client).try_into().unwrap();
+        assert_eq!(response["result"]["sessionId"], session);
+    }
+
+    /// Lets a client load a session, and returns what it reads.
+    fn load(&mut self, client: ClientId, session: &str) -> Vec<Value> {
+        let id = self.send(client, "session/load", &load_params(session));
+        let read = self.read(client);
+        assert!(read.iter().any(|message| message["id"] == id), "{read:?}");
+        read
+    }
+
+    fn prompt(&mut self, client: ClientId, session: &str, text: &str) -> i64 {
+        let prompt = json!([{ "type": "text", "text": text }]);
+        let params = json!({ "sessionId": session, "prompt": prompt });
+        self.send(client, "session/prompt", &params)
+    }
+}
+
+fn request(id: i64, method: &str, params: &Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+}
+
+fn load_params(session: &str) -> Value {
+    json!({ "sessionId": session, "cwd": "/work", "mcpServers": [] })
+}
+
+fn messages(bytes: &[u8]) -> Vec<Value> {
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+    lines
+        .map(|line| serde_json::from_slice(line).unwrap())
+        .collect()
+}
+
+/// Describes what a client reads, one word per message: `agent:TEXT`, `user:TEXT`, `response:ID`, or the method.
+fn words(messages: &[Value]) -> Vec<String> {
+    messages
+        .iter()
+        .map(|message| {
+            let update = &message["params"]["update"];
+            match (message["method"].as_str(), update["sessionUpdate"].as_str()) {
+                (None, _) => format!("response:{}", message["id"]),
+                (Some(_), Some(kind)) => {
+                    let who = kind.split('_').next().unwrap();
+                    let text = update["content"]["text"].as_str().unwrap_or("");
+                    format!("{who}:{text}")
+                }
+                (Some(method), None) => method.to_owned(),
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn clients_see_one_order_and_a_late_one_gets_the_history_first() {
+    let mut h = Harness::new(&json!({}));
+    let first = h.connect("first");
+    h.open(first, "s");
+    let turn = h.prompt(first, "s", "Hello");
+    let prompt = h.one_to_agent();
+    assert_eq!(prompt["params"]["prompt"][0]["text"], "Hello");
+    h.say("s", "a");
+    let second = h.connect("second");
+    let load = h.send(second, "session/load", &load_params("s"));
+    h.say("s", "b");
+    h.answer(&prompt, &json!({ "stopReason": "end_turn" }));
+    let expected = ["agent:a", "agent:b", &format!("response:{turn}")];
+    assert_eq!(words(&h.read(first)), expected);
+    let read = h.read(second);
+    let expected = [
+        "user:Hello",
+        "agent:a",
+        &format!("response:{load}"),
+        "agent:b",
+        "_live/turn_ended",
+    ];
+    assert_eq!(words(&read), expected);
+    let meta = &read[0]["params"]["update"]["_meta"];
+    assert_eq!(meta["live"]["client"], "first");
+    assert_eq!(read[4]["params"]["stopReason"], "end_turn");
+    // The agent was asked for nothing: the history is the server's.
+    assert_eq!(h.to_agent(), Vec::<Value>::new());
+    // Now it is history for both.
+    let expected = ["user:Hello", "agent:a", "agent:b"];
+    for client in [first, second] {
+        let read = h.load(client, "s");
+        assert_eq!(words(&read)[..3], expected);
+        assert_eq!(read.len(), 4);
+    }
+}
+
+#[test]
+fn every_client_reads_a_prefix_of_one_order_however_fast_it_reads() {
+    let mut random = 7_u64;
+    let mut next = |below: u64| {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (random >> 33) % below
+    };
+    for _ in 0..50 {
+        let mut h = Harness::new(&json!({}));
+        let owner = h.connect("owner");
+        h.open(owner, "s");
+        let mut read: Vec<(ClientId, Vec<String>)> = vec![(owner, Vec::new())];
+        let (mut said, mut turns) = (Vec::new(), 0);
+        for step in 0..200 {
+            match next(10) {
+                0 if read.len() < 4 => {
+                    let client = h.connect("other");
+                    h.send(client, "session/load", &load_params("s"));
+                    read.push((client, Vec::new()));
+                }
+                1 => {
+                    h.prompt(owner, "s", "more");
+                }
+                2 => {
+                    // The turn ends, which compacts the log.
+                    for message in h.to_agent() {
+                        if message["method"] == "session/prompt" {
+                            h.answer(&message, &json!({ "stopReason": "end_turn" }));
+                            turns += 1;
+                        }
+                    }
+                }
+                3..6 => {
+                    let at = usize::try_from(next(read.len() as u64)).unwrap();
+                    let (client, texts) = &mut read[at];
+                    let output = h.agent.take_client_output(*client, 200);
+                    assert_eq!(output.close, None);
+                    texts.extend(agent_texts(&messages(&output.bytes)));
+                }
+                _ => {
+                    let text = format!("{step};");
+                    h.say("s", &text);
+                    said.push(text);
+                }
+            }
+        }
+        let said = said.concat();
+        for (client, mut texts) in read {
+            let before = texts.concat();
+            assert!(said.starts_with(&before), "{before} is no prefix of {said}");
+            texts.extend(agent_texts(&h.read(client)));
+            assert_eq!(texts.concat(), said, "after {turns} turns");
+        }
+    }
+}
+
+fn agent_texts(messages: &[Value]) -> Vec<String> {
+    let texts = words(messages).into_iter();
+    texts
+        .filter_map(|word| Some(word.strip_prefix("agent:")?.to_owned()))
+        .collect()
+}
+
+#[test]
+fn first_answer_to_a_question_counts_and_the_other_clients_are_told() {
+    let mut h = Harness::new(&json!({}));
+    let [first, second] = ["first", "second"].map(|name| h.connect(name));
+    h.open(first, "s");
+    h.load(second, "s");
+    h.ask_permission(70, "s");
+    let asked = [first, second].map(|client| {
+        let [question] = h.read(client).try_into().unwrap();
+        assert_eq!(question["method"], "session/request_permission");
+        assert_eq!(question["params"]["toolCall"]["toolCallId"], "c");
+        question["id"].clone()
+    });
+    // A client that attaches while the question is open is asked, too, after the response to its request.
+    let third = h.connect("third");
+    let read = h.load(third, "s");
+    assert_eq!(words(&read)[1..], ["session/request_permission"]);
+
+    let allow = json!({ "outcome": { "outcome": "selected", "optionId": "allow" } });
+    h.respond(second, &asked[1], &allow);
+    let answer = h.one_to_agent();
+    assert_eq!((&answer["id"], &answer["result"]), (&json!(70), &allow));
+    let read = h.read(first);
+    assert_eq!(words(&read), ["$/cancel_request", "_live/question_closed"]);
+    assert_eq!(read[0]["params"]["requestId"], asked[0]);
+    assert_eq!(read[1]["params"]["answeredBy"], "second");
+    assert_eq!(h.read(second), Vec::<Value>::new());
+    assert_eq!(h.read(third).len(), 2);
+
+    let reject = json!({ "outcome": { "outcome": "selected", "optionId": "reject" } });
+    h.respond(first, &asked[0], &reject);
+    h.respond(second, &asked[1], &reject);
+    assert_eq!(h.to_agent(), Vec::<Value>::new());
+    // Whoever comes now is not asked.
+    let fourth = h.connect("fourth");
+    let read = words(&h.load(fourth, "s"));
+    assert!(
+        !read.iter().any(|word| word.contains("permission")),
+        "{read:?}"
+    );
+}
+
+#[test]
+fn question_waits_while_no_client_is_connected() {
+    let mut h = Harness::new(&json!({}));
+    let first = h.connect("first");
+    h.open(first, "s");
+    h.prompt(first, "s", "Hello");
+    h.to_agent();
+    h.agent.remove_client(first);
+    h.ask_permission(70, "s");
+    assert!(!h.agent.is_idle());
+    assert_eq!(h.to_agent(), Vec::<Value>::new());
+    let second = h.connect("second");
+    let read = h.load(second, "s");
+    let question = read.last().unwrap();
+    assert_eq!(question["method"], "session/request_permission");
+    h.respond(second, &question["id"], &json!({ "outcome": {} }));
+    assert_eq!(h.one_to_agent()["id"], 70);
+}
+
+#[test]
+fn client_that_cannot_answer_leaves_the_question_to_the_others() {
+    let mut h = Harness::new(&json!({}));
+    let [first, second] = ["first", "second"].map(|name| h.connect(name));
+    h.open(first, "s");
+    h.load(second, "s");
+    let params = json!({ "sessionId": "s", "message": "?", "mode": "form", "requestedSchema": {} });
+    h.from_agent(&request(5, "elicitation/create", &params));
+    let [asked, other] = [first, second].map(|client| h.read(client)[0]["id"].clone());
+    let cannot = |id: &Value| {
+        json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32601, "message": "no" } })
+            .to_string()
+    };
+    h.agent.handle_client_line(first, cannot(&asked).as_bytes());
+    assert_eq!(h.to_agent(), Vec::<Value>::new());
+    h.agent
+        .handle_client_line(second, cannot(&other).as_bytes());
+    assert_eq!(h.one_to_agent()["error"]["code"], -32601);
+}
+
+#[test]
+fn prompts_queue_and_go_on_without_their_client() {
+    let mut h = Harness::new(&json!({}));
+    let [first, second] = ["first", "second"].map(|name| h.connect(name));
+    h.open(first, "s");
+    h.load(second, "s");
+    h.prompt(first, "s", "one");
+    let two = h.prompt(second, "s", "two");
+    let one = h.one_to_agent();
+    assert_eq!(one["params"]["prompt"][0]["text"], "one");
+    h.agent.remove_client(first);
+    h.say("s", "1");
+    h.answer(&one, &json!({ "stopReason": "end_turn" }));
+    let next = h.one_to_agent();
+    assert_eq!(next["params"]["prompt"][0]["text"], "two");
+    h.say("s", "2");
+    h.answer(&next, &json!({ "stopReason": "end_turn" }));
+    let expected = [
+        "user:one",
+        "agent:1",
+        "_live/turn_ended",
+        "agent:2",
+        &format!("response:{two}"),
+    ];
+    assert_eq!(words(&h.read(second)), expected);
+    h.agent.remove_client(second);
+    assert!(h.agent.is_idle());
+}
+
+#[test]
+fn cancel_ends_the_turn_and_takes_back_only_the_client_s_own_prompts() {
+    let mut h = Harness::new(&json!({}));
+    let [first, second] = ["first", "second"].map(|name| h.connect(name));
+    h.open(first, "s");
+    h.load(second, "s");
+    h.prompt(first, "s", "one");
+    let own = h.prompt(first, "s", "own");
+    let other = h.prompt(second, "s", "other");
+    let one = h.one_to_agent();
+    h.ask_permission(70, "s");
+    h.notify(first, "session/cancel", &json!({ "sessionId": "s" }));
+    let [answer, cancel] = h.to_agent().try_into().unwrap();
+    assert_eq!(answer["result"]["outcome"]["outcome"], "cancelled");
+    assert_eq!(answer["id"], 70);
+    assert_eq!(cancel["method"], "session/cancel");
+    let read = h.read(first);
+    let cancelled = read.iter().find(|message| message["id"] == own).unwrap();
+    assert_eq!(cancelled["result"]["stopReason"], "cancelled");
+    h.answer(&one, &json!({ "stopReason": "cancelled" }));
+    let next = h.one_to_agent();
+    assert_eq!(next["params"]["prompt"][0]["text"], "other");
+    // A request that waits in the queue can be cancelled, too.
+    let later = h.prompt(second, "s", "later");
+    h.notify(second, "$/cancel_request", &json!({ "requestId": later }));
+    h.notify(second, "$/cancel_request", &json!({ "requestId": other }));
+    let cancel = h.one_to_agent();
+    assert_eq!(cancel["method"], "$/cancel_request");
+    assert_eq!(cancel["params"]["requestId"], next["id"]);
+    let read = h.read(second);
+    let cancelled = read.iter().find(|message| message["id"] == later).unwrap();
+    assert_eq!(cancelled["error"]["code"], -32800);
+}
+
+#[test]
+fn client_that_reads_too_slowly_is_disconnected_and_holds_nobody_up() {
+    let mut h = Harness::new(&json!({}));
+    h.agent.max_log_bytes = 100_000;
+    let [first, slow] = ["first", "slow"].map(|name| h.connect(name));
+    h.open(first, "s");
+    h.load(slow, "s");
+    let text = "x".repeat(1000);
+    for _ in 0..1000 {
+        h.say("s", &text);
+        assert_eq!(h.read(first).len(), 1);
+    }
+    let output = h.agent.take_client_output(slow, 64);
+    let reason = output.close.unwrap().reason;
+    assert!(reason.starts_with("too slow: "), "{reason}");
+    // What is left is loaded, and the response says that it is not everything.
+    let late = h.connect("late");
+    let read = h.load(late, "s");
+    let dropped = &read.last().unwrap()["result"]["_meta"]["live"]["droppedEntries"];
+    assert!(dropped.as_u64().unwrap() > 900, "{dropped}");
+    assert!((50..100).contains(&read.len()), "{}", read.len());
+}
+
+#[test]
+fn session_that_is_not_live_is_loaded_once_for_all_who_ask() {
+    let mut h = Harness::new(&json!({ "loadSession": true }));
+    let [first, second, third] = ["first", "second", "third"].map(|name| h.connect(name));
+    let one = h.send(first, "session/load", &load_params("old"));
+    let load = h.one_to_agent();
+    assert_eq!(load["method"], "session/load");
+    h.say("old", "past");
+    let two = h.send(second, "session/load", &load_params("old"));
+    let three = h.send(third, "session/resume", &load_params("old"));
+    h.say("old", "more");
+    h.answer(&load, &json!({ "modes": { "currentModeId": "code" } }));
+    assert_eq!(h.to_agent(), Vec::<Value>::new());
+    for (client, id) in [(first, one), (second, two)] {
+        let read = h.read(client);
+        let expected = ["agent:past", "agent:more", &format!("response:{id}")];
+        assert_eq!(words(&read), expected);
+        assert_eq!(read[2]["result"]["modes"]["currentModeId"], "code");
+    }
+    assert_eq!(words(&h.read(third)), [format!("response:{three}")]);
+
+    // A session that the agent does not know is nobody's.
+    h.send(first, "session/load", &load_params("gone"));
+    let load = h.one_to_agent();
+    let error = json!({ "code": -32002, "message": "not found" });
+    h.from_agent(&json!({ "jsonrpc": "2.0", "id": load["id"], "error": error }));
+    let [response] = h.read(first).try_into().unwrap();
+    assert_eq!(response["error"]["code"], -32002);
+    assert!(!h.agent.has_work());
+}
+
+#[test]
+fn late_client_gets_the_current_mode() {
+    let mut h = Harness::new(&json!({}));
+    let [first, second] = ["first", "second"].map(|name| h.connect(name));
+    h.open(first, "s");
+    h.load(second, "s");
+    let params = json!({ "sessionId": "s", "modeId": "code" });
+    let id = h.send(first, "session/set_mode", &params);
+    let set = h.one_to_agent();
+    h.answer(&set, &json!({}));
+    assert_eq!(words(&h.read(first)), [format!("response:{id}")]);
+    let [update] = h.read(second).try_into().unwrap();
+    assert_eq!(update["params"]["update"]["currentModeId"], "code");
+    let third = h.connect("third");
+    let read = h.load(third, "s");
+    assert_eq!(
+        read.last().unwrap()["result"]["modes"]["currentModeId"],
+        "code"
+    );
+}
+
+#[test]
+fn updates_before_a_session_is_confirmed_follow_its_response() {
+    let mut h = Harness::new(&json!({}));
+    let client = h.connect("client");
+    let id = h.send(client, "session/new", &json!({ "cwd": "/work" }));
+    let new = h.one_to_agent();
+    h.say("s", "early");
+    h.say("other", "never seen");
+    h.answer(&new, &json!({ "sessionId": "s" }));
+    let expected = [format!("response:{id}"), "agent:early".to_owned()];
+    assert_eq!(words(&h.read(client)), expected);
+}
+
+#[test]
+fn capabilities_are_those_of_the_agent_as_far_as_it_can_be_shared() {
+    let capabilities = json!({
+        "promptCapabilities": { "image": true },
+        "sessionCapabilities": { "fork": {}, "delete": {} },
+        "mcpCapabilities": { "http": true, "acp": true },
+        "other": 1,
+    });
+    let mut h = Harness::new(&capabilities);
+    let client = h.agent.add_client(Arc::new(Notify::new()));
+    h.send(client, "session/new", &json!({ "cwd": "/" }));
+    h.send(client, "initialize", &json!({ "protocolVersion": 1 }));
+    let [rejected, response] = h.read(client).try_into().unwrap();
+    assert_eq!(rejected["error"]["code"], -32600);
+    let expected = json!({
+        "loadSession": true,
+        "promptCapabilities": { "image": true },
+        "sessionCapabilities": { "delete": {}, "list": {}, "resume": {}, "close": {} },
+        "mcpCapabilities": { "http": true },
+        "other": 1,
+    });
+    assert_eq!(response["result"]["agentCapabilities"], expected);
+    // Files and terminals are not offered.
+    h.from_agent(&request(
+        1,
+        "fs/read_text_file",
+        &json!({ "sessionId": "s", "path": "/a" }),
+    ));
+    assert_eq!(h.one_to_agent()["error"]["code"], -32601);
+}
+
+#[test]
+fn close_ends_the_session_with_its_last_client() {
+    let mut h = Harness::new(&json!({ "sessionCapabilities": { "close": {} } }));
+    let [first, second] = ["first", "second"].map(|name| h.connect(name));
+    h.open(first, "s");
+    h.load(second, "s");
+    let params = json!({ "sessionId": "s" });
+    let id = h.send(first, "session/close", &params);
+    assert_eq!(words(&h.read(first)), [format!("response:{id}")]);
+    assert_eq!(h.to_agent(), Vec::<Value>::new());
+    // It is no longer open there.
+    h.prompt(first, "s", "Hello");
+    assert_eq!(h.read(first)[0]["error"]["code"], -32002);
+    h.send(second, "session/close", &params);
+    let close = h.one_to_agent();
+    assert_eq!(close["method"], "session/close");
+    h.answer(&close, &json!({}));
+    assert_eq!(h.read(second)[0]["result"], json!({}));
+    h.send(second, "session/load", &load_params("s"));
+    assert_eq!(h.read(second)[0]["error"]["code"], -32002);
+}
+
+#[test]
+fn clients_are_disconnected_when_the_agent_ends() {
+    let mut h = Harness::new(&json!({}));
+    let client = h.connect("client");
+    h.open(client, "s");
+    h.say("s", "last words");
+    h.agent
+        .agent_ended(&CloseStatus::failed("the agent exited"));
+    let output = h.agent.take_client_output(client, 1024);
+    assert_eq!(words(&messages(&output.bytes)), ["agent:last words"]);
+    let output = h.agent.take_client_output(client, 1024);
+    assert_eq!(output.close.unwrap().reason, "the agent exited");
+}
