@@ -63,7 +63,7 @@ pub(crate) fn decide(line: &[u8], roots: &AllowedRoots) -> LineDecision {
         return LineDecision::Drop;
     }
     let Ok(message) = serde_json::from_slice::<Message<'_>>(line) else {
-        return LineDecision::Reject(parse_error());
+        return LineDecision::Reject(invalid_message(line));
     };
     let Some(method) = &message.method else {
         // A response. It names no directory.
@@ -125,12 +125,21 @@ fn invalid_params(id: &RawValue, reason: String) -> Vec<u8> {
     .into_bytes()
 }
 
-fn parse_error() -> Vec<u8> {
-    let error = serde_json::json!({
-        "code": jsonrpc::Error::PARSE_ERROR,
-        "message": "parse error: expected one JSON-RPC message per line",
-    });
-    format!("{{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{error}}}\n").into_bytes()
+/// Returns the response to a line that is not exactly one message.
+fn invalid_message(line: &[u8]) -> Vec<u8> {
+    let (id, error) = match jsonrpc::parse(line) {
+        Err(error) => error.to_response(),
+        // It can be read as a message, but perhaps not by everyone as the same one.
+        Ok(_) => {
+            let reason = "invalid request: duplicate or malformed member";
+            let error = jsonrpc::Error::new(jsonrpc::Error::INVALID_REQUEST, reason);
+            (RequestId::Null, error)
+        }
+    };
+    let mut response = Vec::new();
+    // Only data of an error can fail to be written, and these have none.
+    let _ = jsonrpc::write_error(&mut response, &id, &error);
+    response
 }
 
 #[cfg(test)]
@@ -188,16 +197,23 @@ mod tests {
 
     #[test]
     fn only_single_messages_are_passed_on() {
-        for line in [
-            "no json",
-            r#"[{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/"}}]"#,
-            r#"{"id":1,"method":"a","method":"session/new"}"#,
-            r#"{"id":1,"method":"a"} {"id":2,"method":"b"}"#,
-            r#"{"method":7}"#,
-            r#"{"#,
-        ] {
-            let decision = decide_line(line, &AllowedRoots::any());
-            assert_eq!(decision, LineDecision::Reject(parse_error()), "{line}");
+        let invalid = [
+            ("no json", -32700),
+            ("{", -32700),
+            (r#"{"id":1,"method":"a"} {"id":2,"method":"b"}"#, -32700),
+            (
+                r#"[{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/"}}]"#,
+                -32600,
+            ),
+            (r#"{"id":1,"method":"a","method":"session/new"}"#, -32600),
+            (r#"{"method":7}"#, -32600),
+        ];
+        for (line, code) in invalid {
+            let LineDecision::Reject(response) = decide_line(line, &AllowedRoots::any()) else {
+                panic!("{line}");
+            };
+            let response: serde_json::Value = serde_json::from_slice(&response).unwrap();
+            assert_eq!(response["error"]["code"], code, "{line}");
         }
         assert_eq!(decide_line(" \r", &AllowedRoots::any()), LineDecision::Drop);
     }

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use acp::jsonrpc::{self, RequestId};
 use acp::v1::SessionId;
 use acp_remote::CloseStatus;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::log::{ClientId, MAX_LOG_BYTES, QuestionId};
-use super::message::{LiveLine, request, response};
+use super::message::{LiveLine, request, response, to_raw};
 use super::session::{
     ClientLine, ClientRequestId, ClientTooSlow, Question, QueuedPrompt, SharedSession,
 };
@@ -69,6 +69,7 @@ pub(super) enum LiveAgentState {
 /// A connected client.
 #[derive(Debug)]
 pub(super) struct LiveClient {
+    id: ClientId,
     pub(super) name: Option<String>,
     pub(super) is_initialized: bool,
     /// The number of its requests that the agent has not answered yet.
@@ -96,7 +97,10 @@ pub(super) enum SentRequest {
     },
     /// Loads or resumes a session.
     OpenSession(SessionId),
-    Prompt(SessionId),
+    Prompt {
+        request: ClientRequestId,
+        session: SessionId,
+    },
     /// Closes a session that nobody is attached to any more.
     CloseSession,
     /// Any other request of a client. Its response is passed on.
@@ -165,6 +169,7 @@ impl LiveAgent {
         let id = ClientId(self.next_client);
         self.next_client += 1;
         let client = LiveClient {
+            id,
             name: None,
             is_initialized: false,
             requests: 0,
@@ -350,40 +355,51 @@ impl LiveAgent {
         }
     }
 
-    /// Attaches a client to a session.
+    /// Attaches a client to a session. If it is attached already, it first gets what it has not read yet.
     pub(super) fn attach(&mut self, client: ClientId, session: &SessionId, with_replay: bool) {
-        if let Some(client) = self.clients.get_mut(&client) {
-            client.sessions.insert(session.clone());
-        }
-        if let Some(session) = self.sessions.get_mut(session) {
-            session.attach(client, with_replay);
+        if let Some(session) = self.sessions.get_mut(session)
+            && let Some(client) = self.clients.get_mut(&client)
+        {
+            client.out.extend(session.take_unread(client.id));
+            client.sessions.insert(session.id.clone());
+            session.attach(client.id, with_replay);
         }
     }
 
-    /// Detaches a client from a session.
+    /// Detaches a client from a session. It still gets what it has not read yet.
     pub(super) fn detach(&mut self, client: ClientId, session: &SessionId) {
-        if let Some(client) = self.clients.get_mut(&client) {
-            client.sessions.remove(session);
-        }
-        if let Some(session) = self.sessions.get_mut(session) {
-            session.detach(client);
+        if let Some(session) = self.sessions.get_mut(session)
+            && let Some(client) = self.clients.get_mut(&client)
+        {
+            client.out.extend(session.take_unread(client.id));
+            client.sessions.remove(&session.id);
+            session.detach(client.id);
         }
     }
 
-    /// Removes a session and detaches its clients. Further messages of the agent about it are ignored.
+    /// Removes a session and detaches its clients. Its turn and its queued prompts end as cancelled. Further messages
+    /// of the agent about the session are ignored.
     pub(super) fn remove_session(&mut self, id: &SessionId) {
         self.parents.retain(|_, parent| parent != id);
-        let Some(session) = self.sessions.remove(id) else {
+        let Some(mut session) = self.sessions.remove(id) else {
             return;
         };
-        for client in session.clients() {
+        for client in session.clients().collect::<Vec<_>>() {
             if let Some(client) = self.clients.get_mut(&client) {
+                client.out.extend(session.take_unread(client.id));
                 client.sessions.remove(id);
                 client.questions.retain(|_, (session, _)| session != id);
+                client.wake.notify_one();
             }
         }
-        for prompt in session.queue {
-            self.respond(&prompt.request, &Err(jsonrpc::Error::request_cancelled()));
+        let queued = session.queue.into_iter().map(|prompt| prompt.request);
+        let cancelled = Ok(to_raw(&json!({ "stopReason": "cancelled" })));
+        for request in session.turn.into_iter().chain(queued) {
+            self.respond(&request, &cancelled);
+        }
+        for waiting in session.loading.into_iter().flatten() {
+            let error = jsonrpc::Error::resource_not_found(format!("session {id}"));
+            self.respond(&waiting.request, &Err(error));
         }
     }
 
@@ -471,10 +487,13 @@ impl LiveAgent {
             return;
         };
         let client = request.client;
-        session.turn = Some(request);
+        session.turn = Some(request.clone());
         let name = self.clients.get(&client).and_then(|c| c.name.as_deref());
         session.push_prompt(client, name, &params);
-        let purpose = SentRequest::Prompt(id.clone());
+        let purpose = SentRequest::Prompt {
+            request,
+            session: id.clone(),
+        };
         self.send_request("session/prompt", Some(&params), purpose);
         self.wake_clients(id);
     }

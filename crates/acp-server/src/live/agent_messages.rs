@@ -226,7 +226,9 @@ impl LiveAgent {
                 }
             }
             Some(SentRequest::OpenSession(session)) => self.session_loaded(&session, result),
-            Some(SentRequest::Prompt(session)) => self.turn_ended(&session, &result),
+            Some(SentRequest::Prompt { request, session }) => {
+                self.turn_ended(&session, &request, &result);
+            }
             Some(SentRequest::CloseSession) => {}
             Some(SentRequest::ForClient {
                 request,
@@ -271,6 +273,8 @@ impl LiveAgent {
             }
             return;
         }
+        // An agent must not use an id twice. If it does, the older session is gone.
+        self.remove_session(&id);
         let mut session = SharedSession::new(id.clone(), cwd, self.max_log_bytes);
         session.setup = LiveSetup::from_result(result.get());
         self.sessions.insert(id.clone(), session);
@@ -289,7 +293,9 @@ impl LiveAgent {
         let Some(session) = self.sessions.get_mut(id) else {
             return;
         };
-        let waiting = session.loading.take().unwrap_or_default();
+        let Some(waiting) = session.loading.take() else {
+            return;
+        };
         match result {
             Ok(result) => {
                 session.setup = LiveSetup::from_result(result.get());
@@ -301,8 +307,12 @@ impl LiveAgent {
                     if !client.with_replay {
                         self.attach(request.client, id, false);
                     }
-                    if let Some(session) = self.sessions.get_mut(id) {
-                        session.confirm_attached(&request);
+                    match self.sessions.get_mut(id) {
+                        Some(session) if session.is_attached(request.client) => {
+                            session.confirm_attached(&request);
+                        }
+                        // The client has closed the session while it was being loaded.
+                        _ => self.respond(&request, &Err(jsonrpc::Error::request_cancelled())),
                     }
                 }
                 self.wake_clients(id);
@@ -317,24 +327,30 @@ impl LiveAgent {
     }
 
     /// Ends the turn of a session, and starts the next one.
-    fn turn_ended(&mut self, id: &SessionId, result: &Result<Box<RawValue>, jsonrpc::Error>) {
-        let Some(session) = self.sessions.get_mut(id) else {
+    fn turn_ended(
+        &mut self,
+        id: &SessionId,
+        request: &ClientRequestId,
+        result: &Result<Box<RawValue>, jsonrpc::Error>,
+    ) {
+        let session = self.sessions.get_mut(id);
+        // If the session was closed meanwhile, the client has its response.
+        let Some(session) = session.filter(|session| session.turn.as_ref() == Some(request)) else {
             return;
         };
-        if let Some(request) = session.turn.take() {
-            let stop_reason = result.as_ref().ok().and_then(|result| {
-                let result: Value = serde_json::from_str(result.get()).ok()?;
-                Some(result["stopReason"].clone())
-            });
-            let params = json!({
-                "sessionId": id,
-                "stopReason": stop_reason,
-                "error": result.as_ref().err(),
-            });
-            let line = notification("_live/turn_ended", &params);
-            session.push_event(Audience::AllExcept(request.client), line);
-            self.respond_in_order(Some(id), &request, result);
-        }
+        session.turn = None;
+        let stop_reason = result.as_ref().ok().and_then(|result| {
+            let result: Value = serde_json::from_str(result.get()).ok()?;
+            Some(result["stopReason"].clone())
+        });
+        let params = json!({
+            "sessionId": id,
+            "stopReason": stop_reason,
+            "error": result.as_ref().err(),
+        });
+        let line = notification("_live/turn_ended", &params);
+        session.push_event(Audience::AllExcept(request.client), line);
+        self.respond_in_order(Some(id), request, result);
         if let Some(session) = self.sessions.get_mut(id) {
             session.compact();
         }

@@ -372,13 +372,12 @@ impl LiveAgent {
             SentRequest::NewSession {
                 request: pending, ..
             }
+            | SentRequest::Prompt {
+                request: pending, ..
+            }
             | SentRequest::ForClient {
                 request: pending, ..
             } => pending == request,
-            SentRequest::Prompt(session) => {
-                let turn = self.sessions.get(session).map(|session| &session.turn);
-                turn.is_some_and(|turn| turn.as_ref() == Some(request))
-            }
             SentRequest::Initialize | SentRequest::OpenSession(_) | SentRequest::CloseSession => {
                 false
             }

@@ -330,4 +330,15 @@ impl SharedSession {
         attachment.position = position;
         Ok(line)
     }
+
+    /// Returns the lines that a client has not read yet, except for questions, which it can no longer answer.
+    pub(super) fn take_unread(&mut self, client: ClientId) -> Vec<u8> {
+        let mut unread = Vec::new();
+        while let Ok(Some(next)) = self.next_line(client) {
+            if let ClientLine::Line(line) = next {
+                unread.extend_from_slice(&line);
+            }
+        }
+        unread
+    }
 }

@@ -548,14 +548,24 @@ fn close_ends_the_session_with_its_last_client() {
     let id = h.send(first, "session/close", &params);
     assert_eq!(words(&h.read(first)), [format!("response:{id}")]);
     assert_eq!(h.to_agent(), Vec::<Value>::new());
-    // It is no longer open there.
+    // It is no longer open there, even though it is live.
     h.prompt(first, "s", "Hello");
     assert_eq!(h.read(first)[0]["error"]["code"], -32002);
-    h.send(second, "session/close", &params);
+    let turn = h.prompt(second, "s", "Hello");
+    h.to_agent();
+    let id = h.send(second, "session/close", &params);
     let close = h.one_to_agent();
     assert_eq!(close["method"], "session/close");
+    h.say("s", "last words");
     h.answer(&close, &json!({}));
-    assert_eq!(h.read(second)[0]["result"], json!({}));
+    let read = h.read(second);
+    let expected = [
+        "agent:last words",
+        &format!("response:{turn}"),
+        &format!("response:{id}"),
+    ];
+    assert_eq!(words(&read), expected);
+    assert_eq!(read[1]["result"]["stopReason"], "cancelled");
     h.send(second, "session/load", &load_params("s"));
     assert_eq!(h.read(second)[0]["error"]["code"], -32002);
 }
@@ -572,4 +582,197 @@ fn clients_are_disconnected_when_the_agent_ends() {
     assert_eq!(words(&messages(&output.bytes)), ["agent:last words"]);
     let output = h.agent.take_client_output(client, 1024);
     assert_eq!(output.close.unwrap().reason, "the agent exited");
+}
+
+/// A random number generator with a fixed seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        usize::try_from(self.0 >> 33).unwrap() % limit
+    }
+
+    fn choose<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[self.below(from.len())]
+    }
+}
+
+/// A client of the random test, with what it has asked and what it was asked.
+struct RandomClient {
+    id: ClientId,
+    /// The ids and methods of its requests without a response.
+    open_requests: Vec<(i64, String)>,
+    questions: Vec<Value>,
+}
+
+impl RandomClient {
+    fn receive(&mut self, messages: Vec<Value>) {
+        for message in messages {
+            match (message["method"].as_str(), &message["id"]) {
+                (None, id) if id.is_null() => {}
+                (None, id) => {
+                    let at = self.open_requests.iter().position(|(open, _)| *id == *open);
+                    let at = at.unwrap_or_else(|| panic!("nobody asked for {message}"));
+                    self.open_requests.swap_remove(at);
+                }
+                (Some("$/cancel_request"), _) => {
+                    let id = &message["params"]["requestId"];
+                    self.questions.retain(|question| question != id);
+                }
+                (Some(_), id) if !id.is_null() => self.questions.push(id.clone()),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn every_request_gets_exactly_one_response_whatever_happens() {
+    for seed in 0..100 {
+        let mut random = Random(seed);
+        let capabilities = json!({
+            "loadSession": seed % 2 == 0,
+            "sessionCapabilities": { "close": {}, "list": {} },
+        });
+        let mut h = Harness::new(&capabilities);
+        let mut clients: Vec<RandomClient> = Vec::new();
+        let (mut to_answer, mut asked): (Vec<Value>, Vec<i64>) = (Vec::new(), Vec::new());
+        let sessions = ["a", "b", "c"];
+        for step in 0..400_i64 {
+            let session = *random.choose(&sessions);
+            match random.below(12) {
+                0 if clients.len() < 4 => {
+                    let id = h.connect("client");
+                    clients.push(RandomClient {
+                        id,
+                        open_requests: Vec::new(),
+                        questions: Vec::new(),
+                    });
+                }
+                1 if clients.len() > 1 && random.below(4) == 0 => {
+                    let at = random.below(clients.len());
+                    h.agent.remove_client(clients.swap_remove(at).id);
+                }
+                2..6 if !clients.is_empty() => {
+                    let at = random.below(clients.len());
+                    let client = &mut clients[at];
+                    let methods = [
+                        "session/new",
+                        "session/load",
+                        "session/resume",
+                        "session/list",
+                        "session/prompt",
+                        "session/prompt",
+                        "session/close",
+                        "session/delete",
+                        "session/set_mode",
+                        "_other/method",
+                    ];
+                    let method = random.choose(&methods);
+                    let mut params = load_params(session);
+                    params["prompt"] = json!([{ "type": "text", "text": "x" }]);
+                    let id = h.send(client.id, method, &params);
+                    client.open_requests.push((id, (*method).to_owned()));
+                }
+                6 if !clients.is_empty() => {
+                    let client = random.choose(&clients);
+                    match client.open_requests.last() {
+                        Some((id, _)) if random.below(2) == 0 => {
+                            h.notify(client.id, "$/cancel_request", &json!({ "requestId": id }));
+                        }
+                        _ => h.notify(
+                            client.id,
+                            "session/cancel",
+                            &json!({ "sessionId": session }),
+                        ),
+                    }
+                }
+                7 if !to_answer.is_empty() => {
+                    let request = to_answer.swap_remove(random.below(to_answer.len()));
+                    answer_randomly(&mut h, &mut random, &request, session);
+                }
+                8 => {
+                    asked.push(step);
+                    h.ask_permission(step, session);
+                }
+                9 if !clients.is_empty() => {
+                    let at = random.below(clients.len());
+                    if let Some(id) = clients[at].questions.pop() {
+                        h.respond(clients[at].id, &id, &json!({}));
+                    }
+                }
+                10 if !clients.is_empty() => {
+                    let at = random.below(clients.len());
+                    let output = h.agent.take_client_output(clients[at].id, 300);
+                    assert_eq!(output.close, None);
+                    clients[at].receive(messages(&output.bytes));
+                }
+                _ => h.say(session, "text"),
+            }
+            collect(&mut h, &mut to_answer, &mut asked);
+        }
+        // Everything that is still open comes to its end.
+        while !to_answer.is_empty() {
+            for request in std::mem::take(&mut to_answer) {
+                answer_randomly(&mut h, &mut random, &request, "a");
+            }
+            collect(&mut h, &mut to_answer, &mut asked);
+        }
+        for client in &mut clients {
+            let read = h.read(client.id);
+            client.receive(read);
+            for id in std::mem::take(&mut client.questions) {
+                h.respond(client.id, &id, &json!({}));
+            }
+            assert!(
+                client.open_requests.is_empty(),
+                "seed {seed}: {:?}",
+                client.open_requests
+            );
+        }
+        collect(&mut h, &mut to_answer, &mut asked);
+        // Questions of sessions that no client has open wait for one.
+        if !clients.is_empty() {
+            let attached: Vec<_> = sessions
+                .iter()
+                .filter_map(|id| h.agent.sessions.get(&acp::v1::SessionId::from(*id)))
+                .filter(|session| session.clients().count() > 0)
+                .collect();
+            let open = attached.iter().map(|session| session.questions().count());
+            assert_eq!(open.sum::<usize>(), 0, "seed {seed}");
+        }
+    }
+}
+
+/// Takes the requests that the agent must answer, and notes which of its own have been answered.
+fn collect(h: &mut Harness, to_answer: &mut Vec<Value>, asked: &mut Vec<i64>) {
+    for message in h.to_agent() {
+        match message["method"].as_str() {
+            Some(_) if message["id"].is_null() => {}
+            Some(_) => to_answer.push(message),
+            None => {
+                let at = asked.iter().position(|id| message["id"] == *id);
+                let at = at.unwrap_or_else(|| panic!("the agent did not ask for {message}"));
+                asked.swap_remove(at);
+            }
+        }
+    }
+}
+
+fn answer_randomly(h: &mut Harness, random: &mut Random, request: &Value, session: &str) {
+    if random.below(5) == 0 {
+        let error = json!({ "code": -32603, "message": "failed" });
+        h.from_agent(&json!({ "jsonrpc": "2.0", "id": request["id"], "error": error }));
+        return;
+    }
+    let result = match request["method"].as_str() {
+        Some("session/new") => json!({ "sessionId": session }),
+        Some("session/prompt") => json!({ "stopReason": "end_turn" }),
+        _ => json!({}),
+    };
+    h.answer(request, &result);
 }
