@@ -136,7 +136,7 @@ impl Server {
     }
 
     /// Waits for the server to exit. Returns its exit code and the rest of its stderr.
-    fn wait(mut self) -> (Option<i32>, String) {
+    pub(crate) fn wait(mut self) -> (Option<i32>, String) {
         let mut rest = String::new();
         self.stderr.read_to_string(&mut rest).unwrap();
         (self.child.wait().unwrap().code(), rest)

@@ -150,3 +150,39 @@ async fn process_that_is_not_used_ends_and_the_next_client_starts_another() {
     assert!(thread_debug_text(&loaded).contains("/help"));
     agent.close();
 }
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn shutdown_waits_for_a_running_turn_but_not_for_a_question_without_clients() {
+    let project = TestProject::new();
+    let mut server = Server::start(&project, &["--live", "--drain-timeout", "3600"]);
+    // Nobody is left to answer the question of this session.
+    let asker = connect_silent(&server).await;
+    let session = asker.new_session(SessionSetup::new(project.path()));
+    let session = within_timeout(session).await.unwrap();
+    let asking = session.clone();
+    let turn = tokio::spawn(async move { asking.prompt("/run echo never").await.map(drop) });
+    wait_for_text(&session, "echo never").await;
+    asker.close();
+    within_timeout(turn).await.unwrap().unwrap_err();
+    // This turn runs.
+    let runner = connect_client(server.plain_url(), server.token()).await;
+    let session = runner.new_session(SessionSetup::new(project.path()));
+    let session = within_timeout(session).await.unwrap();
+    let command = "/run touch begun; while [ ! -e go ]; do sleep 0.05; done; echo finished";
+    let turn = tokio::spawn(async move { (session.prompt(command).await, session) });
+    within_timeout(async {
+        while !project.file("begun").exists() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    server.signal(rustix::process::Signal::TERM);
+    server.wait_for("shutting down; waiting for 1 connection");
+    project.write_file("go", "");
+    let (stopped, session) = within_timeout(turn).await.unwrap();
+    assert_eq!(stopped.unwrap(), StopReason::EndTurn);
+    assert!(thread_debug_text(&session).contains("finished"));
+    within_timeout(runner.closed()).await;
+    assert_eq!(server.wait().0, Some(0));
+}

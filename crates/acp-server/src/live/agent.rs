@@ -222,6 +222,11 @@ impl LiveAgent {
         is_idle
     }
 
+    /// Returns `true` if a turn is running that can end without a new client.
+    pub(super) fn is_progressing(&self) -> bool {
+        self.sessions.values().any(SharedSession::is_progressing)
+    }
+
     /// Handles the end of the agent. All clients are disconnected.
     pub(super) fn agent_ended(&mut self, status: &CloseStatus) {
         for _ in self.sent.drain() {

@@ -103,7 +103,7 @@ async fn run(
     let _running = runner.count_running();
     let drained = async {
         runner.draining.cancelled().await;
-        agent.wait_until(|agent| !agent.has_work()).await;
+        agent.wait_until(|agent| !agent.is_progressing()).await;
     };
     tokio::select! {
         biased;
@@ -135,12 +135,12 @@ impl SharedAgent {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state. Wakes those who wait for the agent to become idle, if it has.
+    /// Changes the state. Wakes those who wait for the agent's work to end, if it has.
     pub(super) fn update<T>(&self, change: impl FnOnce(&mut LiveAgent) -> T) -> T {
         let mut agent = self.lock();
-        let before = (agent.is_idle(), agent.has_work());
+        let before = (agent.is_idle(), agent.is_progressing());
         let result = change(&mut agent);
-        let is_changed = before != (agent.is_idle(), agent.has_work());
+        let is_changed = before != (agent.is_idle(), agent.is_progressing());
         drop(agent);
         if is_changed {
             self.idle_changed.notify_waiters();

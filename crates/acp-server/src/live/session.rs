@@ -116,6 +116,12 @@ impl SharedSession {
         self.turn.is_some() || self.loading.is_some() || !self.questions.is_empty()
     }
 
+    /// Returns `true` if a turn is running that can end: it does not wait for an answer, or somebody is there to answer.
+    pub(super) fn is_progressing(&self) -> bool {
+        let can_continue = self.questions.is_empty() || !self.attached.is_empty();
+        self.turn.is_some() && can_continue
+    }
+
     /// Attaches a client. With a replay, it gets the history of the session first.
     pub(super) fn attach(&mut self, client: ClientId, with_replay: bool) {
         let live_from = self.log.end();
