@@ -1,10 +1,10 @@
-//! Connections to an agent for commands that need no session: `acp login`, `acp logout` and `acp sessions`.
+//! Connections to an agent for commands that run no turns: `acp login`, `acp logout` and `acp sessions`.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use acp::client::{AgentConnection, Client, Elicitation};
-use acp::v1::{ElicitationId, Implementation};
+use acp::client::{AgentConnection, Client, Elicitation, PermissionRequest};
+use acp::v1::{ElicitationId, Implementation, RequestPermissionOutcome};
 use acp_host::AgentProcess;
 
 use crate::elicit::TerminalElicitation;
@@ -97,7 +97,7 @@ async fn note_if_slow<T>(work: impl Future<Output = T>, screen: &TerminalScreen)
     work.await
 }
 
-/// The client side of a connection that opens no sessions.
+/// The client side of a connection that runs no turns.
 struct SessionlessClient {
     /// The elicitation handler, if there is a user who can answer.
     elicitation: Option<TerminalElicitation>,
@@ -108,6 +108,15 @@ impl Client for SessionlessClient {
 
     fn info(&self) -> Option<Implementation> {
         Some(Implementation::new("acp", env!("CARGO_PKG_VERSION")).title("acp"))
+    }
+
+    async fn request_permission(
+        &self,
+        (): &(),
+        _request: PermissionRequest,
+    ) -> acp::Result<RequestPermissionOutcome> {
+        // A turn of another client asks. It is not for this one to answer.
+        std::future::pending().await
     }
 
     fn supports_terminal_login(&self) -> bool {

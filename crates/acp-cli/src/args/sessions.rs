@@ -11,7 +11,7 @@ use super::shared::ListFormat;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "acp sessions [OPTIONS] [-- AGENT COMMAND...]\n       acp sessions name|forget|rename|archive|unarchive|export ...",
+    override_usage = "acp sessions [OPTIONS] [-- AGENT COMMAND...]\n       acp sessions name|forget|rename|archive|unarchive|export|watch ...",
     args_conflicts_with_subcommands = true,
     after_long_help = EXAMPLES
 )]
@@ -65,6 +65,16 @@ pub(crate) enum SessionsSubcommand {
     )]
     Unarchive(ManageSessionArgs),
     Export(ExportSessionArgs),
+    /// Show what happens in a session.
+    ///
+    /// Prints the conversation so far, and then everything that other clients do in the session, until you press
+    /// Ctrl-C. Questions of the agent are shown to the other clients only. Useful with agents that several clients
+    /// share: see `acp serve --live`.
+    #[command(
+        override_usage = "acp sessions watch [OPTIONS] NAME|ID [-- AGENT COMMAND...]",
+        after_long_help = WATCH_EXAMPLES
+    )]
+    Watch(ManageSessionArgs),
 }
 
 /// Name a session, for use with --session.
@@ -239,4 +249,10 @@ const EXPORT_EXAMPLES: &str = with_exit_codes!(
 Examples:
   acp sessions export build
   acp sessions export build --out build.md"
+);
+
+const WATCH_EXAMPLES: &str = with_exit_codes!(
+    "\
+Examples:
+  acp sessions watch build --url URL"
 );

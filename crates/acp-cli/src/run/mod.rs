@@ -15,11 +15,12 @@ use std::time::Duration;
 
 use self::client::RunClient;
 use self::notes::RunNotes;
-use self::render::Renderer;
+pub(crate) use self::render::Renderer;
 use self::setup::RunSetup;
 use self::turn::AgentTurn;
-use crate::args::run::RunArgs;
+use crate::args::run::{RunArgs, RunFormat};
 use crate::exit::CommandExit;
+use crate::screen::TerminalScreen;
 use crate::signals::Signals;
 use crate::start::EXIT_GRACE_PERIOD;
 use crate::terminal_user::TerminalUser;
@@ -37,7 +38,8 @@ async fn run_agent(run: &RunSetup) -> CommandExit {
         Ok(signals) => signals,
         Err(e) => return CommandExit::failed(format!("cannot listen for signals: {e}")),
     };
-    let renderer = Renderer::new(run.args.format);
+    let screen = TerminalScreen::new(run.args.format == RunFormat::Text);
+    let renderer = Renderer::new(run.args.format, screen);
     let notes = RunNotes::default();
     let person = TerminalUser::new(renderer.screen());
     let client = match RunClient::new(run, &person, notes.clone()) {

@@ -3,22 +3,19 @@
 use std::io::Write;
 use std::path::Path;
 
-use acp::client::{AgentConnection, SessionSetup};
-use acp_config::SessionNames;
+use acp::client::AgentConnection;
 
+use super::loading::load_session;
 use crate::agent_session::with_agent;
 use crate::args::sessions::ExportSessionArgs;
 use crate::args::shared::absolute_directory;
 use crate::exit::CommandExit;
-use crate::login;
 use crate::screen::{TerminalScreen, print};
-use crate::start::{StartFailure, StartTarget, is_not_found};
+use crate::start::{StartFailure, StartTarget};
 
 pub(super) async fn export_session(args: ExportSessionArgs) -> Result<(), CommandExit> {
     let cwd = absolute_directory(&args.cwd)?;
     let agent = args.agent_choice.choose(&cwd)?;
-    let named = SessionNames::open(agent.storage_key(), &cwd).find(&args.session)?;
-    let id = named.map_or_else(|| args.session.clone(), |named| named.id);
     if let Some(file) = &args.out
         && file.symlink_metadata().is_ok()
     {
@@ -32,24 +29,7 @@ pub(super) async fn export_session(args: ExportSessionArgs) -> Result<(), Comman
         if let Some(note) = &agent.note {
             screen.note(note);
         }
-        if !connection.capabilities().load_session {
-            let message = format!(
-                "cannot export sessions of {}: it does not support loadSession",
-                agent.display_name()
-            );
-            return Err(CommandExit::usage(message).into());
-        }
-        let setup = SessionSetup::new(&cwd);
-        let session = match connection.load_session(id.as_str(), setup).await {
-            Err(error) if error.is_auth_required() => {
-                return Err(login::login_required_exit(&target, connection, &error).into());
-            }
-            Err(error) if is_not_found(&error) => {
-                let message = format!("session not found in {}: {id}", agent.display_name());
-                return Err(CommandExit::failed(message).into());
-            }
-            loaded => loaded?,
-        };
+        let session = load_session(target, connection, &args.session, "export").await?;
         let text = session.thread().read(acp_tui::export::render_markdown);
         Ok::<String, StartFailure>(text)
     };

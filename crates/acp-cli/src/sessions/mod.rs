@@ -1,7 +1,9 @@
 //! `acp sessions`: lists the sessions that an agent stores, and manages the user's names for them.
 
 mod export;
+mod loading;
 mod manage;
+mod watch;
 
 use std::path::Path;
 
@@ -33,6 +35,7 @@ pub(crate) async fn run_sessions(args: SessionsArgs) -> CommandExit {
         Some(SessionsSubcommand::Archive(args)) => manage::archive_session(args).await,
         Some(SessionsSubcommand::Unarchive(args)) => manage::unarchive_session(args).await,
         Some(SessionsSubcommand::Export(args)) => export::export_session(args).await,
+        Some(SessionsSubcommand::Watch(args)) => watch::watch_session(args).await,
     };
     match done {
         Ok(()) => CommandExit::SUCCESS,

@@ -1,12 +1,15 @@
 //! Tests of `acp serve --live`, in which several clients share sessions.
 
 use std::future::pending;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
 
 use acp::client::{Client, ClientSession, PermissionRequest, SessionSetup};
 use acp::v1::{RequestPermissionOutcome, StopReason};
 use acp_remote::client::{ConnectOptions, connect};
 
 use crate::common::TestProject;
+use crate::common::patient::TimedReader;
 use crate::serve::{Server, connect_client, thread_debug_text, within_timeout};
 
 /// A client whose user never answers.
@@ -21,6 +24,16 @@ impl Client for SilentClient {
         _request: PermissionRequest,
     ) -> acp::Result<RequestPermissionOutcome> {
         pending().await
+    }
+}
+
+/// A process that is killed at the end of the test.
+struct KilledOnDrop(Child);
+
+impl Drop for KilledOnDrop {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
@@ -52,21 +65,21 @@ async fn question_of_one_client_is_answered_by_another_and_both_see_the_turn() {
     let session = within_timeout(session).await.unwrap();
     let id = session.id().clone();
     let (turn, answered) = tokio::join!(
-        within_timeout(session.prompt("/run echo from the agent")),
+        within_timeout(session.prompt("/run echo output $((40 + 2))")),
         async {
             // The command waits for permission, which this client gives.
             let helper = connect_client(server.plain_url(), server.token()).await;
             let load = helper.load_session(&id, SessionSetup::new(project.path()));
             let shared = within_timeout(load).await.unwrap();
-            wait_for_text(&shared, "from the agent").await;
+            wait_for_text(&shared, "output 42").await;
             shared
         }
     );
     assert_eq!(turn.unwrap(), StopReason::EndTurn);
     for session in [&session, &answered] {
         let text = thread_debug_text(session);
-        assert!(text.contains("/run echo from the agent"), "{text}");
-        assert!(text.contains("from the agent"), "{text}");
+        assert!(text.contains("/run echo output $((40 + 2))"), "{text}");
+        assert!(text.contains("output 42"), "{text}");
     }
     // One process serves both.
     let metrics = server.metrics();
@@ -129,6 +142,41 @@ fn clients_of_both_versions_take_turns_in_one_session() {
             .expect_code(0)
             .expect_stdout(&[&format!("from version {version}")]);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn watch_shows_a_session_and_leaves_its_questions_to_others() {
+    let project = TestProject::new();
+    let server = Server::start(&project, &["--live"]);
+    let asker = connect_silent(&server).await;
+    let session = asker.new_session(SessionSetup::new(project.path()));
+    let session = within_timeout(session).await.unwrap();
+    let id = session.id().clone();
+    within_timeout(session.prompt("/read notes.txt:1-1"))
+        .await
+        .unwrap();
+    let watch = ["sessions", "watch", id.as_str(), "--url", server.url()];
+    let mut watcher = project.acp_command(&watch);
+    let mut watcher = KilledOnDrop(watcher.stdout(Stdio::piped()).spawn().unwrap());
+    let stdout = TimedReader::new(watcher.0.stdout.take().unwrap());
+    let mut lines = BufReader::new(stdout).lines().map(Result::unwrap);
+    // The past.
+    assert!(lines.any(|line| line.contains("notes.txt")));
+    let (turn, ()) = tokio::join!(
+        within_timeout(session.prompt("/run echo output $((40 + 2))")),
+        async {
+            wait_for_text(&session, "echo output").await;
+            // The watcher sees what the agent waits for, and does not answer.
+            let line = lines.find(|line| line.contains("echo output"));
+            assert!(line.is_some());
+            let helper = connect_client(server.plain_url(), server.token()).await;
+            let load = helper.load_session(&id, SessionSetup::new(project.path()));
+            let shared = within_timeout(load).await.unwrap();
+            wait_for_text(&shared, "output 42").await;
+        }
+    );
+    assert_eq!(turn.unwrap(), StopReason::EndTurn);
+    assert!(lines.any(|line| line.contains("output 42")));
 }
 
 #[cfg(unix)]

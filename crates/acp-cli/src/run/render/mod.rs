@@ -16,15 +16,14 @@ use crate::args::run::RunFormat;
 use crate::screen::TerminalScreen;
 
 /// Shows a thread as it grows. Only ever appends output, so that it can be piped and logged.
-pub(super) struct Renderer {
+pub(crate) struct Renderer {
     format: RunFormat,
     screen: TerminalScreen,
     text: TextRenderer,
 }
 
 impl Renderer {
-    pub(super) fn new(format: RunFormat) -> Self {
-        let screen = TerminalScreen::new(format == RunFormat::Text);
+    pub(crate) fn new(format: RunFormat, screen: TerminalScreen) -> Self {
         Self {
             format,
             screen,
@@ -42,7 +41,7 @@ impl Renderer {
     }
 
     /// Shows everything that has changed.
-    pub(super) fn render(&mut self, thread: &Thread) {
+    pub(crate) fn render(&mut self, thread: &Thread) {
         match self.format {
             // The messages are printed as they are received.
             RunFormat::Json => {}

@@ -1,0 +1,61 @@
+//! `acp sessions watch`: shows what other clients do in a session.
+
+use acp::ThreadHandle;
+use acp::client::{AgentConnection, ClientSession};
+
+use super::loading::load_session;
+use crate::agent_session::with_agent;
+use crate::args::run::RunFormat;
+use crate::args::sessions::ManageSessionArgs;
+use crate::args::shared::absolute_directory;
+use crate::exit::CommandExit;
+use crate::run::Renderer;
+use crate::screen::TerminalScreen;
+use crate::start::{StartFailure, StartTarget};
+
+pub(super) async fn watch_session(args: ManageSessionArgs) -> Result<(), CommandExit> {
+    let cwd = absolute_directory(&args.cwd)?;
+    let agent = args.agent_choice.choose(&cwd)?;
+    let target = StartTarget {
+        agent: &agent,
+        cwd: &cwd,
+    };
+    let work = async |connection: &AgentConnection, screen: &TerminalScreen| {
+        if let Some(note) = &agent.note {
+            screen.note(note);
+        }
+        let session = load_session(target, connection, &args.session, "watch").await?;
+        show_until_closed(&session, screen).await
+    };
+    with_agent(target, work).await
+}
+
+/// Shows the session's thread as it grows, until the agent closes the connection.
+async fn show_until_closed(
+    session: &ClientSession,
+    screen: &TerminalScreen,
+) -> Result<(), StartFailure> {
+    let mut renderer = Renderer::new(RunFormat::Text, screen.clone());
+    let thread = session.thread().clone();
+    let mut show = |thread: &ThreadHandle| thread.read(|thread| renderer.render(thread));
+    let closed = session.agent().closed();
+    tokio::pin!(closed);
+    let mut seen = 0;
+    loop {
+        tokio::select! {
+            biased;
+            revision = thread.changed(seen) => {
+                seen = revision;
+                show(&thread);
+                if screen.is_stdout_closed() {
+                    // The reader has closed stdout, as `head` does.
+                    return Err(CommandExit::STDOUT_CLOSED.into());
+                }
+            }
+            reason = &mut closed => {
+                show(&thread);
+                return Err(acp::Error::Closed(reason).into());
+            }
+        }
+    }
+}
