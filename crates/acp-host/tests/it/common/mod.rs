@@ -36,6 +36,7 @@ pub(crate) fn block_on<T>(test: impl Future<Output = T>) -> T {
 }
 
 /// Returns `true` if a process is running. A zombie does not count.
+#[cfg(unix)]
 pub(crate) fn is_running(pid: u32) -> bool {
     let known = rustix::process::Pid::from_raw(pid.cast_signed())
         .is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok());
