@@ -21,7 +21,7 @@ impl Harness {
     fn new(capabilities: &Value) -> Self {
         let agent = LiveAgent::new(Arc::default(), Arc::<AgentCounters>::default());
         let mut harness = Self { agent, next_id: 1 };
-        let [initialize] = harness.to_agent().try_into().unwrap();
+        let [initialize] = harness.take_agent_messages().try_into().unwrap();
         assert_eq!(initialize["method"], "initialize");
         let result = json!({ "protocolVersion": 1, "agentCapabilities": capabilities });
         harness.answer(&initialize, &result);
@@ -29,25 +29,25 @@ impl Harness {
     }
 
     /// Returns the messages to the agent since the last call.
-    fn to_agent(&mut self) -> Vec<Value> {
+    fn take_agent_messages(&mut self) -> Vec<Value> {
         messages(&self.agent.take_agent_output())
     }
 
     /// Returns the only message to the agent since the last call.
-    fn one_to_agent(&mut self) -> Value {
-        let [message] = self.to_agent().try_into().unwrap();
+    fn take_agent_message(&mut self) -> Value {
+        let [message] = self.take_agent_messages().try_into().unwrap();
         message
     }
 
     /// Sends a message of the agent.
-    fn from_agent(&mut self, message: &Value) {
+    fn send_from_agent(&mut self, message: &Value) {
         let line = message.to_string();
         self.agent.handle_agent_line(line.as_bytes()).unwrap();
     }
 
     /// Sends the agent's response to a request.
     fn answer(&mut self, request: &Value, result: &Value) {
-        self.from_agent(&json!({ "jsonrpc": "2.0", "id": request["id"], "result": result }));
+        self.send_from_agent(&json!({ "jsonrpc": "2.0", "id": request["id"], "result": result }));
     }
 
     /// Sends a chunk of the agent's message.
@@ -63,7 +63,7 @@ impl Harness {
     fn ask_permission(&mut self, id: i64, session: &str) {
         let params =
             json!({ "sessionId": session, "toolCall": { "toolCallId": "c" }, "options": [] });
-        self.from_agent(&request(id, "session/request_permission", &params));
+        self.send_from_agent(&request(id, "session/request_permission", &params));
     }
 
     /// Connects a client, and initializes the connection.
@@ -116,7 +116,7 @@ impl Harness {
             "session/new",
             &json!({ "cwd": "/work", "mcpServers": [] }),
         );
-        let new = self.one_to_agent();
+        let new = self.take_agent_message();
         let modes = json!({ "currentModeId": "ask", "availableModes": [] });
         self.answer(&new, &json!({ "sessionId": session, "modes": modes }));
         let [response] = self.read(client).try_into().unwrap();
@@ -178,7 +178,7 @@ fn clients_see_one_order_and_a_late_one_gets_the_history_first() {
     let first = h.connect("first");
     h.open(first, "s");
     let turn = h.prompt(first, "s", "Hello");
-    let prompt = h.one_to_agent();
+    let prompt = h.take_agent_message();
     assert_eq!(prompt["params"]["prompt"][0]["text"], "Hello");
     h.say("s", "a");
     let second = h.connect("second");
@@ -200,7 +200,7 @@ fn clients_see_one_order_and_a_late_one_gets_the_history_first() {
     assert_eq!(meta["live"]["client"], "first");
     assert_eq!(read[4]["params"]["stopReason"], "end_turn");
     // The agent was asked for nothing: the history is the server's.
-    assert_eq!(h.to_agent(), Vec::<Value>::new());
+    assert_eq!(h.take_agent_messages(), Vec::<Value>::new());
     // Now it is history for both.
     let expected = ["user:Hello", "agent:a", "agent:b"];
     for client in [first, second] {
@@ -237,7 +237,7 @@ fn every_client_reads_a_prefix_of_one_order_however_fast_it_reads() {
                 }
                 2 => {
                     // The turn ends, which compacts the log.
-                    for message in h.to_agent() {
+                    for message in h.take_agent_messages() {
                         if message["method"] == "session/prompt" {
                             h.answer(&message, &json!({ "stopReason": "end_turn" }));
                             turns += 1;
@@ -295,7 +295,7 @@ fn first_answer_to_a_question_counts_and_the_other_clients_are_told() {
 
     let allow = json!({ "outcome": { "outcome": "selected", "optionId": "allow" } });
     h.respond(second, &asked[1], &allow);
-    let answer = h.one_to_agent();
+    let answer = h.take_agent_message();
     assert_eq!((&answer["id"], &answer["result"]), (&json!(70), &allow));
     let read = h.read(first);
     assert_eq!(words(&read), ["$/cancel_request", "_live/question_closed"]);
@@ -307,7 +307,7 @@ fn first_answer_to_a_question_counts_and_the_other_clients_are_told() {
     let reject = json!({ "outcome": { "outcome": "selected", "optionId": "reject" } });
     h.respond(first, &asked[0], &reject);
     h.respond(second, &asked[1], &reject);
-    assert_eq!(h.to_agent(), Vec::<Value>::new());
+    assert_eq!(h.take_agent_messages(), Vec::<Value>::new());
     // Whoever comes now is not asked.
     let fourth = h.connect("fourth");
     let read = words(&h.load(fourth, "s"));
@@ -323,17 +323,17 @@ fn question_waits_while_no_client_is_connected() {
     let first = h.connect("first");
     h.open(first, "s");
     h.prompt(first, "s", "Hello");
-    h.to_agent();
+    h.take_agent_messages();
     h.agent.remove_client(first);
     h.ask_permission(70, "s");
     assert!(!h.agent.is_idle());
-    assert_eq!(h.to_agent(), Vec::<Value>::new());
+    assert_eq!(h.take_agent_messages(), Vec::<Value>::new());
     let second = h.connect("second");
     let read = h.load(second, "s");
     let question = read.last().unwrap();
     assert_eq!(question["method"], "session/request_permission");
     h.respond(second, &question["id"], &json!({ "outcome": {} }));
-    assert_eq!(h.one_to_agent()["id"], 70);
+    assert_eq!(h.take_agent_message()["id"], 70);
 }
 
 #[test]
@@ -343,17 +343,17 @@ fn client_that_cannot_answer_leaves_the_question_to_the_others() {
     h.open(first, "s");
     h.load(second, "s");
     let params = json!({ "sessionId": "s", "message": "?", "mode": "form", "requestedSchema": {} });
-    h.from_agent(&request(5, "elicitation/create", &params));
+    h.send_from_agent(&request(5, "elicitation/create", &params));
     let [asked, other] = [first, second].map(|client| h.read(client)[0]["id"].clone());
     let cannot = |id: &Value| {
         json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32601, "message": "no" } })
             .to_string()
     };
     h.agent.handle_client_line(first, cannot(&asked).as_bytes());
-    assert_eq!(h.to_agent(), Vec::<Value>::new());
+    assert_eq!(h.take_agent_messages(), Vec::<Value>::new());
     h.agent
         .handle_client_line(second, cannot(&other).as_bytes());
-    assert_eq!(h.one_to_agent()["error"]["code"], -32601);
+    assert_eq!(h.take_agent_message()["error"]["code"], -32601);
 }
 
 #[test]
@@ -364,12 +364,12 @@ fn prompts_queue_and_go_on_without_their_client() {
     h.load(second, "s");
     h.prompt(first, "s", "one");
     let two = h.prompt(second, "s", "two");
-    let one = h.one_to_agent();
+    let one = h.take_agent_message();
     assert_eq!(one["params"]["prompt"][0]["text"], "one");
     h.agent.remove_client(first);
     h.say("s", "1");
     h.answer(&one, &json!({ "stopReason": "end_turn" }));
-    let next = h.one_to_agent();
+    let next = h.take_agent_message();
     assert_eq!(next["params"]["prompt"][0]["text"], "two");
     h.say("s", "2");
     h.answer(&next, &json!({ "stopReason": "end_turn" }));
@@ -394,10 +394,10 @@ fn cancel_ends_the_turn_and_takes_back_only_the_client_s_own_prompts() {
     h.prompt(first, "s", "one");
     let own = h.prompt(first, "s", "own");
     let other = h.prompt(second, "s", "other");
-    let one = h.one_to_agent();
+    let one = h.take_agent_message();
     h.ask_permission(70, "s");
     h.notify(first, "session/cancel", &json!({ "sessionId": "s" }));
-    let [answer, cancel] = h.to_agent().try_into().unwrap();
+    let [answer, cancel] = h.take_agent_messages().try_into().unwrap();
     assert_eq!(answer["result"]["outcome"]["outcome"], "cancelled");
     assert_eq!(answer["id"], 70);
     assert_eq!(cancel["method"], "session/cancel");
@@ -405,13 +405,13 @@ fn cancel_ends_the_turn_and_takes_back_only_the_client_s_own_prompts() {
     let cancelled = read.iter().find(|message| message["id"] == own).unwrap();
     assert_eq!(cancelled["result"]["stopReason"], "cancelled");
     h.answer(&one, &json!({ "stopReason": "cancelled" }));
-    let next = h.one_to_agent();
+    let next = h.take_agent_message();
     assert_eq!(next["params"]["prompt"][0]["text"], "other");
     // A request that waits in the queue can be cancelled, too.
     let later = h.prompt(second, "s", "later");
     h.notify(second, "$/cancel_request", &json!({ "requestId": later }));
     h.notify(second, "$/cancel_request", &json!({ "requestId": other }));
-    let cancel = h.one_to_agent();
+    let cancel = h.take_agent_message();
     assert_eq!(cancel["method"], "$/cancel_request");
     assert_eq!(cancel["params"]["requestId"], next["id"]);
     let read = h.read(second);
@@ -447,14 +447,14 @@ fn session_that_is_not_live_is_loaded_once_for_all_who_ask() {
     let mut h = Harness::new(&json!({ "loadSession": true }));
     let [first, second, third] = ["first", "second", "third"].map(|name| h.connect(name));
     let one = h.send(first, "session/load", &load_params("old"));
-    let load = h.one_to_agent();
+    let load = h.take_agent_message();
     assert_eq!(load["method"], "session/load");
     h.say("old", "past");
     let two = h.send(second, "session/load", &load_params("old"));
     let three = h.send(third, "session/resume", &load_params("old"));
     h.say("old", "more");
     h.answer(&load, &json!({ "modes": { "currentModeId": "code" } }));
-    assert_eq!(h.to_agent(), Vec::<Value>::new());
+    assert_eq!(h.take_agent_messages(), Vec::<Value>::new());
     for (client, id) in [(first, one), (second, two)] {
         let read = h.read(client);
         let expected = ["agent:past", "agent:more", &format!("response:{id}")];
@@ -465,9 +465,9 @@ fn session_that_is_not_live_is_loaded_once_for_all_who_ask() {
 
     // A session that the agent does not know is nobody's.
     h.send(first, "session/load", &load_params("gone"));
-    let load = h.one_to_agent();
+    let load = h.take_agent_message();
     let error = json!({ "code": -32002, "message": "not found" });
-    h.from_agent(&json!({ "jsonrpc": "2.0", "id": load["id"], "error": error }));
+    h.send_from_agent(&json!({ "jsonrpc": "2.0", "id": load["id"], "error": error }));
     let [response] = h.read(first).try_into().unwrap();
     assert_eq!(response["error"]["code"], -32002);
     assert!(!h.agent.has_work());
@@ -481,7 +481,7 @@ fn late_client_gets_the_current_mode() {
     h.load(second, "s");
     let params = json!({ "sessionId": "s", "modeId": "code" });
     let id = h.send(first, "session/set_mode", &params);
-    let set = h.one_to_agent();
+    let set = h.take_agent_message();
     h.answer(&set, &json!({}));
     assert_eq!(words(&h.read(first)), [format!("response:{id}")]);
     let [update] = h.read(second).try_into().unwrap();
@@ -499,7 +499,7 @@ fn updates_before_a_session_is_confirmed_follow_its_response() {
     let mut h = Harness::new(&json!({}));
     let client = h.connect("client");
     let id = h.send(client, "session/new", &json!({ "cwd": "/work" }));
-    let new = h.one_to_agent();
+    let new = h.take_agent_message();
     h.say("s", "early");
     h.say("other", "never seen");
     h.answer(&new, &json!({ "sessionId": "s" }));
@@ -530,12 +530,12 @@ fn capabilities_are_those_of_the_agent_as_far_as_it_can_be_shared() {
     });
     assert_eq!(response["result"]["agentCapabilities"], expected);
     // Files and terminals are not offered.
-    h.from_agent(&request(
+    h.send_from_agent(&request(
         1,
         "fs/read_text_file",
         &json!({ "sessionId": "s", "path": "/a" }),
     ));
-    assert_eq!(h.one_to_agent()["error"]["code"], -32601);
+    assert_eq!(h.take_agent_message()["error"]["code"], -32601);
 }
 
 #[test]
@@ -547,14 +547,14 @@ fn close_ends_the_session_with_its_last_client() {
     let params = json!({ "sessionId": "s" });
     let id = h.send(first, "session/close", &params);
     assert_eq!(words(&h.read(first)), [format!("response:{id}")]);
-    assert_eq!(h.to_agent(), Vec::<Value>::new());
+    assert_eq!(h.take_agent_messages(), Vec::<Value>::new());
     // It is no longer open there, even though it is live.
     h.prompt(first, "s", "Hello");
     assert_eq!(h.read(first)[0]["error"]["code"], -32002);
     let turn = h.prompt(second, "s", "Hello");
-    h.to_agent();
+    h.take_agent_messages();
     let id = h.send(second, "session/close", &params);
-    let close = h.one_to_agent();
+    let close = h.take_agent_message();
     assert_eq!(close["method"], "session/close");
     h.say("s", "last words");
     h.answer(&close, &json!({}));
@@ -750,7 +750,7 @@ fn every_request_gets_exactly_one_response_whatever_happens() {
 
 /// Takes the requests that the agent must answer, and notes which of its own have been answered.
 fn collect(h: &mut Harness, to_answer: &mut Vec<Value>, asked: &mut Vec<i64>) {
-    for message in h.to_agent() {
+    for message in h.take_agent_messages() {
         match message["method"].as_str() {
             Some(_) if message["id"].is_null() => {}
             Some(_) => to_answer.push(message),
@@ -766,7 +766,7 @@ fn collect(h: &mut Harness, to_answer: &mut Vec<Value>, asked: &mut Vec<i64>) {
 fn answer_randomly(h: &mut Harness, random: &mut Random, request: &Value, session: &str) {
     if random.below(5) == 0 {
         let error = json!({ "code": -32603, "message": "failed" });
-        h.from_agent(&json!({ "jsonrpc": "2.0", "id": request["id"], "error": error }));
+        h.send_from_agent(&json!({ "jsonrpc": "2.0", "id": request["id"], "error": error }));
         return;
     }
     let result = match request["method"].as_str() {
