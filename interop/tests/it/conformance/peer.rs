@@ -11,6 +11,9 @@ use crate::common::{InteropProject, acp_program};
 /// The maximum time for the whole suite. Some peers sleep for seconds in every turn.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
+/// The maximum number of times that a turn is recorded if the recording is incomplete.
+const MAX_RECORDINGS: usize = 10;
+
 /// The maximum number of checks that a client can pass in one run and skip in another, because it exits after its turn.
 const MAX_TIMING_DIFFERENCES: u64 = 5;
 
@@ -159,12 +162,26 @@ impl ConformancePeer {
             .run_program(acp_program(), args)
             .await
             .expect_code(0);
-        lint_trace(self.name, &trace, broken).await;
+        LintedTrace::read(&trace).await.check(self.name, broken);
     }
 
     /// Records a turn of the bundled agent with the client, and requires that the trace breaks exactly the rules in
     /// `broken`.
     pub(crate) async fn lint_turn_of_our_agent(&self, broken: &[&str]) {
+        // A client that kills its agent kills the recorder, too, perhaps before it has written everything.
+        for attempt in 1..MAX_RECORDINGS {
+            let trace = self.record_turn_of_our_agent().await;
+            if trace.is_complete() {
+                return trace.check(self.name, broken);
+            }
+            eprintln!("{}: recording {attempt} is incomplete", self.name);
+        }
+        let trace = self.record_turn_of_our_agent().await;
+        trace.check(self.name, broken);
+    }
+
+    /// Records a turn of the bundled agent with the client.
+    async fn record_turn_of_our_agent(&self) -> LintedTrace {
         let project = InteropProject::new();
         let trace = project.file("trace.jsonl");
         let trace_path = trace.to_str().unwrap();
@@ -189,22 +206,37 @@ impl ConformancePeer {
         }
         let (program, args) = command.split_first().unwrap();
         project.run_program(program, args).await.expect_code(0);
-        lint_trace(self.name, &trace, broken).await;
+        LintedTrace::read(&trace).await
     }
 }
 
-/// Requires that `acp trace lint` reports exactly the rules in `broken`.
-async fn lint_trace(peer: &str, trace: &Path, broken: &[&str]) {
-    let project = InteropProject::new();
-    let args = ["trace", "lint", "--format", "json", trace.to_str().unwrap()];
-    let ended = project.run_program(acp_program(), args).await;
-    let lines = ended.json_lines();
-    let sums = lines.last().unwrap();
-    let rules = sums["rules"].as_array().unwrap().iter();
-    let rules: Vec<&str> = rules.map(|rule| rule["rule"].as_str().unwrap()).collect();
-    assert_eq!(rules, broken, "{peer}: {lines:#?}");
-    // There was a whole conversation: initialize, a session and a prompt, each with its response.
-    assert!(sums["messages"].as_u64() >= Some(6), "{peer}: {lines:#?}");
+/// The output of `acp trace lint` for a trace.
+struct LintedTrace(Vec<Value>);
+
+impl LintedTrace {
+    async fn read(trace: &Path) -> Self {
+        let project = InteropProject::new();
+        let args = ["trace", "lint", "--format", "json", trace.to_str().unwrap()];
+        let ended = project.run_program(acp_program(), args).await;
+        Self(ended.json_lines())
+    }
+
+    fn sums(&self) -> &Value {
+        self.0.last().unwrap()
+    }
+
+    /// Returns `true` if there was a whole conversation: initialize, a session and a prompt, each with its response.
+    fn is_complete(&self) -> bool {
+        self.sums()["messages"].as_u64() >= Some(6)
+    }
+
+    /// Requires a whole conversation that breaks exactly the rules in `broken`.
+    fn check(&self, peer: &str, broken: &[&str]) {
+        let rules = self.sums()["rules"].as_array().unwrap().iter();
+        let rules: Vec<&str> = rules.map(|rule| rule["rule"].as_str().unwrap()).collect();
+        assert_eq!(rules, broken, "{peer}: {:#?}", self.0);
+        assert!(self.is_complete(), "{peer}: {:#?}", self.0);
+    }
 }
 
 fn describe_check(check: &Value) -> String {
