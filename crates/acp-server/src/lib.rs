@@ -30,7 +30,9 @@
 //! | `client_message.rs` | which messages of a client are passed on to the agent |
 //! | `in_flight.rs` | the requests of a client that the agent is working on |
 //! | `roots.rs` | the directories that clients may open |
+//! | `unix_socket.rs` | an agent on a Unix-domain socket |
 //! | `live/` | one process of an agent, shared by all connections |
+//! | `usage.rs` | whether the server is in use |
 //! | `metrics.rs` | counters, and their text for Prometheus |
 //! | `secret_file.rs` | token and certificate, in files that only their owner can read |
 
@@ -43,6 +45,9 @@ mod roots;
 mod secret_file;
 mod served_agent;
 mod server;
+#[cfg(unix)]
+mod unix_socket;
+mod usage;
 
 pub use roots::{AllowedRoots, RootError};
 pub use secret_file::{SecretFileError, self_signed_identity, token_from_file};

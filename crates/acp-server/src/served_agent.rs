@@ -6,18 +6,18 @@ use std::time::Duration;
 use acp::Transport;
 use acp_host::{AgentCommand, AgentProcess};
 use acp_remote::CloseStatus;
-use acp_remote::server::ConnectionInfo;
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 
 use crate::in_flight::RequestsInFlight;
 use crate::live::{LiveProcess, serve_client};
 use crate::metrics::AgentCounters;
 use crate::relay::{AgentRelayEnd, RelayContext, relay};
 use crate::roots::AllowedRoots;
+use crate::usage::ServerUsage;
 
 /// How long an agent may take to exit after its stdin is closed, and again after it is asked to exit.
 pub(crate) const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -33,6 +33,10 @@ pub struct ServedAgent {
     roots: AllowedRoots,
     /// How long the process of a live agent stays when it is not used. `None` if each connection has its own process.
     keep: Option<Duration>,
+    /// What clients of a live agent are told about the options that it was started with.
+    pub(crate) settings: Option<String>,
+    /// Whether the reason why the agent ended includes the end of its stderr.
+    shows_stderr: bool,
 }
 
 impl ServedAgent {
@@ -43,6 +47,8 @@ impl ServedAgent {
             command,
             roots: AllowedRoots::any(),
             keep: None,
+            settings: None,
+            shows_stderr: false,
         }
     }
 
@@ -51,6 +57,15 @@ impl ServedAgent {
     #[must_use]
     pub fn live(mut self, keep: Duration) -> Self {
         self.keep = Some(keep);
+        self
+    }
+
+    /// Makes a live agent private to one user. Clients are told `settings`, which stand for the options that the agent
+    /// was started with, and the end of the agent's stderr if it fails. They may stop the agent.
+    #[must_use]
+    pub fn private(mut self, settings: String) -> Self {
+        self.settings = Some(settings);
+        self.shows_stderr = true;
         self
     }
 
@@ -71,23 +86,21 @@ pub(crate) struct AgentRunner {
     pub(crate) counters: Arc<AgentCounters>,
     /// The maximum length of a client's message, in bytes.
     pub(crate) max_message: usize,
+    /// The maximum number of connections on a Unix-domain socket.
+    #[cfg_attr(not(unix), allow(dead_code))]
+    pub(crate) max_connections: usize,
     /// Cancelled when the server shuts down. Each connection then ends once it has no request in flight.
     pub(crate) draining: CancellationToken,
     /// The connections of all agents.
     pub(crate) connections: TaskTracker,
+    pub(crate) usage: ServerUsage,
 }
 
 impl AgentRunner {
-    /// Runs the agent for a connection until either of them ends.
-    pub(crate) async fn handle(
-        self: Arc<Self>,
-        info: ConnectionInfo,
-        transport: Transport,
-    ) -> CloseStatus {
-        let span = tracing::info_span!("connection", id = info.id, agent = self.agent.name);
-        let peer = info.peer.map(|peer| peer.to_string());
+    /// Runs the agent for a connection until either of them ends. `span` describes the connection.
+    pub(crate) async fn handle(self: Arc<Self>, span: Span, transport: Transport) -> CloseStatus {
+        let _used = self.usage.begin();
         let run = async {
-            tracing::info!(transport = ?info.kind, http = ?info.version, peer, "connection opened");
             let status = match self.agent.keep {
                 Some(keep) => serve_client(&self, keep, transport).await,
                 None => self.run(transport).await,
@@ -181,7 +194,10 @@ impl AgentRunner {
         };
         let stderr = process.stderr_excerpt();
         tracing::warn!("{reason}{stderr}");
-        CloseStatus::failed(reason)
+        CloseStatus::failed(match self.agent.shows_stderr {
+            true => format!("{reason}{stderr}"),
+            false => reason,
+        })
     }
 }
 

@@ -26,6 +26,7 @@ use tokio_util::task::TaskTracker;
 use crate::live::LiveProcess;
 use crate::metrics::{AgentCounters, AgentMetrics, metrics_text};
 use crate::served_agent::{AgentRunner, ServedAgent};
+use crate::usage::ServerUsage;
 
 /// The header with which a request refers to an existing connection.
 const CONNECTION_ID: &str = "acp-connection-id";
@@ -55,11 +56,13 @@ struct Inner {
     draining: CancellationToken,
     /// The connections of all agents.
     connections: TaskTracker,
+    usage: ServerUsage,
 }
 
 /// An agent's name, counters and endpoint.
 struct Endpoint {
     name: String,
+    runner: Arc<AgentRunner>,
     counters: Arc<AgentCounters>,
     endpoint: AgentEndpoint<AgentHandler>,
 }
@@ -69,7 +72,13 @@ struct AgentHandler(Arc<AgentRunner>);
 
 impl ConnectionHandler for AgentHandler {
     async fn handle(&self, info: ConnectionInfo, transport: Transport) -> CloseStatus {
-        Arc::clone(&self.0).handle(info, transport).await
+        let runner = Arc::clone(&self.0);
+        let span = tracing::info_span!("connection", id = info.id, agent = runner.agent.name);
+        let peer = info.peer.map(|peer| peer.to_string());
+        span.in_scope(|| {
+            tracing::info!(transport = ?info.kind, http = ?info.version, peer, "connection opened");
+        });
+        runner.handle(span, transport).await
     }
 }
 
@@ -101,21 +110,25 @@ impl AgentServer {
     pub fn new(config: ServerConfig, agents: impl IntoIterator<Item = ServedAgent>) -> Self {
         let draining = CancellationToken::new();
         let connections = TaskTracker::new();
+        let usage = ServerUsage::default();
         let endpoint = |agent: ServedAgent| {
             let name = agent.name.clone();
             let counters = Arc::<AgentCounters>::default();
-            let runner = AgentRunner {
+            let runner = Arc::new(AgentRunner {
                 agent,
                 live: LiveProcess::default(),
                 counters: Arc::clone(&counters),
                 max_message: config.limits.message,
+                max_connections: config.limits.connections,
                 draining: draining.clone(),
                 connections: connections.clone(),
-            };
+                usage: usage.clone(),
+            });
             Endpoint {
                 name,
+                runner: Arc::clone(&runner),
                 counters,
-                endpoint: AgentEndpoint::new(config.clone(), AgentHandler(Arc::new(runner))),
+                endpoint: AgentEndpoint::new(config.clone(), AgentHandler(runner)),
             }
         };
         let inner = Inner {
@@ -123,6 +136,7 @@ impl AgentServer {
             options: ServeOptions::new(),
             draining: draining.clone(),
             connections: connections.clone(),
+            usage: usage.clone(),
         };
         Self {
             inner: Arc::new(inner),
@@ -190,6 +204,26 @@ impl AgentServer {
     ) -> io::Result<()> {
         let options = self.inner.options.clone().tls(tls);
         acp_remote::server::serve(listener, self.router(), options).await
+    }
+
+    /// Serves the first agent on a Unix-domain socket, as lines of text. Only processes of the same user can connect.
+    /// Returns when [`drain`](Self::drain) has completed.
+    #[cfg(unix)]
+    pub async fn serve_unix(&self, listener: &tokio::net::UnixListener) {
+        if let Some(agent) = self.inner.agents.first() {
+            let ended = &self.inner.options.shutdown;
+            crate::unix_socket::serve_unix(listener, &agent.runner, ended).await;
+        }
+    }
+
+    /// Waits until no client is connected and no agent is running.
+    pub async fn wait_until_unused(&self) {
+        self.inner.usage.wait_until_unused().await;
+    }
+
+    /// Waits until a client is connected or an agent is running.
+    pub async fn wait_until_used(&self) {
+        self.inner.usage.wait_until_used().await;
     }
 
     /// Shuts the server down. Rejects new connections, and closes each existing one when it has no request in flight,

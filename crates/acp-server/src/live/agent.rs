@@ -16,7 +16,8 @@ use tokio::sync::Notify;
 use super::log::{ClientId, MAX_LOG_BYTES, QuestionId};
 use super::message::{LiveLine, request, response, to_raw};
 use super::session::{
-    ClientLine, ClientRequestId, ClientTooSlow, Question, QueuedPrompt, SharedSession,
+    ClientLine, ClientRequestId, ClientTooSlow, PromptNumber, Question, QueuedPrompt, RunningTurn,
+    SharedSession, prompt_excerpt,
 };
 use crate::metrics::AgentCounters;
 
@@ -53,6 +54,12 @@ pub(super) struct LiveAgent {
     counters: Arc<AgentCounters>,
     /// The maximum size of a session's log, in bytes.
     pub(super) max_log_bytes: usize,
+    /// What clients are told about the options that the agent was started with. `None` if they may not stop the agent.
+    pub(super) settings: Option<String>,
+    /// Whether the agent ends as soon as it has no clients. It requires a login, after which it must be started again.
+    pub(super) ends_when_idle: bool,
+    /// Whether a client has stopped the agent.
+    pub(super) is_stopped: bool,
 }
 
 /// Whether an agent can be used.
@@ -98,6 +105,7 @@ pub(super) enum SentRequest {
     /// Loads or resumes a session.
     OpenSession(SessionId),
     Prompt {
+        number: PromptNumber,
         request: ClientRequestId,
         session: SessionId,
     },
@@ -144,7 +152,11 @@ impl LiveClient {
 
 impl LiveAgent {
     /// Creates an agent that has just been started. `agent_wake` is notified when there is something to write to it.
-    pub(super) fn new(agent_wake: Arc<Notify>, counters: Arc<AgentCounters>) -> Self {
+    pub(super) fn new(
+        agent_wake: Arc<Notify>,
+        counters: Arc<AgentCounters>,
+        settings: Option<String>,
+    ) -> Self {
         let mut agent = Self {
             state: LiveAgentState::Starting(Vec::new()),
             clients: HashMap::new(),
@@ -159,6 +171,9 @@ impl LiveAgent {
             agent_wake,
             counters,
             max_log_bytes: MAX_LOG_BYTES,
+            settings,
+            ends_when_idle: false,
+            is_stopped: false,
         };
         agent.initialize();
         agent
@@ -229,11 +244,42 @@ impl LiveAgent {
 
     /// Handles the end of the agent. All clients are disconnected.
     pub(super) fn agent_ended(&mut self, status: &CloseStatus) {
-        for _ in self.sent.drain() {
-            self.counters.requests_in_flight.decrement();
+        let error = Err(agent_ended_error(status.reason.clone()));
+        let state = LiveAgentState::Ended(status.reason.clone());
+        let mut waiting: Vec<(Option<SessionId>, ClientRequestId)> = Vec::new();
+        match std::mem::replace(&mut self.state, state) {
+            LiveAgentState::Starting(requests) => {
+                waiting.extend(requests.into_iter().map(|request| (None, request)));
+            }
+            // The first reason counts.
+            LiveAgentState::Ended(reason) => self.state = LiveAgentState::Ended(reason),
+            LiveAgentState::Ready(_) => {}
         }
-        if !self.has_ended() {
-            self.state = LiveAgentState::Ended(status.reason.clone());
+        for (_, sent) in self.sent.drain() {
+            self.counters.requests_in_flight.decrement();
+            match sent {
+                SentRequest::NewSession { request, .. } => waiting.push((None, request)),
+                SentRequest::Prompt {
+                    request, session, ..
+                } => waiting.push((Some(session), request)),
+                SentRequest::ForClient {
+                    request, session, ..
+                } => waiting.push((session, request)),
+                // Requests of this server, or those whose clients wait elsewhere.
+                SentRequest::Initialize
+                | SentRequest::OpenSession(_)
+                | SentRequest::CloseSession => {}
+            }
+        }
+        for session in self.sessions.values_mut() {
+            let id = &session.id;
+            let loading = session.loading.take().into_iter().flatten();
+            waiting.extend(loading.map(|client| (Some(id.clone()), client.request)));
+            let queued = session.queue.drain(..);
+            waiting.extend(queued.map(|prompt| (Some(id.clone()), prompt.request)));
+        }
+        for (session, request) in waiting {
+            self.respond_in_order(session.as_ref(), &request, &error);
         }
         for client in self.clients.values_mut() {
             client.close.get_or_insert_with(|| status.clone());
@@ -398,8 +444,9 @@ impl LiveAgent {
             }
         }
         let queued = session.queue.into_iter().map(|prompt| prompt.request);
+        let running = session.turn.into_iter().map(|turn| turn.request);
         let cancelled = Ok(to_raw(&json!({ "stopReason": "cancelled" })));
-        for request in session.turn.into_iter().chain(queued) {
+        for request in running.chain(queued) {
             self.respond(&request, &cancelled);
         }
         for waiting in session.loading.into_iter().flatten() {
@@ -488,14 +535,24 @@ impl LiveAgent {
         if session.turn.is_some() {
             return;
         }
-        let Some(QueuedPrompt { request, params }) = session.queue.pop_front() else {
+        let Some(QueuedPrompt {
+            number,
+            request,
+            client,
+            params,
+        }) = session.queue.pop_front()
+        else {
             return;
         };
-        let client = request.client;
-        session.turn = Some(request.clone());
-        let name = self.clients.get(&client).and_then(|c| c.name.as_deref());
-        session.push_prompt(client, name, &params);
+        session.push_prompt(request.client, client.as_deref(), &params);
+        session.turn = Some(RunningTurn {
+            number,
+            request: request.clone(),
+            client,
+            excerpt: prompt_excerpt(&params),
+        });
         let purpose = SentRequest::Prompt {
+            number,
             request,
             session: id.clone(),
         };
@@ -529,4 +586,11 @@ impl LiveAgent {
         self.early_bytes = self.early.iter().map(|(_, line)| line.len()).sum();
         of_session.into_iter().map(|(_, line)| line).collect()
     }
+}
+
+/// Returns the error for a request that the agent can no longer answer. Programs recognize it by its data.
+pub(super) fn agent_ended_error(reason: String) -> jsonrpc::Error {
+    let mut error = jsonrpc::Error::internal(reason);
+    error.data = Some(json!({ "live": "agentEnded" }));
+    error
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::agent::{LiveAgent, RequestEffect, SentRequest};
 use super::log::{Audience, ClientId};
 use super::message::{LiveLine, notification, response, to_raw};
-use super::session::{ClientRequestId, MAX_QUESTIONS, SharedSession};
+use super::session::{ClientRequestId, MAX_QUESTIONS, PromptNumber, SharedSession};
 use super::setup::LiveSetup;
 
 /// The maximum number of subagents.
@@ -222,13 +222,18 @@ impl LiveAgent {
                 self.count_answered(&request);
                 match result {
                     Ok(result) => self.session_opened(&request, cwd, &result),
-                    Err(error) => self.respond(&request, &Err(error)),
+                    Err(error) => {
+                        self.ends_when_idle |= error.code == jsonrpc::Error::AUTH_REQUIRED;
+                        self.respond(&request, &Err(error));
+                    }
                 }
             }
             Some(SentRequest::OpenSession(session)) => self.session_loaded(&session, result),
-            Some(SentRequest::Prompt { request, session }) => {
-                self.turn_ended(&session, &request, &result);
-            }
+            Some(SentRequest::Prompt {
+                number,
+                request,
+                session,
+            }) => self.turn_ended(&session, number, &request, &result),
             Some(SentRequest::CloseSession) => {}
             Some(SentRequest::ForClient {
                 request,
@@ -318,6 +323,7 @@ impl LiveAgent {
                 self.wake_clients(id);
             }
             Err(error) => {
+                self.ends_when_idle |= error.code == jsonrpc::Error::AUTH_REQUIRED;
                 self.remove_session(id);
                 for client in waiting {
                     self.respond(&client.request, &Err(error.clone()));
@@ -330,12 +336,16 @@ impl LiveAgent {
     fn turn_ended(
         &mut self,
         id: &SessionId,
+        number: PromptNumber,
         request: &ClientRequestId,
         result: &Result<Box<RawValue>, jsonrpc::Error>,
     ) {
-        let session = self.sessions.get_mut(id);
+        let is_running = |session: &&mut SharedSession| {
+            let turn = session.turn.as_ref();
+            turn.is_some_and(|turn| turn.number == number && turn.request == *request)
+        };
         // If the session was closed meanwhile, the client has its response.
-        let Some(session) = session.filter(|session| session.turn.as_ref() == Some(request)) else {
+        let Some(session) = self.sessions.get_mut(id).filter(is_running) else {
             return;
         };
         session.turn = None;
@@ -351,11 +361,16 @@ impl LiveAgent {
         let line = notification("_live/turn_ended", &params);
         session.push_event(Audience::AllExcept(request.client), line);
         self.respond_in_order(Some(id), request, result);
-        if let Some(session) = self.sessions.get_mut(id) {
-            session.compact();
-        }
+        let Some(session) = self.sessions.get_mut(id) else {
+            return;
+        };
+        session.compact();
+        let has_queue = !session.queue.is_empty();
         self.wake_clients(id);
         self.start_next_turn(id);
+        if has_queue {
+            self.announce_queue(id);
+        }
     }
 
     /// Applies a change that a client has made, and tells the other clients.

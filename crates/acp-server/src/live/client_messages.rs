@@ -87,6 +87,9 @@ impl LiveAgent {
             self.answer_initialize(request);
             return Ok(());
         }
+        if let Some(control) = method.strip_prefix("_live/") {
+            return self.handle_control_request(request, control, params);
+        }
         if !client.is_initialized {
             let reason = "the connection is not initialized; send initialize first";
             return Err(jsonrpc::Error::new(jsonrpc::Error::INVALID_REQUEST, reason));
@@ -245,17 +248,19 @@ impl LiveAgent {
         id: &SessionId,
         params: Option<&RawValue>,
     ) -> Result<(), jsonrpc::Error> {
+        let name = self.client_name(request.client);
         let session = self.attached_session(request.client, id)?;
         if session.queue.len() >= MAX_QUEUED_PROMPTS {
             return Err(jsonrpc::Error::internal(format!(
                 "too many queued prompts (limit: {MAX_QUEUED_PROMPTS})"
             )));
         }
-        session.queue.push_back(QueuedPrompt {
-            request: request.clone(),
-            params: params.map_or_else(|| to_raw(&json!({})), ToOwned::to_owned),
-        });
-        self.start_next_turn(id);
+        let params = params.map_or_else(|| to_raw(&json!({})), ToOwned::to_owned);
+        session.push_to_queue(request.clone(), name, params);
+        match session.turn {
+            Some(_) => self.announce_queue(id),
+            None => self.start_next_turn(id),
+        }
         Ok(())
     }
 
@@ -325,7 +330,7 @@ impl LiveAgent {
     }
 
     /// Cancels the running turn, and takes back the prompts that this client has queued.
-    fn cancel_turn(&mut self, client: ClientId, id: &SessionId) {
+    pub(super) fn cancel_turn(&mut self, client: ClientId, id: &SessionId) {
         let Some(session) = self.sessions.get_mut(id) else {
             return;
         };
@@ -333,6 +338,7 @@ impl LiveAgent {
             .into_iter()
             .partition(|prompt| prompt.request.client == client);
         session.queue = others;
+        let is_queue_changed = !own.is_empty();
         let cancelled = Ok(to_raw(&json!({ "stopReason": "cancelled" })));
         for prompt in own {
             session.respond(&prompt.request, &cancelled);
@@ -353,6 +359,9 @@ impl LiveAgent {
             let params = json!({ "sessionId": id });
             self.send_to_agent(&notification("session/cancel", &params));
         }
+        if is_queue_changed {
+            self.announce_queue(id);
+        }
         self.wake_clients(id);
     }
 
@@ -364,7 +373,7 @@ impl LiveAgent {
                 session.queue.remove(at);
                 session.respond(request, &Err(jsonrpc::Error::request_cancelled()));
                 let id = session.id.clone();
-                self.wake_clients(&id);
+                self.announce_queue(&id);
                 return;
             }
         }

@@ -37,7 +37,13 @@ pub(crate) async fn serve_client(
 ) -> CloseStatus {
     let (from_client, to_client) = transport.into_split();
     let mut lines = FramedRead::new(from_client, line_codec(runner.max_message));
-    let first = match lines.next().await {
+    let first = tokio::select! {
+        first = lines.next() => first,
+        () = runner.draining.cancelled() => {
+            return CloseStatus::new(CloseStatus::GOING_AWAY, "the server is shutting down");
+        }
+    };
+    let first = match first {
         None => return CloseStatus::normal(),
         Some(Ok(line)) => line,
         Some(Err(error)) => return read_failed(error, runner.max_message),

@@ -3,7 +3,7 @@
 use acp::jsonrpc;
 use serde_json::{Map, Value, json};
 
-use super::agent::{LiveAgent, LiveAgentState, SentRequest};
+use super::agent::{LiveAgent, LiveAgentState, SentRequest, agent_ended_error};
 use super::message::to_raw;
 use super::session::ClientRequestId;
 
@@ -62,7 +62,7 @@ impl LiveAgent {
                 return;
             }
             LiveAgentState::Ready(result) => Ok(to_raw(&result_for_client(result))),
-            LiveAgentState::Ended(reason) => Err(jsonrpc::Error::internal(reason.clone())),
+            LiveAgentState::Ended(reason) => Err(agent_ended_error(reason.clone())),
         };
         self.respond(request, &result);
     }

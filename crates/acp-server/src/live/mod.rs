@@ -17,6 +17,7 @@
 //! | `agent.rs` | a live agent: its clients and sessions, without I/O |
 //! | `client_messages.rs` | what a live agent does with a client's message |
 //! | `agent_messages.rs` | what a live agent does with the agent's message |
+//! | `control.rs` | the requests for what the protocol has no words for: status, queue, stop |
 //! | `initialize.rs` | what a live agent tells its clients and its agent about itself |
 //! | `process.rs` | the agent's process: it starts for the first client, and ends when it is no longer needed |
 //! | `connection.rs` | a client's connection |
@@ -25,6 +26,7 @@ mod agent;
 mod agent_messages;
 mod client_messages;
 mod connection;
+mod control;
 mod initialize;
 mod log;
 mod message;

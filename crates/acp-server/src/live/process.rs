@@ -77,7 +77,9 @@ impl LiveProcess {
 /// Starts the process, and a task that runs it.
 fn start(runner: &Arc<AgentRunner>, keep: Duration) -> Result<Arc<SharedAgent>, CloseStatus> {
     let (process, stdio) = runner.spawn()?;
-    let agent = Arc::new(SharedAgent::new(Arc::clone(&runner.counters)));
+    let settings = runner.agent.settings.clone();
+    let agent = Arc::new(SharedAgent::new(Arc::clone(&runner.counters), settings));
+    let used = runner.usage.begin();
     let shared = Arc::clone(&agent);
     let runner = Arc::clone(runner);
     let connections = runner.connections.clone();
@@ -88,6 +90,7 @@ fn start(runner: &Arc<AgentRunner>, keep: Duration) -> Result<Arc<SharedAgent>, 
         shared.lock().agent_ended(&status);
         shared.ended.cancel();
         runner.shut_down(&process).await;
+        drop(used);
     });
     Ok(agent)
 }
@@ -115,15 +118,18 @@ async fn run(
         () = agent.wait_for_idle(keep) => {
             CloseStatus::new(CloseStatus::GOING_AWAY, "the agent was not used any more")
         }
+        () = agent.wait_until(|agent| agent.is_stopped) => {
+            CloseStatus::new(CloseStatus::GOING_AWAY, "the agent was stopped")
+        }
         () = drained => CloseStatus::new(CloseStatus::GOING_AWAY, "the server is shutting down"),
     }
 }
 
 impl SharedAgent {
-    fn new(counters: Arc<AgentCounters>) -> Self {
+    fn new(counters: Arc<AgentCounters>, settings: Option<String>) -> Self {
         let agent_wake = Arc::new(Notify::new());
         Self {
-            state: Mutex::new(LiveAgent::new(Arc::clone(&agent_wake), counters)),
+            state: Mutex::new(LiveAgent::new(Arc::clone(&agent_wake), counters, settings)),
             agent_wake,
             agent_room: Notify::new(),
             idle_changed: Notify::new(),
@@ -138,9 +144,10 @@ impl SharedAgent {
     /// Changes the state. Wakes those who wait for the agent's work to end, if it has.
     pub(super) fn update<T>(&self, change: impl FnOnce(&mut LiveAgent) -> T) -> T {
         let mut agent = self.lock();
-        let before = (agent.is_idle(), agent.is_progressing());
+        let work = |agent: &LiveAgent| (agent.is_idle(), agent.is_progressing(), agent.is_stopped);
+        let before = work(&agent);
         let result = change(&mut agent);
-        let is_changed = before != (agent.is_idle(), agent.is_progressing());
+        let is_changed = before != work(&agent);
         drop(agent);
         if is_changed {
             self.idle_changed.notify_waiters();
@@ -247,6 +254,10 @@ impl SharedAgent {
     async fn wait_for_idle(&self, keep: Duration) {
         loop {
             self.wait_until(LiveAgent::is_idle).await;
+            let keep = match self.lock().ends_when_idle {
+                true => Duration::ZERO,
+                false => keep,
+            };
             tokio::select! {
                 () = sleep(keep) => {}
                 () = self.wait_until(|agent| !agent.is_idle()) => continue,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use acp::jsonrpc::{self, RequestId};
 use acp::v1::SessionId;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -16,6 +17,9 @@ pub(super) const MAX_QUESTIONS: usize = 256;
 
 /// The maximum number of prompts that wait in a session's queue.
 pub(super) const MAX_QUEUED_PROMPTS: usize = 256;
+
+/// The maximum length of a prompt's excerpt, in characters.
+const MAX_EXCERPT_CHARS: usize = 200;
 
 /// A request of a client, to which a response is still to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,12 +45,26 @@ pub(super) struct SharedSession {
     pub(super) setup: LiveSetup,
     /// The clients that wait for the agent to load the session. `None` once it is loaded.
     pub(super) loading: Option<Vec<WaitingClient>>,
-    pub(super) turn: Option<ClientRequestId>,
+    pub(super) turn: Option<RunningTurn>,
     pub(super) queue: VecDeque<QueuedPrompt>,
     log: LiveLog,
     attached: HashMap<ClientId, Attachment>,
     questions: BTreeMap<QuestionId, Question>,
     next_question: u64,
+    next_prompt: u64,
+}
+
+/// A turn that the agent is working on.
+#[derive(Debug)]
+pub(super) struct RunningTurn {
+    /// The number of its prompt.
+    pub(super) number: PromptNumber,
+    /// The request to which the end of the turn is the response.
+    pub(super) request: ClientRequestId,
+    /// The name of the client that sent the prompt.
+    pub(super) client: Option<String>,
+    /// The beginning of the prompt.
+    pub(super) excerpt: String,
 }
 
 /// A client's position in the log of a session.
@@ -58,10 +76,17 @@ struct Attachment {
     live_from: u64,
 }
 
+/// Identifies a prompt within a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct PromptNumber(u64);
+
 /// A prompt that waits for the turns before it to end.
 #[derive(Debug)]
 pub(super) struct QueuedPrompt {
+    pub(super) number: PromptNumber,
     pub(super) request: ClientRequestId,
+    /// The name of the client that sent it.
+    pub(super) client: Option<String>,
     pub(super) params: Box<RawValue>,
 }
 
@@ -103,7 +128,24 @@ impl SharedSession {
             attached: HashMap::new(),
             questions: BTreeMap::new(),
             next_question: 0,
+            next_prompt: 1,
         }
+    }
+
+    /// Adds a prompt to the queue.
+    pub(super) fn push_to_queue(
+        &mut self,
+        request: ClientRequestId,
+        client: Option<String>,
+        params: Box<RawValue>,
+    ) {
+        self.queue.push_back(QueuedPrompt {
+            number: PromptNumber(self.next_prompt),
+            request,
+            client,
+            params,
+        });
+        self.next_prompt += 1;
     }
 
     /// Returns the attached clients.
@@ -197,15 +239,7 @@ impl SharedSession {
 
     /// Shows a prompt to the clients that did not send it, as the user's message.
     pub(super) fn push_prompt(&mut self, sender: ClientId, name: Option<&str>, params: &RawValue) {
-        #[derive(serde::Deserialize)]
-        struct Prompt {
-            #[serde(default)]
-            prompt: Vec<Value>,
-        }
-        let Ok(prompt) = serde_json::from_str::<Prompt>(params.get()) else {
-            return;
-        };
-        for content in prompt.prompt {
+        for content in prompt_content(params) {
             let update = json!({
                 "sessionUpdate": "user_message_chunk",
                 "content": content,
@@ -347,4 +381,23 @@ impl SharedSession {
         }
         unread
     }
+}
+
+/// Returns the content blocks of a prompt. A malformed prompt has none; the agent rejects it.
+fn prompt_content(params: &RawValue) -> Vec<Value> {
+    #[derive(Deserialize)]
+    struct PromptParams {
+        #[serde(default)]
+        prompt: Vec<Value>,
+    }
+    serde_json::from_str::<PromptParams>(params.get())
+        .map_or_else(|_| Vec::new(), |read| read.prompt)
+}
+
+/// Returns the beginning of a prompt's text.
+pub(super) fn prompt_excerpt(params: &RawValue) -> String {
+    let content = prompt_content(params);
+    let texts = content.iter().filter_map(|block| block["text"].as_str());
+    let text = texts.collect::<Vec<_>>().join(" ");
+    text.chars().take(MAX_EXCERPT_CHARS).collect()
 }

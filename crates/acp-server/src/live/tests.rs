@@ -19,7 +19,7 @@ struct Harness {
 impl Harness {
     /// Creates an agent that has answered `initialize` with these capabilities.
     fn new(capabilities: &Value) -> Self {
-        let agent = LiveAgent::new(Arc::default(), Arc::<AgentCounters>::default());
+        let agent = LiveAgent::new(Arc::default(), Arc::<AgentCounters>::default(), None);
         let mut harness = Self { agent, next_id: 1 };
         let [initialize] = harness.take_agent_messages().try_into().unwrap();
         assert_eq!(initialize["method"], "initialize");
@@ -375,8 +375,10 @@ fn prompts_queue_and_go_on_without_their_client() {
     h.answer(&next, &json!({ "stopReason": "end_turn" }));
     let expected = [
         "user:one",
+        "_live/queue_changed",
         "agent:1",
         "_live/turn_ended",
+        "_live/queue_changed",
         "agent:2",
         &format!("response:{two}"),
     ];
@@ -775,4 +777,127 @@ fn answer_randomly(h: &mut Harness, random: &mut Random, request: &Value, sessio
         _ => json!({}),
     };
     h.answer(request, &result);
+}
+
+#[test]
+fn status_shows_turn_and_queue_and_prompts_can_be_moved_and_taken_back() {
+    let mut harness = Harness::new(&json!({}));
+    let first = harness.connect("first");
+    harness.open(first, "s");
+    let second = harness.connect("second");
+    harness.send(
+        second,
+        "session/load",
+        &json!({ "sessionId": "s", "cwd": "/work", "mcpServers": [] }),
+    );
+    harness.read(second);
+    let prompt =
+        |text: &str| json!({ "sessionId": "s", "prompt": [{ "type": "text", "text": text }] });
+    harness.send(first, "session/prompt", &prompt("one"));
+    let turn = harness.take_agent_message();
+    let two = harness.send(first, "session/prompt", &prompt("two"));
+    harness.send(second, "session/prompt", &prompt("three"));
+    harness.send(second, "session/prompt", &prompt("four"));
+    harness.read(first);
+    harness.read(second);
+
+    // A client that has not initialized its connection can ask, too.
+    let asker = harness.agent.add_client(Arc::new(Notify::new()));
+    harness.send(asker, "_live/status", &json!({}));
+    let [status] = harness.read(asker).try_into().unwrap();
+    assert_eq!(status["result"]["otherClients"], 2);
+    assert_eq!(status["result"]["isBusy"], true);
+    let session = &status["result"]["sessions"][0];
+    assert_eq!(session["turn"]["client"], "first");
+    assert_eq!(session["turn"]["text"], "one");
+    let texts = |queue: &Value| -> Vec<String> {
+        let prompts = queue.as_array().unwrap().iter();
+        prompts
+            .map(|prompt| prompt["text"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(texts(&session["queue"]), ["two", "three", "four"]);
+    let number = |at: usize| session["queue"][at]["prompt"].clone();
+
+    harness.send(
+        asker,
+        "_live/move",
+        &json!({ "sessionId": "s", "prompt": number(2), "position": 0 }),
+    );
+    let [moved] = harness.read(asker).try_into().unwrap();
+    assert_eq!(texts(&moved["result"]["queue"]), ["four", "two", "three"]);
+    harness.send(
+        asker,
+        "_live/take_back",
+        &json!({ "sessionId": "s", "prompt": number(0) }),
+    );
+    let [taken] = harness.read(asker).try_into().unwrap();
+    assert_eq!(texts(&taken["result"]["queue"]), ["four", "three"]);
+    // Whoever sent the prompt learns that it does not run.
+    let read = harness.read(first);
+    let response = read.iter().find(|message| message["id"] == two).unwrap();
+    assert_eq!(response["result"]["stopReason"], "cancelled");
+    let queues: Vec<_> = read
+        .iter()
+        .filter(|message| message["method"] == "_live/queue_changed")
+        .map(|message| texts(&message["params"]["queue"]))
+        .collect();
+    assert_eq!(
+        queues,
+        [vec!["four", "two", "three"], vec!["four", "three"]]
+    );
+    // It can be taken back only once.
+    harness.send(
+        asker,
+        "_live/take_back",
+        &json!({ "sessionId": "s", "prompt": number(0) }),
+    );
+    let [again] = harness.read(asker).try_into().unwrap();
+    assert_eq!(again["error"]["code"], -32002);
+
+    harness.answer(&turn, &json!({ "stopReason": "end_turn" }));
+    let next = harness.take_agent_message();
+    assert_eq!(next["params"]["prompt"][0]["text"], "four");
+    // An agent that is not private cannot be stopped.
+    harness.send(asker, "_live/stop", &json!({}));
+    let [stop] = harness.read(asker).try_into().unwrap();
+    assert_eq!(stop["error"]["code"], -32601);
+}
+
+#[test]
+fn requests_in_flight_fail_with_the_reason_when_the_agent_ends() {
+    let mut harness = Harness::new(&json!({}));
+    let client = harness.connect("client");
+    harness.open(client, "s");
+    let params = json!({ "sessionId": "s", "prompt": [{ "type": "text", "text": "x" }] });
+    let running = harness.send(client, "session/prompt", &params);
+    let queued = harness.send(client, "session/prompt", &params);
+    let other = harness.send(
+        client,
+        "session/new",
+        &json!({ "cwd": "/", "mcpServers": [] }),
+    );
+    harness.say("s", "last words");
+    harness
+        .agent
+        .agent_ended(&CloseStatus::failed("the agent exited: code 1"));
+    let mut read = Vec::new();
+    let status = loop {
+        let output = harness.agent.take_client_output(client, 64);
+        if let Some(status) = output.close {
+            break status;
+        }
+        read.extend(messages(&output.bytes));
+    };
+    assert_eq!(status.reason, "the agent exited: code 1");
+    for id in [running, queued, other] {
+        let response = read.iter().find(|message| message["id"] == id);
+        let error = &response.unwrap()["error"];
+        assert_eq!(error["message"], "the agent exited: code 1");
+        assert_eq!(error["data"]["live"], "agentEnded");
+    }
+    // The response comes after the updates.
+    let at = |wanted: &dyn Fn(&Value) -> bool| read.iter().position(wanted).unwrap();
+    let said = at(&|message| message.to_string().contains("last words"));
+    assert!(said < at(&|message| message["id"] == running));
 }

@@ -1,0 +1,193 @@
+//! The requests with which a client asks for what the protocol has no words for: the state of a live agent, its queues,
+//! and its end.
+//!
+//! | method | params | result |
+//! |---|---|---|
+//! | `_live/status` | | the agent's settings, its clients and its sessions, with their turns and queues |
+//! | `_live/cancel` | `sessionId` | whether a turn was running, which is cancelled |
+//! | `_live/take_back` | `sessionId`, `prompt` | the queue, without the prompt with this number |
+//! | `_live/move` | `sessionId`, `prompt`, `position` | the queue, with the prompt at this position |
+//! | `_live/stop` | | nothing. The agent ends. Only if it is private, and not in use by another client |
+
+use acp::jsonrpc;
+use acp::v1::SessionId;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::agent::LiveAgent;
+use super::log::{Audience, ClientId};
+use super::message::{notification, to_raw};
+use super::session::{ClientRequestId, PromptNumber, SharedSession, prompt_excerpt};
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ControlParams {
+    #[serde(default)]
+    session_id: Option<SessionId>,
+    #[serde(default)]
+    prompt: Option<PromptNumber>,
+    #[serde(default)]
+    position: Option<usize>,
+}
+
+impl LiveAgent {
+    /// Handles a request whose method begins with `_live/`.
+    pub(super) fn handle_control_request(
+        &mut self,
+        request: &ClientRequestId,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Result<(), jsonrpc::Error> {
+        let params: ControlParams = match params {
+            Some(params) => serde_json::from_str(params.get())
+                .map_err(|e| jsonrpc::Error::invalid_params(e.to_string()))?,
+            None => ControlParams::default(),
+        };
+        let result = match method {
+            "status" => self.status(request.client),
+            "cancel" => self.cancel_from_outside(request.client, &params)?,
+            "take_back" => self.take_back(&params)?,
+            "move" => self.move_prompt(&params)?,
+            "stop" if self.settings.is_some() => self.stop(request.client)?,
+            _ => return Err(jsonrpc::Error::method_not_found(&format!("_live/{method}"))),
+        };
+        self.respond(request, &Ok(to_raw(&result)));
+        Ok(())
+    }
+
+    /// Returns the name that a client has given in `initialize`.
+    pub(super) fn client_name(&self, client: ClientId) -> Option<String> {
+        self.clients.get(&client)?.name.clone()
+    }
+
+    /// Returns the number of clients other than this one.
+    fn other_clients(&self, asker: ClientId) -> usize {
+        let others = self.clients.iter().filter(|(id, _)| **id != asker);
+        others.filter(|(_, client)| client.is_initialized).count()
+    }
+
+    fn stop(&mut self, asker: ClientId) -> Result<Value, jsonrpc::Error> {
+        if self.other_clients(asker) > 0 || self.has_work() {
+            return Err(jsonrpc::Error::internal("the agent is in use"));
+        }
+        self.is_stopped = true;
+        Ok(json!({}))
+    }
+
+    fn status(&self, asker: ClientId) -> Value {
+        let sessions: Vec<Value> = self
+            .sessions
+            .values()
+            .map(|session| self.session_status(session))
+            .collect();
+        json!({
+            "settings": self.settings,
+            "otherClients": self.other_clients(asker),
+            "isBusy": self.has_work(),
+            "sessions": sessions,
+        })
+    }
+
+    fn session_status(&self, session: &SharedSession) -> Value {
+        let turn = session.turn.as_ref().map(
+            |turn| json!({ "prompt": turn.number, "client": turn.client, "text": turn.excerpt }),
+        );
+        let clients = session.clients().map(|client| self.client_name(client));
+        json!({
+            "sessionId": session.id,
+            "cwd": session.cwd,
+            "title": session.title,
+            "clients": clients.collect::<Vec<_>>(),
+            "turn": turn,
+            "openQuestions": session.questions().count(),
+            "queue": queue_json(session),
+        })
+    }
+
+    fn known_session(
+        &mut self,
+        params: &ControlParams,
+    ) -> Result<&mut SharedSession, jsonrpc::Error> {
+        let id = params.session_id.as_ref();
+        let id = id.ok_or_else(|| jsonrpc::Error::invalid_params("sessionId is missing"))?;
+        let session = self.sessions.get_mut(id);
+        session.ok_or_else(|| jsonrpc::Error::resource_not_found(format!("live session {id}")))
+    }
+
+    fn cancel_from_outside(
+        &mut self,
+        client: ClientId,
+        params: &ControlParams,
+    ) -> Result<Value, jsonrpc::Error> {
+        let session = self.known_session(params)?;
+        let (id, was_running) = (session.id.clone(), session.turn.is_some());
+        self.cancel_turn(client, &id);
+        Ok(json!({ "wasRunning": was_running }))
+    }
+
+    /// Removes a prompt from the queue. Its client learns that the prompt was cancelled.
+    fn take_back(&mut self, params: &ControlParams) -> Result<Value, jsonrpc::Error> {
+        let session = self.known_session(params)?;
+        let at = queue_position(session, params)?;
+        let taken = session.queue.remove(at);
+        let (id, queue) = (session.id.clone(), queue_json(session));
+        if let Some(prompt) = taken {
+            let cancelled = Ok(to_raw(&json!({ "stopReason": "cancelled" })));
+            self.respond_in_order(Some(&id), &prompt.request, &cancelled);
+        }
+        self.announce_queue(&id);
+        Ok(json!({ "queue": queue }))
+    }
+
+    /// Moves a prompt within the queue.
+    fn move_prompt(&mut self, params: &ControlParams) -> Result<Value, jsonrpc::Error> {
+        let position = params.position;
+        let position =
+            position.ok_or_else(|| jsonrpc::Error::invalid_params("position is missing"))?;
+        let session = self.known_session(params)?;
+        let at = queue_position(session, params)?;
+        if let Some(prompt) = session.queue.remove(at) {
+            let position = position.min(session.queue.len());
+            session.queue.insert(position, prompt);
+        }
+        let (id, queue) = (session.id.clone(), queue_json(session));
+        self.announce_queue(&id);
+        Ok(json!({ "queue": queue }))
+    }
+
+    /// Tells the clients of a session which prompts are waiting.
+    pub(super) fn announce_queue(&mut self, id: &SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else {
+            return;
+        };
+        let params = json!({ "sessionId": id, "queue": queue_json(session) });
+        let line = notification("_live/queue_changed", &params);
+        session.push_event(Audience::All, line);
+        self.wake_clients(id);
+    }
+}
+
+/// Returns the position of a prompt in the queue.
+fn queue_position(
+    session: &SharedSession,
+    params: &ControlParams,
+) -> Result<usize, jsonrpc::Error> {
+    let number = params.prompt;
+    let number = number.ok_or_else(|| jsonrpc::Error::invalid_params("prompt is missing"))?;
+    let mut queue = session.queue.iter();
+    queue
+        .position(|prompt| prompt.number == number)
+        .ok_or_else(|| jsonrpc::Error::resource_not_found("queued prompt"))
+}
+
+fn queue_json(session: &SharedSession) -> Value {
+    let prompts = session.queue.iter().map(|prompt| {
+        json!({
+            "prompt": prompt.number,
+            "client": prompt.client,
+            "text": prompt_excerpt(&prompt.params),
+        })
+    });
+    prompts.collect()
+}
