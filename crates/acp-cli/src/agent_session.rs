@@ -60,6 +60,15 @@ async fn connect_and_run<T>(
         let (handshake, driver) = acp::client::connect_with(transport, client, options);
         tokio::spawn(driver);
         let agent = note_if_slow(handshake, screen).await?;
+        let meta = agent.capabilities().meta.as_ref();
+        if meta.is_some_and(|meta| meta.contains_key("live")) {
+            // Questions about turns of other clients are not for this one to answer.
+            let questions = serde_json::json!({ "questions": "none" });
+            agent
+                .connection()
+                .notify_raw("_live/answers", &questions)
+                .await?;
+        }
         let done = work(&agent, screen).await;
         agent.close();
         done

@@ -18,14 +18,16 @@ use crate::args::shared::ProtocolArg;
 use crate::config;
 use crate::confinement::Confinement;
 use crate::exit::CommandExit;
+use crate::live::{AttachMode, LiveAttachment, LiveTarget};
 use crate::start::{StartTarget, default_connection_options};
 
 /// The name of the file in the state directory that stores the prompt history.
 const HISTORY_FILE: &str = "history";
 
 pub(crate) async fn run_chat(args: ChatArgs) -> CommandExit {
-    let setup = match prepare(args) {
-        Ok(setup) => setup,
+    // A local server keeps running as long as the chat is attached to it.
+    let (setup, _live) = match prepare(args) {
+        Ok(prepared) => prepared,
         Err(exit) => return exit,
     };
     match acp_tui::run_chat(setup).await {
@@ -35,7 +37,7 @@ pub(crate) async fn run_chat(args: ChatArgs) -> CommandExit {
     }
 }
 
-fn prepare(args: ChatArgs) -> Result<ChatSetup, CommandExit> {
+fn prepare(args: ChatArgs) -> Result<(ChatSetup, Option<LiveAttachment>), CommandExit> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return Err(CommandExit::usage(
             "acp chat requires a terminal; use `acp run` in scripts",
@@ -64,15 +66,39 @@ fn prepare(args: ChatArgs) -> Result<ChatSetup, CommandExit> {
         std::slice::from_ref(&cwd),
     )?;
     let environment = agent.environment.environment();
-    let spec = |agent: &AgentChoice| agent_spec(agent, &cwd, &permissions, confinement.as_ref());
-    let mut first = spec(&agent)?;
+    let live = LiveTarget {
+        agent: &agent,
+        cwd: &cwd,
+        confinement: confinement.as_ref(),
+        policy: args.allow,
+    };
+    let live = match (&open, &args.session) {
+        _ if args.server.no_server => None,
+        (_, Some(_)) => live.attach(AttachMode::Start {
+            keep: args.server.keep,
+        })?,
+        (SessionSource::Existing(session), None) => {
+            let session = session.as_str();
+            live.attach(AttachMode::IfLive { session })?
+        }
+        _ => None,
+    };
+    let spec = |agent: &AgentChoice, live: Option<&LiveAttachment>| {
+        let target = StartTarget {
+            agent,
+            cwd: &cwd,
+            live,
+        };
+        agent_spec(target, &permissions, confinement.as_ref())
+    };
+    let mut first = spec(&agent, live.as_ref())?;
     first.mcp_servers = args.session_args.mcp_servers(first.mcp_servers)?;
     let mut others = Vec::new();
     for name in AgentList::discover(&config, &cwd)?.usable_names() {
         let other = AgentSelector::with_name(&name).choose(&config, &cwd, None)?;
         let same = agent.name.as_ref() == Some(&name) || agent.is_bundled() && other.is_bundled();
         if !same {
-            others.push(spec(&other)?);
+            others.push(spec(&other, None)?);
         }
     }
     let mut setup = ChatSetup::new(first, &cwd, permissions);
@@ -92,17 +118,17 @@ fn prepare(args: ChatArgs) -> Result<ChatSetup, CommandExit> {
     setup.images = config.chat.images;
     setup.mouse = args.mouse || config.chat.mouse;
     setup.keys = keys;
-    Ok(setup)
+    Ok((setup, live))
 }
 
 /// Returns the command that starts the agent, along with the initial options for its sessions.
 fn agent_spec(
-    agent: &AgentChoice,
-    cwd: &Path,
+    target: StartTarget<'_>,
     permissions: &Permissions,
     confinement: Option<&Confinement>,
 ) -> Result<AgentSpec, CommandExit> {
-    let command = StartTarget { agent, cwd }.command_for(permissions)?;
+    let StartTarget { agent, cwd, live } = target;
+    let command = target.command_for(permissions)?;
     let name = match (&agent.name, &agent.remote, agent.command.first()) {
         (Some(name), _, _) => name.clone(),
         (None, Some(remote), _) => remote.url.server_name().to_owned(),
@@ -117,7 +143,8 @@ fn agent_spec(
     };
     let mut spec = AgentSpec::new(name, command);
     spec.asks = agent.is_bundled();
-    if let Some(confinement) = confinement.cloned() {
+    // The agent of a live session is confined by its server.
+    if let (Some(confinement), None) = (confinement.cloned(), live) {
         let agent = agent.clone();
         // Only when the agent starts, because its state directories may have to be created.
         spec.sandbox_hook = SandboxHook::new(move |command| {

@@ -24,6 +24,8 @@ pub(crate) struct TerminalElicitation {
     user: Arc<TerminalUser>,
     /// The web pages that the user has agreed to open but has not completed yet.
     pages: Mutex<VecDeque<ElicitationId>>,
+    /// Whether other clients of the session are asked instead.
+    leaves_to_others: bool,
 }
 
 impl TerminalElicitation {
@@ -31,6 +33,15 @@ impl TerminalElicitation {
         Self {
             user,
             pages: Mutex::default(),
+            leaves_to_others: false,
+        }
+    }
+
+    /// Creates a handler that leaves all requests to the other clients of a live session.
+    pub(crate) fn for_others(user: Arc<TerminalUser>) -> Self {
+        Self {
+            leaves_to_others: true,
+            ..Self::new(user)
         }
     }
 
@@ -127,6 +138,10 @@ impl<S: Sync> Elicitation<S> for TerminalElicitation {
         _: Option<&S>,
         request: CreateElicitationRequest,
     ) -> Result<CreateElicitationResponse> {
+        if self.leaves_to_others {
+            // The server takes the request back when another client answers it.
+            std::future::pending::<()>().await;
+        }
         let message = &request.message;
         let action = match &request.mode {
             ElicitationMode::Form { requested_schema } => {

@@ -47,6 +47,9 @@ impl CommandExit {
         message: None,
     };
 
+    /// The exit code for any failure that has no code of its own.
+    pub(crate) const FAILED: u8 = 1;
+
     /// The exit code for an agent that disconnected or could not be started.
     pub(crate) const AGENT_FAILED: u8 = 3;
 
@@ -62,7 +65,7 @@ impl CommandExit {
 
     /// Creates an exit for any other failure.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
-        Self::new(1, message)
+        Self::new(Self::FAILED, message)
     }
 
     /// Creates an exit for invalid usage or configuration.

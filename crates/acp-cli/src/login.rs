@@ -28,6 +28,7 @@ pub(crate) async fn run_login(args: LoginArgs) -> CommandExit {
     let target = StartTarget {
         agent: &agent,
         cwd: &cwd,
+        live: None,
     };
     let wanted = args.method.as_deref();
     let work = async |agent: &AgentConnection, screen: &TerminalScreen| {
@@ -63,6 +64,7 @@ pub(crate) async fn run_logout(args: LogoutArgs) -> CommandExit {
     let target = StartTarget {
         agent: &agent,
         cwd: &cwd,
+        live: None,
     };
     let work = async |agent: &AgentConnection, _: &TerminalScreen| {
         agent.logout().await?;

@@ -16,6 +16,7 @@ mod connect;
 mod elicit;
 mod exit;
 mod line_input;
+mod live;
 mod login;
 mod man;
 mod mcp_proxy;

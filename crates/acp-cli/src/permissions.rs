@@ -19,11 +19,15 @@ use crate::args::permissions::{
 use crate::args::shared::ListFormat;
 use crate::exit::CommandExit;
 use crate::screen::print;
-use crate::terminal_user;
 
-/// Returns an agent's permissions in `cwd`. `allow` is the policy given on the command line, if any.
-pub(crate) fn from_policy(allow: Option<Policy>, cwd: &Path) -> Result<Permissions, CommandExit> {
-    let otherwise = match terminal_user::can_ask() {
+/// Returns an agent's permissions in `cwd`. `allow` is the policy given on the command line, if any. `can_ask` is whether
+/// there is a user who can answer.
+pub(crate) fn from_policy(
+    allow: Option<Policy>,
+    can_ask: bool,
+    cwd: &Path,
+) -> Result<Permissions, CommandExit> {
+    let otherwise = match can_ask {
         true => Policy::Ask,
         false => Policy::Reads,
     };

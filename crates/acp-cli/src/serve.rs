@@ -19,10 +19,12 @@ use acp_server::{
 };
 use tokio::net::TcpListener;
 
-use crate::args::serve::{LogFormat, ServeArgs};
+use crate::args::serve::{ListenAddress, LogFormat, ServeArgs};
 use crate::args::shared::absolute_directory;
 use crate::confinement::Confinement;
 use crate::exit::CommandExit;
+#[cfg(unix)]
+use crate::live::unix_server::{self, BoundSocket};
 use crate::signals::Signals;
 use crate::start::StartTarget;
 use crate::this_program::this_program;
@@ -74,15 +76,17 @@ async fn run_server(
 ) -> Result<(), CommandExit> {
     let mut signals = Signals::listen()
         .map_err(|e| CommandExit::failed(format!("cannot listen for signals: {e}")))?;
-    check_exposure(args)?;
+    let address = match &args.listen {
+        ListenAddress::Tcp(address) => *address,
+        ListenAddress::Unix(path) => return run_unix_server(args, recorded, path, signals).await,
+    };
+    check_exposure(args, address)?;
     let agents = served_agents(args, recorded)?;
-    let access = ServerAccess::prepare(args)?;
-    let listener = TcpListener::bind(args.listen)
-        .await
-        .map_err(|e| CommandExit::failed(format!("cannot listen on {}: {e}", args.listen)))?;
-    let address = listener
-        .local_addr()
-        .map_err(|e| CommandExit::failed(format!("cannot listen on {}: {e}", args.listen)))?;
+    let access = ServerAccess::prepare(args, address)?;
+    let cannot_listen =
+        |e: std::io::Error| CommandExit::failed(format!("cannot listen on {address}: {e}"));
+    let listener = TcpListener::bind(address).await.map_err(cannot_listen)?;
+    let address = listener.local_addr().map_err(cannot_listen)?;
     let server = AgentServer::new(access.config(args, address), agents);
     for path in server.paths() {
         access.announce(args, address, &path);
@@ -95,21 +99,95 @@ async fn run_server(
         _ = signals.next() => {}
     }
     announce_shutdown(args, server.open_connections());
-    let patience = Duration::from_secs(args.drain_timeout);
-    let draining = async {
-        tokio::select! {
-            () = server.drain(DrainOptions::new(patience)) => {}
-            _ = signals.next() => server.drain(DrainOptions::new(Duration::ZERO)).await,
-        }
-    };
     // Responses of this time, such as those of the health check, are still sent.
-    let (served, ()) = tokio::join!(&mut serving, draining);
+    let (served, ()) = tokio::join!(&mut serving, drain(args, &server, &mut signals));
     served.map_err(failed)
 }
 
+/// Shuts the server down. Another signal closes all connections immediately.
+async fn drain(args: &ServeArgs, server: &AgentServer, signals: &mut Signals) {
+    let patience = Duration::from_secs(args.drain_timeout);
+    tokio::select! {
+        () = server.drain(DrainOptions::new(patience)) => {}
+        _ = signals.next() => server.drain(DrainOptions::new(Duration::ZERO)).await,
+    }
+}
+
+/// Serves an agent on a Unix-domain socket.
+#[cfg(unix)]
+async fn run_unix_server(
+    args: &ServeArgs,
+    recorded: Option<&RecordedConnections>,
+    path: &Path,
+    mut signals: Signals,
+) -> Result<(), CommandExit> {
+    let needless = [
+        ("--tls-self-signed", args.tls_self_signed),
+        ("--tls-cert", args.tls_cert.is_some()),
+        ("--token-file", args.token_file.is_some()),
+        ("--host", !args.host.is_empty()),
+        ("--origin", !args.origin.is_empty()),
+        ("--insecure", args.insecure),
+    ];
+    if let Some((option, _)) = needless.iter().find(|(_, is_given)| *is_given) {
+        return Err(CommandExit::usage(format!(
+            "{option} does not apply to a Unix-domain socket"
+        )));
+    }
+    let agents = served_agents(args, recorded)?;
+    if agents.len() > 1 {
+        let message = "a Unix-domain socket serves one agent; remove the other --agent options";
+        return Err(CommandExit::usage(message));
+    }
+    let limits = ServerLimits::new()
+        .connections(usize::try_from(args.max_connections).unwrap_or(usize::MAX));
+    let server = AgentServer::new(ServerConfig::new().limits(limits), agents);
+    let socket = BoundSocket::bind(path)?;
+    let is_local = args.session_server.is_some();
+    match (is_local, args.log_format) {
+        (true, _) => unix_server::detach_and_report_ready(),
+        (false, LogFormat::Json) => {
+            tracing::info!(url = format!("unix:{}", path.display()), "listening")
+        }
+        (false, LogFormat::Text) => eprintln!("acp: serving unix:{}", path.display()),
+    }
+    let serving = server.serve_unix(&socket.listener);
+    tokio::pin!(serving);
+    let unused = async {
+        match is_local {
+            true => unix_server::wait_until_unused(&server, &socket).await,
+            false => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = &mut serving => return Ok(()),
+        done = unused => {
+            let log = path.with_extension("log");
+            let _ = std::fs::remove_file(log);
+            return done.map_err(|e| CommandExit::failed(format!("unix:{}: {e}", path.display())));
+        }
+        _ = signals.next() => {}
+    }
+    announce_shutdown(args, 0);
+    tokio::join!(&mut serving, drain(args, &server, &mut signals));
+    Ok(())
+}
+
+#[cfg(not(unix))]
+async fn run_unix_server(
+    _args: &ServeArgs,
+    _recorded: Option<&RecordedConnections>,
+    _path: &Path,
+    _signals: Signals,
+) -> Result<(), CommandExit> {
+    Err(CommandExit::usage(
+        "--listen unix: there are no Unix-domain sockets on this system",
+    ))
+}
+
 /// Rejects a listen address that would let other machines eavesdrop on the connection or use the agent without a token.
-fn check_exposure(args: &ServeArgs) -> Result<(), CommandExit> {
-    if args.listen.ip().is_loopback() || args.insecure {
+fn check_exposure(args: &ServeArgs, address: SocketAddr) -> Result<(), CommandExit> {
+    if address.ip().is_loopback() || args.insecure {
         return Ok(());
     }
     let has_tls = args.tls_self_signed || args.tls_cert.is_some();
@@ -122,10 +200,7 @@ fn check_exposure(args: &ServeArgs) -> Result<(), CommandExit> {
             "other machines can reach this address; remove --no-token, or use --insecure to let everyone use the agent"
         }
     };
-    Err(CommandExit::usage(format!(
-        "--listen {}: {missing}",
-        args.listen
-    )))
+    Err(CommandExit::usage(format!("--listen {address}: {missing}")))
 }
 
 /// Returns the agents to serve, each with its command and the directories it lets clients open.
@@ -143,7 +218,7 @@ fn served_agents(
     let allowed =
         AllowedRoots::new(&roots).map_err(|e| CommandExit::usage(format!("--cwd {e}")))?;
     let cwd = roots.first().cloned().unwrap_or_default();
-    let confinement = Confinement::from_args(&args.sandbox, None, &roots)?;
+    let confinement = Confinement::from_args(&args.sandbox, args.implied_sandbox, &roots)?;
     let names: Vec<Option<String>> = match args.agent.as_slice() {
         [] => vec![None],
         names => names.iter().cloned().map(Some).collect(),
@@ -167,6 +242,7 @@ fn served_agents(
         let target = StartTarget {
             agent: &choice,
             cwd: &cwd,
+            live: None,
         };
         let command = match choice.is_bundled() {
             // As an editor starts it. It applies the rules itself, and offers both protocol versions.
@@ -198,6 +274,9 @@ fn served_agents(
         if args.live {
             agent = agent.live(Duration::from_secs(args.keep));
         }
+        if let Some(settings) = &args.session_server {
+            agent = agent.private(settings.clone()).roots(AllowedRoots::any());
+        }
         agents.push((name, agent));
     }
     Ok(agents.into_iter().map(|(_, agent)| agent).collect())
@@ -226,7 +305,7 @@ struct ServerAccess {
 }
 
 impl ServerAccess {
-    fn prepare(args: &ServeArgs) -> Result<Self, CommandExit> {
+    fn prepare(args: &ServeArgs, address: SocketAddr) -> Result<Self, CommandExit> {
         let failed = |e: SecretFileError| CommandExit::usage(e.to_string());
         let (token, token_file) = match args.no_token {
             true => (None, None),
@@ -252,7 +331,7 @@ impl ServerAccess {
                 Some(identity.map_err(|e| CommandExit::usage(format!("--tls-cert: {e}")))?)
             }
             _ if args.tls_self_signed => {
-                let mut names = vec!["localhost".to_owned(), args.listen.ip().to_string()];
+                let mut names = vec!["localhost".to_owned(), address.ip().to_string()];
                 names.extend(args.host.iter().cloned());
                 let file = state_file(CERTIFICATE_FILE, "--tls-cert")?;
                 let identity = self_signed_identity(&file, &names).map_err(failed)?;

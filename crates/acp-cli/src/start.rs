@@ -11,7 +11,9 @@ use acp_host::{AgentCommand, AgentProcess, Permissions, SpawnError};
 use crate::args::run::RunFormat;
 use crate::args::shared::ProtocolArg;
 use crate::exit::CommandExit;
+use crate::live::LiveAttachment;
 use crate::remote_agent::{connect_command, connection_failure, connection_note};
+use crate::run::TURN_STARTED;
 use crate::screen::{TerminalScreen, print};
 use crate::this_program::this_program;
 
@@ -33,12 +35,18 @@ pub(crate) struct StartTarget<'a> {
     pub(crate) agent: &'a AgentChoice,
     /// The agent's working directory.
     pub(crate) cwd: &'a Path,
+    /// The local server that holds the agent, if one does.
+    pub(crate) live: Option<&'a LiveAttachment>,
 }
 
 impl StartTarget<'_> {
     /// Returns the command that starts the agent.
     pub(crate) fn command(&self) -> Result<AgentCommand, CommandExit> {
         let environment = self.agent.environment.environment();
+        if let Some(live) = self.live {
+            let command = AgentCommand::new(this_program()?).args(["connect", &live.url]);
+            return Ok(command.cwd(self.cwd));
+        }
         if let Some(remote) = &self.agent.remote {
             return Ok(connect_command(remote, environment)?.cwd(self.cwd));
         }
@@ -59,7 +67,7 @@ impl StartTarget<'_> {
         permissions: &Permissions,
     ) -> Result<AgentCommand, CommandExit> {
         let command = self.command()?;
-        if !self.agent.is_bundled() {
+        if !self.agent.is_bundled() || self.live.is_some() {
             return Ok(command);
         }
         let command = command.args([format!("--allow={}", permissions.policy())]);
@@ -169,17 +177,20 @@ pub(crate) fn transport(process: &AgentProcess) -> Result<Transport, CommandExit
 }
 
 /// Turns the agent's stdin and stdout into the transport for a turn. With `--format json`, prints each message received
-/// about the session. If the session is `resumed`, prints only messages received after it was opened.
+/// about the session. If the session is `resumed`, prints only messages received after it was opened. If it is `live`, prints
+/// only messages received after the turn has started: before, other clients may have turns.
 pub(crate) fn turn_transport(
     process: &AgentProcess,
     format: RunFormat,
     resumed: bool,
+    live: bool,
 ) -> Result<Transport, CommandExit> {
     let transport = transport(process)?;
     if format != RunFormat::Json {
         return Ok(transport);
     }
     let mut past = resumed;
+    let mut waits_for_start = live;
     Ok(transport.inspect(move |line| {
         // The response to `initialize`, the first request, is not about the session. The second request opens the
         // session; updates before its response are the replay of a loaded one.
@@ -188,7 +199,10 @@ pub(crate) fn turn_transport(
                 past &= id != RequestId::Number(1);
                 id != RequestId::Number(0)
             }
-            Ok(Incoming::Notification { .. }) => !past,
+            Ok(Incoming::Notification { method, .. }) => {
+                waits_for_start &= method != TURN_STARTED;
+                !past && !waits_for_start
+            }
             Ok(_) => true,
             Err(_) => false,
         };
@@ -240,6 +254,11 @@ impl StartFailure {
             Self::Agent(error @ (Closed(_) | Version { .. } | InvalidResponse { .. })) => {
                 disconnect_exit(target, process, &error).await
             }
+            // The agent of a live session has exited.
+            Self::Agent(acp::Error::Rpc(error)) if is_agent_ended(&error) => {
+                let hint = target.hint_if_key_is_mentioned(&error.message);
+                CommandExit::agent_failed(format!("{}{hint}", error.message))
+            }
             Self::Agent(error @ (Unsupported { .. } | InvalidRequest(_))) => {
                 CommandExit::usage(error.to_string())
             }
@@ -252,6 +271,12 @@ impl StartFailure {
     }
 }
 
+/// Returns `true` if a server responds with this error because its agent has ended.
+fn is_agent_ended(error: &jsonrpc::Error) -> bool {
+    let data = error.data.as_ref();
+    data.is_some_and(|data| data["live"] == "agentEnded")
+}
+
 /// Returns the `CommandExit` for an agent that disconnected or sent something invalid.
 async fn disconnect_exit(
     target: &StartTarget<'_>,
@@ -259,7 +284,8 @@ async fn disconnect_exit(
     error: &acp::Error,
 ) -> CommandExit {
     let ended = tokio::time::timeout(EXIT_TIMEOUT, process.wait()).await;
-    if let (Some(_), Ok(exit)) = (&target.agent.remote, &ended)
+    let is_connected = target.agent.remote.is_some() || target.live.is_some();
+    if let (true, Ok(exit)) = (is_connected, &ended)
         && let Some(message) = connection_failure(process, exit)
     {
         return CommandExit::agent_failed(message);
@@ -307,7 +333,12 @@ mod tests {
         let typed = |agent: AgentChoice, arguments: &[&str]| {
             let cwd = Path::new(".");
             let agent = &agent;
-            StartTarget { agent, cwd }.command_hint(arguments)
+            StartTarget {
+                agent,
+                cwd,
+                live: None,
+            }
+            .command_hint(arguments)
         };
         let command = ["my agent", "--key=it's", ""];
         assert_eq!(

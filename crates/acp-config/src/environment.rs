@@ -2,6 +2,7 @@
 //! configuration, and those requested on the command line.
 
 use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::str::FromStr;
 
@@ -49,6 +50,8 @@ pub struct AgentEnvironment {
     /// Command-line arguments that set up the same environment for another run. They never contain the values of
     /// variables.
     args: Vec<String>,
+    /// The requests of the command line, with the values that they stand for.
+    requests: Vec<(EnvRequest, OsString)>,
 }
 
 impl AgentEnvironment {
@@ -100,6 +103,7 @@ impl AgentEnvironment {
         requests: &[EnvRequest],
     ) -> Result<Self, ConfigError> {
         let mut typed = Vec::new();
+        let mut requested = Vec::new();
         for EnvRequest(request) in requests {
             let (name, value) = match request.split_once('=') {
                 Some((name, value)) => (name, Some(value.into())),
@@ -112,6 +116,7 @@ impl AgentEnvironment {
                 let message = format!("--env {name}: variable not set; use --env {name}=VALUE");
                 return Err(ConfigError::usage(message));
             };
+            requested.push((EnvRequest(request.clone()), value.clone()));
             environment = environment.set(name, value);
             typed.push(match request == name {
                 true => format!("--env {name}"),
@@ -122,6 +127,7 @@ impl AgentEnvironment {
         Ok(Self {
             environment,
             args: typed,
+            requests: requested,
         })
     }
 
@@ -136,6 +142,12 @@ impl AgentEnvironment {
     #[must_use]
     pub fn to_args(&self) -> &[String] {
         &self.args
+    }
+
+    /// Returns the variables requested on the command line, as `NAME` or `NAME=VALUE`, with their values.
+    pub fn requests(&self) -> impl Iterator<Item = (&str, &OsStr)> {
+        let requests = self.requests.iter();
+        requests.map(|(request, value)| (request.0.as_str(), value.as_os_str()))
     }
 
     /// Returns advice for an authentication failure, if an API key is set in this process but was not passed to the

@@ -216,6 +216,12 @@ impl AgentServer {
         }
     }
 
+    /// Returns `true` if a client is connected or an agent is running.
+    #[must_use]
+    pub fn is_used(&self) -> bool {
+        self.inner.usage.is_used()
+    }
+
     /// Waits until no client is connected and no agent is running.
     pub async fn wait_until_unused(&self) {
         self.inner.usage.wait_until_unused().await;

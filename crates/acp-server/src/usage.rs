@@ -25,6 +25,10 @@ impl ServerUsage {
         UsageGuard(Arc::clone(&self.0))
     }
 
+    pub(crate) fn is_used(&self) -> bool {
+        *self.0.borrow() > 0
+    }
+
     pub(crate) async fn wait_until_unused(&self) {
         // The sender is not dropped while this waits.
         let _ = self.0.subscribe().wait_for(|count| *count == 0).await;

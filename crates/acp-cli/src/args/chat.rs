@@ -5,7 +5,7 @@ use acp_host::Policy;
 
 use super::agent_choice::AgentChoiceArgs;
 use super::candidates;
-use super::shared::{SessionArgs, parse_policy};
+use super::shared::{LocalServerArgs, SessionArgs, parse_policy};
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -28,9 +28,13 @@ pub(crate) struct ChatArgs {
 
     /// Continue the session with this name, or start it.
     ///
-    /// Names are per agent and directory. The agent must store sessions.
+    /// Names are per agent and directory. The session is live: other commands with this name can join it, and it goes
+    /// on when the chat is closed during a turn.
     #[arg(long, value_name = "NAME", conflicts_with = "resume", add = candidates::session_names())]
     pub(crate) session: Option<SessionName>,
+
+    #[command(flatten)]
+    pub(crate) server: LocalServerArgs,
 
     /// What the agent may do: ask, reads, all or none.
     ///

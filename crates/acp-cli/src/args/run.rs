@@ -9,7 +9,7 @@ use clap::ValueEnum;
 
 use super::agent_choice::AgentChoiceArgs;
 use super::candidates;
-use super::shared::{SessionArgs, parse_policy};
+use super::shared::{LocalServerArgs, SessionArgs, parse_policy};
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -39,13 +39,28 @@ pub(crate) struct RunArgs {
 
     /// Continue the session with this name, or start it.
     ///
-    /// Names are per agent and directory. The agent must store sessions.
+    /// Names are per agent and directory. The session is live: other commands with this name can join it while the
+    /// turn is running, and the agent stays ready for the next prompt for a while (see --keep).
     #[arg(long, value_name = "NAME", conflicts_with = "resume", add = candidates::session_names())]
     pub(crate) session: Option<SessionName>,
 
     /// Start a new session with this name, even if the name is already in use.
     #[arg(long, requires = "session")]
     pub(crate) new: bool,
+
+    #[command(flatten)]
+    pub(crate) server: LocalServerArgs,
+
+    /// Start the turn, and exit without waiting for it to end.
+    ///
+    /// Show it with `acp sessions watch`. Permission requests that neither your rules nor --allow decide wait until
+    /// you answer them, for example in `acp chat --session NAME`.
+    #[arg(long, requires = "session", conflicts_with_all = ["no_server", "timeout"])]
+    pub(crate) no_wait: bool,
+
+    /// Be the process that carries on the turn for --no-wait.
+    #[arg(long, hide = true, requires = "no_wait")]
+    pub(crate) detached: bool,
 
     /// What the agent may do: ask, reads, all or none.
     ///

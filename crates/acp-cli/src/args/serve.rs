@@ -2,12 +2,14 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
+use acp_host::Policy;
 use clap::{ValueEnum, ValueHint};
 
 use super::agent_choice::EnvArgs;
 use super::candidates;
-use super::shared::SandboxArgs;
+use super::shared::{SandboxArgs, parse_policy};
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -32,9 +34,13 @@ pub(crate) struct ServeArgs {
     /// Address to listen on.
     ///
     /// With port 0, the system chooses a free port. An address that other machines can reach requires TLS or
-    /// --insecure.
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7180")]
-    pub(crate) listen: SocketAddr,
+    /// --insecure. `unix:PATH` is a Unix-domain socket, which only you can connect to; it needs no token.
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT|unix:PATH",
+        default_value = "127.0.0.1:7180"
+    )]
+    pub(crate) listen: ListenAddress,
 
     /// Directory that clients may open, including everything below it.
     ///
@@ -120,6 +126,36 @@ pub(crate) struct ServeArgs {
 
     #[command(flatten)]
     pub(crate) sandbox: SandboxArgs,
+
+    /// The policy that implies a read-only sandbox. Only for a local server.
+    #[arg(long, hide = true, value_name = "POLICY", value_parser = parse_policy)]
+    pub(crate) implied_sandbox: Option<Policy>,
+
+    /// Be a local server, which exits when it is not used. The value stands for its options.
+    #[arg(long, hide = true, value_name = "SETTINGS", requires = "live")]
+    pub(crate) session_server: Option<String>,
+}
+
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ListenAddress {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
+
+impl FromStr for ListenAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.strip_prefix("unix:") {
+            Some("") => Err("the path is missing".to_owned()),
+            Some(path) => Ok(Self::Unix(path.into())),
+            None => text
+                .parse()
+                .map(Self::Tcp)
+                .map_err(|_| "expected an IP address and a port, or unix:PATH".to_owned()),
+        }
+    }
 }
 
 /// The format of the log.
@@ -137,6 +173,7 @@ Examples:
   acp serve -- gemini --acp                          # any other agent
   acp serve --agent claude --agent codex             # at /acp/claude and /acp/codex
   acp serve --live                                   # sessions that several clients share
+  acp serve --listen unix:/run/user/1000/agent.sock  # no network, no token
   acp serve --listen 192.0.2.7:7180 --tls-self-signed
   acp serve --cwd /srv/project --sandbox --log info --log-format json
 

@@ -11,7 +11,7 @@ use super::shared::ListFormat;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "acp sessions [OPTIONS] [-- AGENT COMMAND...]\n       acp sessions name|forget|rename|archive|unarchive|export|watch ...",
+    override_usage = "acp sessions [OPTIONS] [-- AGENT COMMAND...]\n       acp sessions name|forget|rename|archive|unarchive|export|watch|status|cancel|queue ...",
     args_conflicts_with_subcommands = true,
     after_long_help = EXAMPLES
 )]
@@ -68,13 +68,80 @@ pub(crate) enum SessionsSubcommand {
     /// Show what happens in a session.
     ///
     /// Prints the conversation so far, and then everything that other clients do in the session, until you press
-    /// Ctrl-C. Questions of the agent are shown to the other clients only. Useful with agents that several clients
-    /// share: see `acp serve --live`.
+    /// Ctrl-C. Questions of the agent are shown to the other clients only. If the session is not live, it is loaded,
+    /// and nothing else happens in it.
     #[command(
         override_usage = "acp sessions watch [OPTIONS] NAME|ID [-- AGENT COMMAND...]",
         after_long_help = WATCH_EXAMPLES
     )]
     Watch(ManageSessionArgs),
+    Status(SessionStatusArgs),
+    /// Cancel the running turn of a live session.
+    ///
+    /// Prompts that other clients have queued then run.
+    #[command(
+        override_usage = "acp sessions cancel [OPTIONS] NAME|ID [-- AGENT COMMAND...]",
+        after_long_help = CANCEL_EXAMPLES
+    )]
+    Cancel(ManageSessionArgs),
+    Queue(QueueArgs),
+}
+
+/// Show live sessions: their turns, queues and clients.
+///
+/// A session is live while an agent that commands can share has it open: after `acp run --session NAME` or
+/// `acp chat --session NAME`, or on a server (`acp serve --live`).
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "acp sessions status [OPTIONS] [NAME|ID] [-- AGENT COMMAND...]",
+    after_long_help = STATUS_EXAMPLES
+)]
+pub(crate) struct SessionStatusArgs {
+    /// Session name or id. The default is all live sessions of the agent in this directory.
+    #[arg(value_name = "NAME|ID", add = candidates::session_names())]
+    pub(crate) session: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) agent_choice: AgentChoiceArgs,
+
+    /// Working directory of the session.
+    #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    pub(crate) cwd: PathBuf,
+
+    /// Output format.
+    ///
+    /// JSON has one session per line.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: ListFormat,
+}
+
+/// Show or change the prompts that wait in a live session.
+///
+/// They run one after the other, whichever client they come from.
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "acp sessions queue [OPTIONS] NAME|ID [-- AGENT COMMAND...]",
+    after_long_help = QUEUE_EXAMPLES
+)]
+pub(crate) struct QueueArgs {
+    /// Session name or id.
+    #[arg(value_name = "NAME|ID", add = candidates::session_names())]
+    pub(crate) session: String,
+
+    /// Remove the prompt with this number. Its client is told that it was cancelled.
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) take_back: Option<u64>,
+
+    /// Run the prompt with this number next.
+    #[arg(long, value_name = "NUMBER", conflicts_with = "take_back")]
+    pub(crate) first: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) agent_choice: AgentChoiceArgs,
+
+    /// Working directory of the session.
+    #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    pub(crate) cwd: PathBuf,
 }
 
 /// Name a session, for use with --session.
@@ -254,5 +321,27 @@ Examples:
 const WATCH_EXAMPLES: &str = with_exit_codes!(
     "\
 Examples:
+  acp sessions watch build
   acp sessions watch build --url URL"
+);
+
+const STATUS_EXAMPLES: &str = with_exit_codes!(
+    "\
+Examples:
+  acp sessions status                                # all live sessions
+  acp sessions status build --format json"
+);
+
+const CANCEL_EXAMPLES: &str = with_exit_codes!(
+    "\
+Examples:
+  acp sessions cancel build"
+);
+
+const QUEUE_EXAMPLES: &str = with_exit_codes!(
+    "\
+Examples:
+  acp sessions queue build                           # list the prompts, with their numbers
+  acp sessions queue build --first 4
+  acp sessions queue build --take-back 4"
 );

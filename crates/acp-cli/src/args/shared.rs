@@ -164,6 +164,25 @@ impl SandboxArgs {
     }
 }
 
+// The local server of a session with a name.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct LocalServerArgs {
+    /// Start an agent of this command's own, which ends with it.
+    ///
+    /// Also set by the environment variable ACP_NO_SERVER.
+    #[arg(long)]
+    pub(crate) no_server: bool,
+
+    /// Seconds for which the agent of a session with a name stays ready when it is not used.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 300,
+        requires = "session"
+    )]
+    pub(crate) keep: u64,
+}
+
 // The working directory of a session, and its initial options.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SessionArgs {

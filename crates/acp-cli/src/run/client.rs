@@ -4,7 +4,8 @@ use std::io;
 use std::sync::Arc;
 
 use acp::client::{
-    Client, ClientState, Elicitation, PermissionRequest, ReadTextFile, Terminals, WriteTextFile,
+    Client, ClientState, Elicitation, ExtensionNotification, PermissionRequest, ReadTextFile,
+    Terminals, WriteTextFile,
 };
 use acp::v1::{ElicitationId, Implementation, RequestPermissionOutcome, SessionId, StopReason};
 use acp::{Result, ThreadHandle};
@@ -13,6 +14,7 @@ use acp_host::{Host, HostSession};
 use super::notes::RunNotes;
 use super::permission::TerminalPrompter;
 use super::setup::RunSetup;
+use super::turn_start::{TURN_STARTED, TurnStart};
 use crate::confinement::Confinement;
 use crate::elicit::TerminalElicitation;
 use crate::permissions;
@@ -22,6 +24,7 @@ pub(super) struct RunClient {
     host: Arc<Host<TerminalPrompter>>,
     /// The elicitation handler, if there is a user who can answer.
     elicitation: Option<TerminalElicitation>,
+    start: TurnStart,
 }
 
 impl RunClient {
@@ -29,10 +32,12 @@ impl RunClient {
         run: &RunSetup,
         person: &Arc<TerminalUser>,
         notes: RunNotes,
+        start: TurnStart,
     ) -> io::Result<Self> {
         let asks = TerminalPrompter {
             user: Arc::clone(person),
             cwd: run.cwd.clone(),
+            leaves_to_others: run.args.detached,
         };
         let host = Host::new(run.permissions.clone(), asks, [run.cwd.clone()])?;
         let mut host = host
@@ -47,8 +52,13 @@ impl RunClient {
         }
         Ok(Self {
             host: Arc::new(host),
-            elicitation: terminal_user::can_ask()
-                .then(|| TerminalElicitation::new(Arc::clone(person))),
+            start,
+            elicitation: match run.args.detached {
+                true => Some(TerminalElicitation::for_others(Arc::clone(person))),
+                false => {
+                    terminal_user::can_ask().then(|| TerminalElicitation::new(Arc::clone(person)))
+                }
+            },
         })
     }
 
@@ -93,6 +103,12 @@ impl Client for RunClient {
 
     fn elicitation(&self) -> Option<&impl Elicitation<HostSession>> {
         self.elicitation.as_ref()
+    }
+
+    async fn extension_notification(&self, notification: ExtensionNotification) {
+        if notification.method() == TURN_STARTED {
+            self.start.record();
+        }
     }
 
     async fn elicitation_completed(&self, id: &ElicitationId) {

@@ -9,6 +9,7 @@ mod prompt;
 mod render;
 mod setup;
 mod turn;
+mod turn_start;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,14 +19,26 @@ use self::notes::RunNotes;
 pub(crate) use self::render::Renderer;
 use self::setup::RunSetup;
 use self::turn::AgentTurn;
+pub(crate) use self::turn_start::TURN_STARTED;
+use self::turn_start::TurnStart;
 use crate::args::run::{RunArgs, RunFormat};
 use crate::exit::CommandExit;
+#[cfg(unix)]
+use crate::live::detached::{self, Launcher};
 use crate::screen::TerminalScreen;
 use crate::signals::Signals;
 use crate::start::EXIT_GRACE_PERIOD;
 use crate::terminal_user::TerminalUser;
 
 pub(crate) async fn run_prompt(args: RunArgs) -> CommandExit {
+    #[cfg(unix)]
+    if args.no_wait && !args.detached {
+        return detached::run_in_background();
+    }
+    #[cfg(not(unix))]
+    if args.no_wait {
+        return CommandExit::usage("--no-wait is not available on this system");
+    }
     match RunSetup::prepare(args) {
         Ok(run) => run_agent(&run).await,
         Err(exit) => exit,
@@ -38,11 +51,19 @@ async fn run_agent(run: &RunSetup) -> CommandExit {
         Ok(signals) => signals,
         Err(e) => return CommandExit::failed(format!("cannot listen for signals: {e}")),
     };
+    #[cfg(unix)]
+    let launcher = match run.args.detached.then(Launcher::take_stdout).transpose() {
+        Ok(launcher) => launcher,
+        Err(e) => return CommandExit::failed(format!("cannot redirect stdout: {e}")),
+    };
+    #[cfg(not(unix))]
+    let launcher = None;
     let screen = TerminalScreen::new(run.args.format == RunFormat::Text);
     let renderer = Renderer::new(run.args.format, screen);
     let notes = RunNotes::default();
     let person = TerminalUser::new(renderer.screen());
-    let client = match RunClient::new(run, &person, notes.clone()) {
+    let start = TurnStart::default();
+    let client = match RunClient::new(run, &person, notes.clone(), start.clone()) {
         Ok(client) => client,
         Err(e) => return CommandExit::usage(format!("--cwd {}: {e}", run.cwd.display())),
     };
@@ -57,6 +78,9 @@ async fn run_agent(run: &RunSetup) -> CommandExit {
         notes,
         user: person,
         process: Arc::clone(&process),
+        launcher,
+        start,
+        waits_for_start: false,
     };
     let exit = run.with_hint(turn.run(client, &mut signals).await);
     turn.renderer.finish();

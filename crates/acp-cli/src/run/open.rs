@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use acp::client::{ClientSession, SessionSetup};
+use acp::client::{AgentConnection, ClientSession, SessionSetup};
+use serde_json::json;
 use tokio::time::Instant;
 
 use super::client::RunClient;
@@ -37,6 +38,12 @@ async fn set_option_when_offered(
     }
 }
 
+/// Returns `true` if several clients share the agent.
+pub(super) fn is_live(agent: &AgentConnection) -> bool {
+    let meta = agent.capabilities().meta.as_ref();
+    meta.is_some_and(|meta| meta.contains_key("live"))
+}
+
 impl RunSetup {
     /// Connects to the agent and opens the session.
     pub(super) async fn open(
@@ -48,6 +55,14 @@ impl RunSetup {
         let (handshake, driver) = acp::client::connect_with(transport, client, options);
         tokio::spawn(driver);
         let agent = handshake.await?;
+        if is_live(&agent) {
+            // The policy and the rules of this run are for its own turn only.
+            let questions = json!({ "questions": "own" });
+            agent
+                .connection()
+                .notify_raw("_live/answers", &questions)
+                .await?;
+        }
         if let Some(named) = &self.naming {
             named.require_stored_sessions(&self.agent, &agent, || self.storage_problem())?;
         }

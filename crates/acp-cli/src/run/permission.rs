@@ -15,6 +15,8 @@ pub(super) struct TerminalPrompter {
     pub(super) user: Arc<TerminalUser>,
     /// The session's working directory.
     pub(super) cwd: PathBuf,
+    /// Whether other clients of the session are asked instead.
+    pub(super) leaves_to_others: bool,
 }
 
 impl Prompter for TerminalPrompter {
@@ -27,6 +29,10 @@ impl Prompter for TerminalPrompter {
         request: &PermissionRequest,
         always: &AlwaysEffect,
     ) -> Option<PermissionOptionId> {
+        if self.leaves_to_others {
+            // The server takes the question back when another client answers it.
+            std::future::pending::<()>().await;
+        }
         let draw = |out: &mut _| render::render_question(request, always, &self.cwd, out);
         let mut dialog = self.user.ask(draw).await?;
         let prompt = format!("answer [1-{}]: ", request.options.len());
@@ -49,6 +55,6 @@ impl Prompter for TerminalPrompter {
     }
 
     fn can_ask(&self) -> bool {
-        terminal_user::can_ask()
+        self.leaves_to_others || terminal_user::can_ask()
     }
 }

@@ -12,6 +12,7 @@ use super::prompt;
 use crate::args::run::RunArgs;
 use crate::confinement::Confinement;
 use crate::exit::CommandExit;
+use crate::live::{AttachMode, LiveAttachment, LiveTarget};
 use crate::permissions;
 use crate::screen::TerminalScreen;
 use crate::start::StartTarget;
@@ -30,6 +31,8 @@ pub(super) struct RunSetup {
     pub(super) resume: Option<String>,
     pub(super) naming: Option<SessionNaming>,
     pub(super) sandbox: Option<Confinement>,
+    /// The local server that holds the session, if one does.
+    pub(super) live: Option<LiveAttachment>,
 }
 
 impl RunSetup {
@@ -38,10 +41,12 @@ impl RunSetup {
         let text = prompt::read_prompt(&args)?;
         let attachments = prompt::attachments(&args.attach)?;
         let cwd = args.session_args.directory()?;
-        if args.allow == Some(Policy::Ask) && !terminal_user::can_ask() {
+        // In the background, whoever joins the session answers.
+        let can_ask = args.detached || terminal_user::can_ask();
+        if args.allow == Some(Policy::Ask) && !can_ask {
             return Err(CommandExit::usage("--allow ask requires a terminal"));
         }
-        let permissions = permissions::from_policy(args.allow, &cwd)?;
+        let permissions = permissions::from_policy(args.allow, can_ask, &cwd)?;
         let mut agent = args.agent_choice.choose(&cwd)?;
         let configured = std::mem::take(&mut agent.mcp_servers);
         let mcp_servers = args.session_args.mcp_servers(configured)?;
@@ -55,6 +60,20 @@ impl RunSetup {
             args.allow,
             std::slice::from_ref(&cwd),
         )?;
+        let live = LiveTarget {
+            agent: &agent,
+            cwd: &cwd,
+            confinement: sandbox.as_ref(),
+            policy: args.allow,
+        };
+        let live = match (&named, &resume) {
+            _ if args.server.no_server => None,
+            (Some(_), _) => live.attach(AttachMode::Start {
+                keep: args.server.keep,
+            })?,
+            (None, Some(session)) => live.attach(AttachMode::IfLive { session })?,
+            (None, None) => None,
+        };
         Ok(Self {
             args,
             text,
@@ -66,6 +85,7 @@ impl RunSetup {
             resume,
             naming: named,
             sandbox,
+            live,
         })
     }
 
@@ -82,6 +102,10 @@ impl RunSetup {
             for note in confined.notes {
                 notes.add(note);
             }
+        }
+        if self.live.is_some() {
+            // The agent itself is confined by its server.
+            command = self.target().command()?;
         }
         self.target().spawn_command(&command, screen)
     }
@@ -127,6 +151,7 @@ impl RunSetup {
         StartTarget {
             agent: &self.agent,
             cwd: &self.cwd,
+            live: self.live.as_ref(),
         }
     }
 }

@@ -10,13 +10,18 @@ use acp_host::AgentProcess;
 use tokio::time::Instant;
 
 use super::client::RunClient;
+use super::naming::SessionNaming;
 use super::notes::RunNotes;
+use super::open::is_live;
 use super::prompt;
 use super::render::Renderer;
 use super::setup::RunSetup;
+use super::turn_start::TurnStart;
 use crate::args::run::RunFormat;
 use crate::confinement::Confinement;
 use crate::exit::CommandExit;
+#[cfg(unix)]
+use crate::live::detached::Launcher;
 use crate::login;
 use crate::signals::{ExitSignal, Signals};
 use crate::start::{self, SLOW_NOTE, SLOW_START_DELAY, StartFailure};
@@ -28,6 +33,16 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the agent must stay silent after its response to the prompt before output ends.
 const QUIET_TIME: Duration = Duration::from_millis(50);
 
+#[cfg(not(unix))]
+pub(super) enum Launcher {}
+
+#[cfg(not(unix))]
+impl Launcher {
+    fn report_accepted(self, _hint: &str) -> std::io::Result<()> {
+        match self {}
+    }
+}
+
 /// A single turn in an agent process.
 pub(super) struct AgentTurn<'a> {
     pub(super) run: &'a RunSetup,
@@ -35,6 +50,11 @@ pub(super) struct AgentTurn<'a> {
     pub(super) notes: RunNotes,
     pub(super) user: Arc<TerminalUser>,
     pub(super) process: Arc<AgentProcess>,
+    /// The process that waits until the prompt has been accepted, if this one runs in the background.
+    pub(super) launcher: Option<Launcher>,
+    pub(super) start: TurnStart,
+    /// Whether the turn has not started yet, because the session is live and turns of other clients come first.
+    pub(super) waits_for_start: bool,
 }
 
 impl AgentTurn<'_> {
@@ -42,6 +62,12 @@ impl AgentTurn<'_> {
     pub(super) async fn run(&mut self, client: RunClient, signals: &mut Signals) -> CommandExit {
         let timeout = self.run.args.timeout;
         let deadline = timeout.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+        if self.launcher.is_some() && self.run.live.is_none() && self.run.agent.remote.is_none() {
+            return CommandExit::usage(format!(
+                "--no-wait is not available for {}: it cannot be live",
+                self.run.agent.display_name()
+            ));
+        }
         let session = match self.open(client, signals, deadline).await {
             Ok(session) => session,
             Err(exit) => return exit,
@@ -52,9 +78,11 @@ impl AgentTurn<'_> {
         };
         if self.run.resume.is_some() {
             // Everything so far is history, whether or not it was replayed.
-            let thread = session.thread();
-            thread.read(|thread| self.renderer.skip(thread));
+            let revision = session.thread().read(acp::Thread::revision);
+            self.renderer.skip_to(revision);
         }
+        self.start.set_thread(session.thread().clone());
+        self.waits_for_start = is_live(session.agent());
         let exit = self.run_turn(&session, content, signals, deadline).await;
         if exit.code != CommandExit::AGENT_FAILED {
             self.show_resume_hint(&session);
@@ -80,8 +108,12 @@ impl AgentTurn<'_> {
         deadline: Option<Instant>,
     ) -> Result<ClientSession, CommandExit> {
         let args = &self.run.args;
-        let transport =
-            start::turn_transport(&self.process, args.format, self.run.resume.is_some())?;
+        let transport = start::turn_transport(
+            &self.process,
+            args.format,
+            self.run.resume.is_some(),
+            self.run.live.is_some(),
+        )?;
         for note in self.run.agent.note.iter().chain(&self.notes.take()) {
             self.renderer.note(note);
         }
@@ -125,6 +157,14 @@ impl AgentTurn<'_> {
     ) -> CommandExit {
         let thread = session.thread().clone();
         let mut prompt = std::pin::pin!(session.prompt(PromptContent::from(content)));
+        // Sent after the prompt, so the response comes when the server has the prompt.
+        let accepted = async {
+            let connection = session.agent().connection();
+            connection
+                .request_raw("_live/status", &serde_json::json!({}))
+                .await
+        };
+        tokio::pin!(accepted);
         let mut ticks = self.renderer.ticks();
         let mut seen = 0;
         let mut deadline = deadline;
@@ -134,6 +174,7 @@ impl AgentTurn<'_> {
             tokio::select! {
                 biased;
                 result = &mut prompt => break result,
+                _ = &mut accepted, if self.launcher.is_some() => self.report_accepted(session),
                 signal = signals.next() => {
                     if interrupted {
                         return CommandExit::CANCELLED;
@@ -161,7 +202,10 @@ impl AgentTurn<'_> {
                         return CommandExit::STDOUT_CLOSED;
                     }
                 }
-                () = ticks.next() => self.renderer.tick_thread(&thread),
+                () = ticks.next() => match self.waits_for_start {
+                    true => self.renderer.tick("waiting for other turns of the session"),
+                    false => self.renderer.tick_thread(&thread),
+                },
             }
         };
         self.show(&thread);
@@ -188,6 +232,34 @@ impl AgentTurn<'_> {
         }
     }
 
+    /// Tells the process that started this one that the prompt has been accepted.
+    fn report_accepted(&mut self, session: &ClientSession) {
+        let words = self.session_words(session);
+        let words: Vec<&str> = ["sessions", "watch"]
+            .into_iter()
+            .chain(words.iter().map(String::as_str))
+            .collect();
+        let hint = format!("watch with: {}", self.run.target().command_hint(&words));
+        if let Some(launcher) = self.launcher.take()
+            && let Err(error) = launcher.report_accepted(&hint)
+        {
+            tracing::debug!(%error, "cannot report that the prompt was accepted");
+        }
+    }
+
+    /// Returns the arguments that choose this session for `acp sessions`.
+    fn session_words(&self, session: &ClientSession) -> Vec<String> {
+        let named = self.run.naming.as_ref();
+        let named = named.filter(|named| named.belongs_to(session.id().as_str()));
+        let name = named.map_or(session.id().as_str(), SessionNaming::name);
+        let mut words = vec![name.to_owned()];
+        let cwd = &self.run.args.session_args.cwd;
+        if cwd != Path::new(".") {
+            words.extend(start::option_arguments("--cwd", &cwd.to_string_lossy()));
+        }
+        words
+    }
+
     /// Cancels the turn, and then all open questions from the agent.
     async fn cancel(&self, session: &ClientSession) {
         let _ = session.cancel().await;
@@ -197,6 +269,14 @@ impl AgentTurn<'_> {
     fn show(&mut self, thread: &acp::ThreadHandle) {
         for note in self.notes.take() {
             self.renderer.note(&note);
+        }
+        if self.waits_for_start {
+            let Some(revision) = self.start.revision() else {
+                return;
+            };
+            // What other clients did before is not shown.
+            self.renderer.skip_to(revision);
+            self.waits_for_start = false;
         }
         thread.read(|thread| self.renderer.render(thread));
     }

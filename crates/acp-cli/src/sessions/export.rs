@@ -5,6 +5,7 @@ use std::path::Path;
 
 use acp::client::AgentConnection;
 
+use super::live::live_server;
 use super::loading::load_session;
 use crate::agent_session::with_agent;
 use crate::args::sessions::ExportSessionArgs;
@@ -21,9 +22,11 @@ pub(super) async fn export_session(args: ExportSessionArgs) -> Result<(), Comman
     {
         return Err(file_exists_exit(file));
     }
+    let live = live_server(&agent, &cwd)?;
     let target = StartTarget {
         agent: &agent,
         cwd: &cwd,
+        live: live.as_ref(),
     };
     let work = async |connection: &AgentConnection, screen: &TerminalScreen| {
         if let Some(note) = &agent.note {

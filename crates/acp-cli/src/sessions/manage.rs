@@ -5,6 +5,7 @@ use acp::v1::SessionId;
 use acp_config::SessionNames;
 use acp_host::terminal_text;
 
+use super::live::live_server;
 use crate::agent_session::with_agent;
 use crate::args::sessions::{ManageSessionArgs, RenameSessionArgs};
 use crate::args::shared::absolute_directory;
@@ -65,9 +66,11 @@ async fn change_session(
     let agent = args.agent_choice.choose(&cwd)?;
     let named = SessionNames::open(agent.storage_key(), &cwd).find(&args.session)?;
     let id = named.map_or_else(|| args.session.clone(), |named| named.id);
+    let live = live_server(&agent, &cwd)?;
     let target = StartTarget {
         agent: &agent,
         cwd: &cwd,
+        live: live.as_ref(),
     };
     let work = async |connection: &AgentConnection, screen: &TerminalScreen| {
         if let Some(note) = &agent.note {

@@ -1,6 +1,7 @@
 //! `acp sessions`: lists the sessions that an agent stores, and manages the user's names for them.
 
 mod export;
+mod live;
 mod loading;
 mod manage;
 mod watch;
@@ -36,6 +37,9 @@ pub(crate) async fn run_sessions(args: SessionsArgs) -> CommandExit {
         Some(SessionsSubcommand::Unarchive(args)) => manage::unarchive_session(args).await,
         Some(SessionsSubcommand::Export(args)) => export::export_session(args).await,
         Some(SessionsSubcommand::Watch(args)) => watch::watch_session(args).await,
+        Some(SessionsSubcommand::Status(args)) => live::show_status(args).await,
+        Some(SessionsSubcommand::Cancel(args)) => live::cancel_turn(args).await,
+        Some(SessionsSubcommand::Queue(args)) => live::change_queue(args).await,
     };
     match done {
         Ok(()) => CommandExit::SUCCESS,
@@ -90,6 +94,7 @@ async fn list_sessions(args: ListSessionsArgs) -> Result<(), CommandExit> {
     let target = StartTarget {
         agent: &agent,
         cwd: &cwd,
+        live: None,
     };
     let mut request = ListSessionsRequest::new();
     if args.cwd.is_some() {

@@ -3,6 +3,7 @@
 use acp::ThreadHandle;
 use acp::client::{AgentConnection, ClientSession};
 
+use super::live::live_server;
 use super::loading::load_session;
 use crate::agent_session::with_agent;
 use crate::args::run::RunFormat;
@@ -16,9 +17,11 @@ use crate::start::{StartFailure, StartTarget};
 pub(super) async fn watch_session(args: ManageSessionArgs) -> Result<(), CommandExit> {
     let cwd = absolute_directory(&args.cwd)?;
     let agent = args.agent_choice.choose(&cwd)?;
+    let live = live_server(&agent, &cwd)?;
     let target = StartTarget {
         agent: &agent,
         cwd: &cwd,
+        live: live.as_ref(),
     };
     let work = async |connection: &AgentConnection, screen: &TerminalScreen| {
         if let Some(note) = &agent.note {

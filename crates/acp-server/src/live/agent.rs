@@ -9,12 +9,13 @@ use std::sync::Arc;
 use acp::jsonrpc::{self, RequestId};
 use acp::v1::SessionId;
 use acp_remote::CloseStatus;
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::log::{ClientId, MAX_LOG_BYTES, QuestionId};
-use super::message::{LiveLine, request, response, to_raw};
+use super::log::{Audience, ClientId, MAX_LOG_BYTES, QuestionId};
+use super::message::{LiveLine, notification, request, response, to_raw};
 use super::session::{
     ClientLine, ClientRequestId, ClientTooSlow, PromptNumber, Question, QueuedPrompt, RunningTurn,
     SharedSession, prompt_excerpt,
@@ -79,6 +80,8 @@ pub(super) struct LiveClient {
     id: ClientId,
     pub(super) name: Option<String>,
     pub(super) is_initialized: bool,
+    /// The questions that it wants to be asked.
+    pub(super) answers: AnsweredQuestions,
     /// The number of its requests that the agent has not answered yet.
     pub(super) requests: usize,
     /// The questions that it has been asked, by the id of the request.
@@ -91,6 +94,18 @@ pub(super) struct LiveClient {
     last_session: Option<SessionId>,
     close: Option<CloseStatus>,
     wake: Arc<Notify>,
+}
+
+/// The questions that a client wants to be asked. A script answers by rules, which its user has set for the script's own
+/// turns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum AnsweredQuestions {
+    #[default]
+    All,
+    /// Those of the turns that it has started.
+    Own,
+    None,
 }
 
 /// A request that was sent to the agent.
@@ -187,6 +202,7 @@ impl LiveAgent {
             id,
             name: None,
             is_initialized: false,
+            answers: AnsweredQuestions::All,
             requests: 0,
             questions: HashMap::new(),
             next_request: 1,
@@ -329,6 +345,15 @@ impl LiveAgent {
                         client.last_session = Some(session_id.clone());
                     }
                     Ok(Some(ClientLine::Question(question))) => {
+                        let is_asked = match client.answers {
+                            AnsweredQuestions::All => true,
+                            AnsweredQuestions::Own => session.has_turn_of(id),
+                            AnsweredQuestions::None => false,
+                        };
+                        if !is_asked {
+                            session.skip_question(question, id);
+                            continue;
+                        }
                         let number = client.next_request;
                         if let Some(line) = session.question_line(question, id, number) {
                             client.next_request += 1;
@@ -545,6 +570,8 @@ impl LiveAgent {
             return;
         };
         session.push_prompt(request.client, client.as_deref(), &params);
+        let started = notification("_live/turn_started", &json!({ "sessionId": id }));
+        session.push_event(Audience::Only(request.client), started);
         session.turn = Some(RunningTurn {
             number,
             request: request.clone(),

@@ -8,7 +8,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::agent::{LiveAgent, MAX_REQUESTS, MAX_SESSIONS, RequestEffect, SentRequest};
+use super::agent::{
+    AnsweredQuestions, LiveAgent, MAX_REQUESTS, MAX_SESSIONS, RequestEffect, SentRequest,
+};
 use super::log::ClientId;
 use super::message::{notification, response, to_raw};
 use super::session::{
@@ -31,6 +33,8 @@ struct ClientParams {
     client_info: Option<Value>,
     #[serde(default)]
     request_id: Option<RequestId>,
+    #[serde(default)]
+    questions: Option<AnsweredQuestions>,
 }
 
 impl ClientParams {
@@ -322,6 +326,16 @@ impl LiveAgent {
                     ..
                 },
             ) => self.cancel_request(&ClientRequestId { client, id }),
+            ("_live/answers", read) => {
+                if let (Some(questions), Some(client)) =
+                    (read.questions, self.clients.get_mut(&client))
+                {
+                    client.answers = questions;
+                }
+            }
+            (method, _) if method.starts_with("_live/") => {
+                tracing::debug!(method, "ignoring an unknown notification");
+            }
             _ => self.send_to_agent(&match params {
                 Some(params) => notification(method, params),
                 None => notification(method, &json!({})),

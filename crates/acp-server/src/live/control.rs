@@ -5,9 +5,13 @@
 //! |---|---|---|
 //! | `_live/status` | | the agent's settings, its clients and its sessions, with their turns and queues |
 //! | `_live/cancel` | `sessionId` | whether a turn was running, which is cancelled |
+//! | `_live/queue` | `sessionId` | the prompts that wait, in order |
 //! | `_live/take_back` | `sessionId`, `prompt` | the queue, without the prompt with this number |
 //! | `_live/move` | `sessionId`, `prompt`, `position` | the queue, with the prompt at this position |
 //! | `_live/stop` | | nothing. The agent ends. Only if it is private, and not in use by another client |
+//!
+//! With the notification `_live/answers`, a client chooses the questions that it wants to be asked: `all`, those of its
+//! `own` turns, or `none` (`questions`).
 
 use acp::jsonrpc;
 use acp::v1::SessionId;
@@ -47,6 +51,7 @@ impl LiveAgent {
         let result = match method {
             "status" => self.status(request.client),
             "cancel" => self.cancel_from_outside(request.client, &params)?,
+            "queue" => json!({ "queue": queue_json(self.known_session(&params)?) }),
             "take_back" => self.take_back(&params)?,
             "move" => self.move_prompt(&params)?,
             "stop" if self.settings.is_some() => self.stop(request.client)?,

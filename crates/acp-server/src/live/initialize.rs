@@ -95,23 +95,28 @@ fn check_agent(result: Result<&str, jsonrpc::Error>) -> Result<Value, jsonrpc::E
 fn result_for_client(result: &Value) -> Value {
     let mut result = result.as_object().cloned().unwrap_or_default();
     let mut capabilities = take_object(&mut result, "agentCapabilities");
-    capabilities.insert("loadSession".to_owned(), true.into());
+    let loads = capabilities.insert("loadSession".to_owned(), true.into());
     for (object, capability) in REMOVED_CAPABILITIES {
         if let Some(Value::Object(object)) = capabilities.get_mut(object) {
             object.remove(capability);
         }
     }
     let mut sessions = take_object(&mut capabilities, "sessionCapabilities");
+    let resumes = sessions
+        .get("resume")
+        .is_some_and(|resume| !resume.is_null());
+    // Whether the agent can open its sessions again after it has ended.
+    let is_stored = resumes || loads == Some(true.into());
     for capability in ADDED_SESSION_CAPABILITIES {
         if sessions.get(capability).is_none_or(Value::is_null) {
             sessions.insert(capability.to_owned(), json!({}));
         }
     }
     capabilities.insert("sessionCapabilities".to_owned(), sessions.into());
+    let mut meta = take_object(&mut capabilities, "_meta");
+    meta.insert("live".to_owned(), json!({ "isStored": is_stored }));
+    capabilities.insert("_meta".to_owned(), meta.into());
     result.insert("agentCapabilities".to_owned(), capabilities.into());
-    let mut meta = take_object(&mut result, "_meta");
-    meta.insert("live".to_owned(), json!({}));
-    result.insert("_meta".to_owned(), meta.into());
     result.into()
 }
 

@@ -99,7 +99,7 @@ pub(super) struct Question {
     params: Box<RawValue>,
     /// The clients that have been asked, with the id that the request has there.
     pub(super) asked: HashMap<ClientId, i64>,
-    /// The clients that have answered with an error.
+    /// The clients that have answered with an error, or are not asked.
     unable: HashSet<ClientId>,
 }
 
@@ -288,6 +288,19 @@ impl SharedSession {
         question.asked.insert(client, id);
         let params = Some(&*question.params);
         Some(super::message::request(id, &question.method, params))
+    }
+
+    /// Returns `true` if the running turn was started by this client.
+    pub(super) fn has_turn_of(&self, client: ClientId) -> bool {
+        let turn = self.turn.as_ref();
+        turn.is_some_and(|turn| turn.request.client == client)
+    }
+
+    /// Records that a client is not asked a question.
+    pub(super) fn skip_question(&mut self, question: QuestionId, client: ClientId) {
+        if let Some(question) = self.questions.get_mut(&question) {
+            question.unable.insert(client);
+        }
     }
 
     /// Records that a client cannot answer a question. Returns `true` if another client still can.

@@ -35,9 +35,9 @@ impl Renderer {
         self.screen.clone()
     }
 
-    /// Marks everything in the thread as already shown.
-    pub(super) fn skip(&mut self, thread: &Thread) {
-        self.text.skip(thread);
+    /// Marks everything up to a revision of the thread as already shown.
+    pub(super) fn skip_to(&mut self, revision: u64) {
+        self.text.skip_to(revision);
     }
 
     /// Shows everything that has changed.

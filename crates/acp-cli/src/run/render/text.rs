@@ -73,9 +73,9 @@ fn tail(text: &str) -> &str {
 }
 
 impl TextRenderer {
-    /// Marks everything in the thread as already shown.
-    pub(super) fn skip(&mut self, thread: &Thread) {
-        self.revision = thread.revision();
+    /// Marks everything up to a revision of the thread as already shown.
+    pub(super) fn skip_to(&mut self, revision: u64) {
+        self.revision = revision;
     }
 
     /// Renders only the agent's messages.
