@@ -63,7 +63,7 @@ use acp::v1::{
     SessionSystemPromptModeCapabilities, SessionSystemPromptOverrideCapabilities, StopReason,
 };
 
-use acp_host::{Sandbox, SandboxError, SandboxRules};
+use acp_host::{Environment, Sandbox, SandboxError, SandboxRules};
 pub use keys::{Account, KeyFile, KeyFileError, KeySources};
 pub use mcp::limits::McpLimits;
 pub use mode::{Mode, ParseModeError};
@@ -168,6 +168,14 @@ impl CodingAgent {
         Sandbox::from_rules(rules.clone())?;
         self.sessions.set_sandbox(rules);
         Ok(self)
+    }
+
+    /// Sets the environment for the commands that the agent runs itself. By default, it contains the variables that the
+    /// platform needs. Commands in the client's terminals have the client's environment.
+    #[must_use]
+    pub fn command_environment(mut self, environment: Environment) -> Self {
+        self.sessions.set_environment(environment);
+        self
     }
 
     /// Adds the user's own MCP servers to every session, in addition to those from the client. If two servers have the

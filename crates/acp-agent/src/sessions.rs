@@ -12,7 +12,7 @@ use acp::v1::{
     ListSessionsRequest, ListSessionsResponse, McpServer, SessionArchiveFilter, SessionId,
     SessionInfo, SessionStatus,
 };
-use acp_host::SandboxRules;
+use acp_host::{Environment, SandboxRules};
 use jiff::Timestamp;
 
 use crate::history::{ModelHistory, StoredHistory};
@@ -46,6 +46,8 @@ pub(crate) struct AgentSessions {
     store: Option<Arc<dyn SessionStore>>,
     /// The sandbox rules for commands, or `None` if commands are not sandboxed.
     sandbox: Option<SandboxRules>,
+    /// The environment for commands.
+    environment: Environment,
     /// The user's own MCP servers.
     servers: Vec<McpServer>,
     limits: McpLimits,
@@ -59,6 +61,7 @@ impl AgentSessions {
             open_count: Arc::default(),
             store: None,
             sandbox: None,
+            environment: Environment::new(),
             servers: Vec::new(),
             limits: McpLimits::default(),
         }
@@ -70,6 +73,10 @@ impl AgentSessions {
 
     pub(crate) fn set_store(&mut self, store: Arc<dyn SessionStore>) {
         self.store = Some(store);
+    }
+
+    pub(crate) fn set_environment(&mut self, environment: Environment) {
+        self.environment = environment;
     }
 
     pub(crate) fn set_sandbox(&mut self, rules: SandboxRules) {
@@ -236,7 +243,12 @@ impl AgentSessions {
 
     /// Opens direct access to a session's directories.
     async fn open_access(&self, session: &Session) -> acp::Result<Result<WorkspaceAccess, String>> {
-        let own = WorkspaceAccess::open(session.roots(), self.sandbox.clone()).await;
+        let own = WorkspaceAccess::open(
+            session.roots(),
+            self.sandbox.clone(),
+            self.environment.clone(),
+        )
+        .await;
         // A client that gives access to its files may run where this process cannot reach them, for example in a
         // container. Without such access, the session would be useless.
         if let Err(why) = &own

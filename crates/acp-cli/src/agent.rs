@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use acp_agent::store::{LazyStore, MemoryStore, SqliteStore};
 use acp_agent::{CodingAgent, ModelConfig};
-use acp_config::{mcp_definitions, paths};
+use acp_config::{AgentEnvironment, EnvironmentSettings, mcp_definitions, paths};
 use etcetera::BaseStrategy;
 
 use crate::args::agent::AgentArgs;
@@ -53,6 +53,9 @@ impl PreparedAgent {
             true => rules.enforced_by_client(),
             false => rules,
         });
+        let environment =
+            AgentEnvironment::from_config(&EnvironmentSettings::default(), &args.env)?;
+        agent = agent.command_environment(environment.environment());
         if let Some(rules) = args.sandbox.rules(None)? {
             agent = agent
                 .sandbox(rules)

@@ -11,10 +11,11 @@ use acp_host::terminal_text;
 use crate::agent_session::with_agent;
 use crate::args::agent_choice::AgentChoiceArgs;
 use crate::args::login::{LoginArgs, LogoutArgs};
+use crate::args::shared::option_arguments;
 use crate::exit::CommandExit;
 use crate::screen::{TerminalScreen, print};
 use crate::signals::{ExitSignal, Signals};
-use crate::start::{StartFailure, StartTarget, option_arguments};
+use crate::start::{StartFailure, StartTarget};
 
 pub(crate) async fn run_login(args: LoginArgs) -> CommandExit {
     let cwd = match std::env::current_dir() {

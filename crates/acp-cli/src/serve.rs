@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use acp_config::{AgentSelector, paths};
+use acp_config::{AgentEnvironment, AgentSelector, paths};
 use acp_host::AgentCommand;
 use acp_remote::Token;
 use acp_remote::server::{
@@ -26,7 +26,7 @@ use crate::exit::CommandExit;
 #[cfg(unix)]
 use crate::live::unix_server::{self, BoundSocket};
 use crate::signals::Signals;
-use crate::start::StartTarget;
+use crate::start::{StartTarget, bundled_environment_arguments};
 use crate::this_program::this_program;
 use crate::{config, terminal_user};
 
@@ -246,7 +246,7 @@ fn served_agents(
         };
         let command = match choice.is_bundled() {
             // As an editor starts it. It applies the rules itself, and offers both protocol versions.
-            true => bundled_command(&choice.environment.environment(), &cwd)?,
+            true => bundled_command(&choice.environment, &cwd)?,
             false => target.command()?,
         };
         command.find_executable().map_err(|e| {
@@ -287,11 +287,13 @@ fn contains_agent(agents: &[(String, ServedAgent)], name: Option<&str>) -> bool 
 }
 
 fn bundled_command(
-    environment: &acp_host::Environment,
+    environment: &AgentEnvironment,
     cwd: &Path,
 ) -> Result<AgentCommand, CommandExit> {
-    let command = AgentCommand::new(this_program()?).args(["agent"]);
-    Ok(command.cwd(cwd).environment(environment.clone()))
+    let command = AgentCommand::new(this_program()?)
+        .args(["agent"])
+        .args(bundled_environment_arguments(environment));
+    Ok(command.cwd(cwd).environment(environment.environment()))
 }
 
 /// The information that clients need to connect: the token and the certificate.

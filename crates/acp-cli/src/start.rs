@@ -1,19 +1,19 @@
 //! Starts agents, and explains why an agent has failed.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
 use acp::Transport;
 use acp::jsonrpc::{self, Incoming, RequestId};
-use acp_config::{AgentChoice, quote};
-use acp_host::{AgentCommand, AgentProcess, Permissions, SpawnError};
+use acp_config::{AgentChoice, AgentEnvironment, quote};
+use acp_host::{AgentCommand, AgentProcess, Environment, Permissions, SpawnError, process_secrets};
 
 use crate::args::run::RunFormat;
-use crate::args::shared::ProtocolArg;
+use crate::args::shared::{ProtocolArg, option_arguments};
 use crate::exit::CommandExit;
-use crate::live::LiveAttachment;
+use crate::live::{LiveAttachment, TURN_STARTED};
 use crate::remote_agent::{connect_command, connection_failure, connection_note};
-use crate::run::TURN_STARTED;
 use crate::screen::{TerminalScreen, print};
 use crate::this_program::this_program;
 
@@ -54,7 +54,9 @@ impl StartTarget<'_> {
             Some((program, args)) => AgentCommand::new(program).args(args),
             None => {
                 let protocol = format!("--protocol={}", self.agent.protocol);
-                AgentCommand::new(this_program()?).args(["agent", &protocol, "--client-has-rules"])
+                AgentCommand::new(this_program()?)
+                    .args(["agent", &protocol, "--client-has-rules"])
+                    .args(bundled_environment_arguments(&self.agent.environment))
             }
         };
         Ok(command.cwd(self.cwd).environment(environment))
@@ -142,16 +144,23 @@ impl StartTarget<'_> {
     }
 }
 
-fn spawn_failure_exit(error: &SpawnError, what_to_do: &str) -> CommandExit {
-    CommandExit::agent_failed(format!("cannot start the agent: {error}{what_to_do}"))
+/// Returns the arguments with which the bundled agent gives its commands the variables that were requested or configured
+/// for agents. Their values are in its environment.
+pub(crate) fn bundled_environment_arguments(environment: &AgentEnvironment) -> Vec<String> {
+    let requests = environment.requests();
+    let requested = requests.map(|(request, _)| {
+        let name = request.split_once('=').map_or(request, |(name, _)| name);
+        name.to_owned()
+    });
+    let variables = process_secrets::variables().filter_map(|(name, _)| name.into_string().ok());
+    let (given, usual) = (environment.environment(), Environment::new());
+    let passed = variables.filter(|name| given.includes(name) && !usual.includes(name));
+    let names: BTreeSet<String> = requested.chain(passed).collect();
+    names.iter().map(|name| format!("--env={name}")).collect()
 }
 
-/// Returns the arguments for an option and its value. A value that starts with `-` is joined to the name with `=`.
-pub(crate) fn option_arguments(name: &str, value: &str) -> Vec<String> {
-    match value.starts_with('-') {
-        true => vec![format!("{name}={value}")],
-        false => vec![name.to_owned(), value.to_owned()],
-    }
+fn spawn_failure_exit(error: &SpawnError, what_to_do: &str) -> CommandExit {
+    CommandExit::agent_failed(format!("cannot start the agent: {error}{what_to_do}"))
 }
 
 /// Returns the options that all connections share. Handlers run on a separate runtime thread so that they do not delay
@@ -308,8 +317,6 @@ async fn disconnect_exit(
 
 #[cfg(test)]
 mod tests {
-    use acp_config::AgentEnvironment;
-
     use super::*;
 
     fn agent_choice(name: Option<&str>, protocol: u16, command: &[&str]) -> AgentChoice {

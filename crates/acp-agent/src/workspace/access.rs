@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use acp_host::{Files, Roots, Sandbox, SandboxRules};
+use acp_host::{Environment, Files, Roots, Sandbox, SandboxRules};
 
 use super::tree::DirectoryTree;
 
@@ -15,14 +15,17 @@ pub(crate) struct WorkspaceAccess {
     pub(crate) tree: Arc<DirectoryTree>,
     /// The sandbox for commands, or `None` if commands are not sandboxed.
     pub(crate) sandbox: Option<Sandbox>,
+    /// The environment for commands.
+    pub(crate) environment: Environment,
 }
 
 impl WorkspaceAccess {
     /// Opens direct access to these roots. If that is not possible, returns the reason. `rules` are the sandbox's
-    /// rules, or `None` if there is no sandbox.
+    /// rules, or `None` if there is no sandbox. `environment` is for commands.
     pub(crate) async fn open(
         roots: &[String],
         rules: Option<SandboxRules>,
+        environment: Environment,
     ) -> Result<Self, String> {
         let roots: Vec<PathBuf> = roots.iter().map(PathBuf::from).collect();
         let opened = tokio::task::spawn_blocking(move || -> io::Result<Self> {
@@ -36,6 +39,7 @@ impl WorkspaceAccess {
                 files: Files::with_roots(roots.clone()),
                 tree: Arc::new(DirectoryTree::new(roots)),
                 sandbox: sandbox.transpose()?,
+                environment,
             })
         });
         match opened.await {

@@ -277,7 +277,7 @@ async fn start_local(workspace: &Workspace, line: &str) -> Result<LocalProcess, 
     let own = workspace.access()?;
     let news = Arc::<ProcessEvents>::default();
     let recorder = Arc::clone(&news);
-    let mut terminals = HostTerminals::new();
+    let mut terminals = HostTerminals::new().environment(own.environment.clone());
     if let Some(sandbox) = &own.sandbox {
         terminals = terminals.sandbox(sandbox.clone());
     }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use acp_config::EnvRequest;
 use acp_host::Policy;
 use clap::Subcommand;
 
@@ -76,6 +77,13 @@ pub(crate) struct AgentArgs {
     /// the client can name the rule, and then rejects the action, whatever the response.
     #[arg(long)]
     pub(crate) client_has_rules: bool,
+
+    /// Set an environment variable for the commands that the agent runs itself.
+    ///
+    /// Without VALUE, the variable has its current value. Can be repeated. Commands in a terminal of the client have the
+    /// client's environment.
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    pub(crate) env: Vec<EnvRequest>,
 
     #[command(flatten)]
     pub(crate) sandbox: SandboxArgs,

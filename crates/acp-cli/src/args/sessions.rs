@@ -11,7 +11,7 @@ use super::shared::ListFormat;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "acp sessions [OPTIONS] [-- AGENT COMMAND...]\n       acp sessions name|forget|rename|archive|unarchive|export|watch|status|cancel|queue ...",
+    override_usage = "acp sessions [OPTIONS] [-- AGENT COMMAND...]\n       acp sessions name|forget|rename|archive|unarchive|export|watch|status|cancel|queue|stop ...",
     args_conflicts_with_subcommands = true,
     after_long_help = EXAMPLES
 )]
@@ -85,6 +85,29 @@ pub(crate) enum SessionsSubcommand {
     )]
     Cancel(ManageSessionArgs),
     Queue(QueueArgs),
+    Stop(StopArgs),
+}
+
+/// Stop the agent that holds the live sessions of this directory.
+///
+/// It stops by itself when it has not been used for some time (see --keep of `acp run`). Sessions that the agent stores
+/// can be continued.
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "acp sessions stop [OPTIONS] [-- AGENT COMMAND...]",
+    after_long_help = STOP_EXAMPLES
+)]
+pub(crate) struct StopArgs {
+    /// Stop it even if a turn is running or another command is connected.
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    #[command(flatten)]
+    pub(crate) agent_choice: AgentChoiceArgs,
+
+    /// Working directory of the sessions.
+    #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    pub(crate) cwd: PathBuf,
 }
 
 /// Show live sessions: their turns, queues and clients.
@@ -330,6 +353,13 @@ const STATUS_EXAMPLES: &str = with_exit_codes!(
 Examples:
   acp sessions status                                # all live sessions
   acp sessions status build --format json"
+);
+
+const STOP_EXAMPLES: &str = with_exit_codes!(
+    "\
+Examples:
+  acp sessions stop
+  acp sessions stop --force --agent goose"
 );
 
 const CANCEL_EXAMPLES: &str = with_exit_codes!(

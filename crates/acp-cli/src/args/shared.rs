@@ -251,6 +251,14 @@ pub(crate) fn absolute_directory(cwd: &Path) -> Result<PathBuf, CommandExit> {
         .map_err(|e| CommandExit::usage(format!("--cwd {}: {e}", cwd.display())))
 }
 
+/// Returns the arguments for an option and its value. A value that starts with `-` is joined to the name with `=`.
+pub(crate) fn option_arguments(name: &str, value: &str) -> Vec<String> {
+    match value.starts_with('-') {
+        true => vec![format!("{name}={value}")],
+        false => vec![name.to_owned(), value.to_owned()],
+    }
+}
+
 fn parse_key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),

@@ -39,7 +39,18 @@ pub(crate) struct LiveAttachment {
     /// The URL of the server's socket.
     pub(crate) url: String,
     #[cfg(unix)]
-    _connection: super::control::ControlConnection,
+    connection: super::control::ControlConnection,
+}
+
+impl LiveAttachment {
+    /// Stops the agent and its server. With `force`, even if a turn is running or another client is connected. Otherwise
+    /// returns the reason if it does not stop.
+    pub(crate) fn stop(self, force: bool) -> std::io::Result<Result<(), String>> {
+        #[cfg(unix)]
+        return self.connection.stop(force);
+        #[cfg(not(unix))]
+        Ok(Err(format!("no local server (force: {force})")))
+    }
 }
 
 impl LiveTarget<'_> {
@@ -78,9 +89,9 @@ mod unix {
     use super::super::directory::{LiveSocket, lock_directory};
     use super::super::unix_server::READY_LINE;
     use super::{AttachMode, LiveAttachment, LiveTarget};
+    use crate::args::shared::option_arguments;
     use crate::confinement::Confinement;
     use crate::exit::CommandExit;
-    use crate::start::option_arguments;
     use crate::this_program::this_program;
 
     /// How often to connect again to a server that exits at this moment.
@@ -160,7 +171,7 @@ mod unix {
                 Ok(Attempt::Attached(attachment)) => return Ok(attachment),
                 Ok(Attempt::OtherOptions) => {
                     if let Some(connection) = ControlConnection::open(socket.path())?
-                        && let Err(reason) = connection.stop()?
+                        && let Err(reason) = connection.stop(false)?
                     {
                         return Err(StartError::Exit(CommandExit::usage(format!(
                             "the agent is already running for another client, with another sandbox or environment ({reason}); use the same options, or --no-server for an agent of its own"
@@ -286,7 +297,7 @@ mod unix {
     fn attachment(socket: &LiveSocket, connection: ControlConnection) -> LiveAttachment {
         LiveAttachment {
             url: format!("unix:{}", socket.path().display()),
-            _connection: connection,
+            connection,
         }
     }
 

@@ -66,13 +66,16 @@ impl ControlConnection {
     }
 
     pub(crate) fn status(&mut self) -> io::Result<ServerStatus> {
-        let status = self.request("_live/status")?.map_err(io::Error::other)?;
+        let status = self
+            .request("_live/status", &json!({}))?
+            .map_err(io::Error::other)?;
         serde_json::from_value(status).map_err(io::Error::from)
     }
 
     /// Stops the agent, and waits until the server has closed the connection. Returns the reason if it does not stop.
-    pub(crate) fn stop(mut self) -> io::Result<Result<(), String>> {
-        if let Err(reason) = self.request("_live/stop")? {
+    /// With `force`, stops it even if it is in use.
+    pub(crate) fn stop(mut self, force: bool) -> io::Result<Result<(), String>> {
+        if let Err(reason) = self.request("_live/stop", &json!({ "force": force }))? {
             return Ok(Err(reason));
         }
         loop {
@@ -87,10 +90,10 @@ impl ControlConnection {
     }
 
     /// Sends a request. Returns the result, or the message of the error.
-    fn request(&mut self, method: &str) -> io::Result<Result<Value, String>> {
+    fn request(&mut self, method: &str, params: &Value) -> io::Result<Result<Value, String>> {
         let id = self.next_id;
         self.next_id += 1;
-        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": {} });
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         self.stream
             .get_mut()
             .write_all(format!("{request}\n").as_bytes())?;

@@ -14,11 +14,14 @@
 mod attach;
 #[cfg(unix)]
 mod control;
-#[cfg(unix)]
-pub(crate) mod detached;
+mod detached;
 #[cfg(unix)]
 mod directory;
 #[cfg(unix)]
 pub(crate) mod unix_server;
 
 pub(crate) use attach::{AttachMode, LiveAttachment, LiveTarget};
+pub(crate) use detached::RunLauncher;
+
+/// The notification that a server sends to a client before everything that belongs to the client's turn.
+pub(crate) const TURN_STARTED: &str = "_live/turn_started";

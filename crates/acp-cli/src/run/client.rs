@@ -14,9 +14,10 @@ use acp_host::{Host, HostSession};
 use super::notes::RunNotes;
 use super::permission::TerminalPrompter;
 use super::setup::RunSetup;
-use super::turn_start::{TURN_STARTED, TurnStart};
+use super::turn_start::OwnTurnStart;
 use crate::confinement::Confinement;
 use crate::elicit::TerminalElicitation;
+use crate::live::TURN_STARTED;
 use crate::permissions;
 use crate::terminal_user::{self, TerminalUser};
 
@@ -24,7 +25,7 @@ pub(super) struct RunClient {
     host: Arc<Host<TerminalPrompter>>,
     /// The elicitation handler, if there is a user who can answer.
     elicitation: Option<TerminalElicitation>,
-    start: TurnStart,
+    start: OwnTurnStart,
 }
 
 impl RunClient {
@@ -32,7 +33,7 @@ impl RunClient {
         run: &RunSetup,
         person: &Arc<TerminalUser>,
         notes: RunNotes,
-        start: TurnStart,
+        start: OwnTurnStart,
     ) -> io::Result<Self> {
         let asks = TerminalPrompter {
             user: Arc::clone(person),

@@ -19,25 +19,18 @@ use self::notes::RunNotes;
 pub(crate) use self::render::Renderer;
 use self::setup::RunSetup;
 use self::turn::AgentTurn;
-pub(crate) use self::turn_start::TURN_STARTED;
-use self::turn_start::TurnStart;
+use self::turn_start::OwnTurnStart;
 use crate::args::run::{RunArgs, RunFormat};
 use crate::exit::CommandExit;
-#[cfg(unix)]
-use crate::live::detached::{self, Launcher};
+use crate::live::RunLauncher;
 use crate::screen::TerminalScreen;
 use crate::signals::Signals;
 use crate::start::EXIT_GRACE_PERIOD;
 use crate::terminal_user::TerminalUser;
 
 pub(crate) async fn run_prompt(args: RunArgs) -> CommandExit {
-    #[cfg(unix)]
     if args.no_wait && !args.detached {
-        return detached::run_in_background();
-    }
-    #[cfg(not(unix))]
-    if args.no_wait {
-        return CommandExit::usage("--no-wait is not available on this system");
+        return RunLauncher::run_in_background();
     }
     match RunSetup::prepare(args) {
         Ok(run) => run_agent(&run).await,
@@ -51,18 +44,15 @@ async fn run_agent(run: &RunSetup) -> CommandExit {
         Ok(signals) => signals,
         Err(e) => return CommandExit::failed(format!("cannot listen for signals: {e}")),
     };
-    #[cfg(unix)]
-    let launcher = match run.args.detached.then(Launcher::take_stdout).transpose() {
+    let launcher = match run.args.detached.then(RunLauncher::take_stdout).transpose() {
         Ok(launcher) => launcher,
         Err(e) => return CommandExit::failed(format!("cannot redirect stdout: {e}")),
     };
-    #[cfg(not(unix))]
-    let launcher = None;
     let screen = TerminalScreen::new(run.args.format == RunFormat::Text);
     let renderer = Renderer::new(run.args.format, screen);
     let notes = RunNotes::default();
     let person = TerminalUser::new(renderer.screen());
-    let start = TurnStart::default();
+    let start = OwnTurnStart::default();
     let client = match RunClient::new(run, &person, notes.clone(), start.clone()) {
         Ok(client) => client,
         Err(e) => return CommandExit::usage(format!("--cwd {}: {e}", run.cwd.display())),

@@ -44,6 +44,13 @@ pub(super) fn is_live(agent: &AgentConnection) -> bool {
     meta.is_some_and(|meta| meta.contains_key("live"))
 }
 
+/// Returns `true` if the agent of a live session can open the session again after it has ended.
+fn stores_sessions(agent: &AgentConnection) -> bool {
+    let meta = agent.capabilities().meta.as_ref();
+    let live = meta.and_then(|meta| meta.get("live"));
+    live.is_none_or(|live| live["isStored"] != false)
+}
+
 impl RunSetup {
     /// Connects to the agent and opens the session.
     pub(super) async fn open(
@@ -85,6 +92,14 @@ impl RunSetup {
         };
         if let (Some(named), None) = (&self.naming, &self.resume) {
             named.assign(&session, &notes)?;
+            if self.live.is_some() && !stores_sessions(&agent) {
+                notes.add(format!(
+                    "{} does not store sessions: `{}` ends when it has not been used for {} s",
+                    self.agent.display_name(),
+                    named.name(),
+                    self.args.server.keep
+                ));
+            }
         }
         self.configure(&session).await?;
         Ok(session)

@@ -16,12 +16,12 @@ use super::open::is_live;
 use super::prompt;
 use super::render::Renderer;
 use super::setup::RunSetup;
-use super::turn_start::TurnStart;
+use super::turn_start::OwnTurnStart;
 use crate::args::run::RunFormat;
+use crate::args::shared::option_arguments;
 use crate::confinement::Confinement;
 use crate::exit::CommandExit;
-#[cfg(unix)]
-use crate::live::detached::Launcher;
+use crate::live::RunLauncher;
 use crate::login;
 use crate::signals::{ExitSignal, Signals};
 use crate::start::{self, SLOW_NOTE, SLOW_START_DELAY, StartFailure};
@@ -33,16 +33,6 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the agent must stay silent after its response to the prompt before output ends.
 const QUIET_TIME: Duration = Duration::from_millis(50);
 
-#[cfg(not(unix))]
-pub(super) enum Launcher {}
-
-#[cfg(not(unix))]
-impl Launcher {
-    fn report_accepted(self, _hint: &str) -> std::io::Result<()> {
-        match self {}
-    }
-}
-
 /// A single turn in an agent process.
 pub(super) struct AgentTurn<'a> {
     pub(super) run: &'a RunSetup,
@@ -51,8 +41,8 @@ pub(super) struct AgentTurn<'a> {
     pub(super) user: Arc<TerminalUser>,
     pub(super) process: Arc<AgentProcess>,
     /// The process that waits until the prompt has been accepted, if this one runs in the background.
-    pub(super) launcher: Option<Launcher>,
-    pub(super) start: TurnStart,
+    pub(super) launcher: Option<RunLauncher>,
+    pub(super) start: OwnTurnStart,
     /// Whether the turn has not started yet, because the session is live and turns of other clients come first.
     pub(super) waits_for_start: bool,
 }
@@ -255,7 +245,7 @@ impl AgentTurn<'_> {
         let mut words = vec![name.to_owned()];
         let cwd = &self.run.args.session_args.cwd;
         if cwd != Path::new(".") {
-            words.extend(start::option_arguments("--cwd", &cwd.to_string_lossy()));
+            words.extend(option_arguments("--cwd", &cwd.to_string_lossy()));
         }
         words
     }
@@ -316,12 +306,12 @@ impl AgentTurn<'_> {
         let named = self.run.naming.as_ref();
         words.extend(
             match named.filter(|named| named.belongs_to(session.id().as_str())) {
-                Some(named) => start::option_arguments("--session", named.name()),
-                None => start::option_arguments("--resume", session.id().as_str()),
+                Some(named) => option_arguments("--session", named.name()),
+                None => option_arguments("--resume", session.id().as_str()),
             },
         );
         if args.session_args.cwd != Path::new(".") {
-            words.extend(start::option_arguments("--cwd", &cwd));
+            words.extend(option_arguments("--cwd", &cwd));
         }
         let confined = self.run.sandbox.iter().flat_map(Confinement::arguments);
         words.extend(confined.map(|word| word.to_string_lossy().into_owned()));

@@ -5,12 +5,9 @@ use std::sync::{Arc, OnceLock};
 use acp::ThreadHandle;
 use tokio::sync::watch;
 
-/// The notification that a server sends before everything that belongs to the turn.
-pub(crate) const TURN_STARTED: &str = "_live/turn_started";
-
 /// Whether the turn has started, shared by the run and its client.
 #[derive(Clone, Default)]
-pub(super) struct TurnStart(Arc<State>);
+pub(super) struct OwnTurnStart(Arc<State>);
 
 #[derive(Default)]
 struct State {
@@ -19,7 +16,7 @@ struct State {
     revision: watch::Sender<Option<u64>>,
 }
 
-impl TurnStart {
+impl OwnTurnStart {
     /// Sets the thread of the session. Called before the prompt is sent.
     pub(super) fn set_thread(&self, thread: ThreadHandle) {
         // There is one session in a run.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::agent_session::with_agent;
-use crate::args::sessions::{ManageSessionArgs, QueueArgs, SessionStatusArgs};
+use crate::args::sessions::{ManageSessionArgs, QueueArgs, SessionStatusArgs, StopArgs};
 use crate::args::shared::{ListFormat, absolute_directory};
 use crate::exit::CommandExit;
 use crate::live::{AttachMode, LiveAttachment, LiveTarget};
@@ -136,6 +136,30 @@ pub(super) async fn change_queue(args: QueueArgs) -> Result<(), CommandExit> {
     let lines: String = queue.queue.iter().map(prompt_line).collect();
     print(lines.as_bytes());
     Ok(())
+}
+
+pub(super) fn stop_agent(args: &StopArgs) -> Result<(), CommandExit> {
+    let cwd = absolute_directory(&args.cwd)?;
+    let agent = args.agent_choice.choose(&cwd)?;
+    if agent.remote.is_some() {
+        let message = "a remote agent cannot be stopped from here";
+        return Err(CommandExit::usage(message));
+    }
+    let Some(live) = live_server(&agent, &cwd)? else {
+        eprintln!("acp: {} is not running here", agent.display_name());
+        return Ok(());
+    };
+    match live.stop(args.force) {
+        Ok(Ok(())) => {
+            print(b"stopped\n");
+            Ok(())
+        }
+        Ok(Err(reason)) => {
+            let message = format!("{reason}; stop it anyway with --force");
+            Err(CommandExit::failed(message))
+        }
+        Err(e) => Err(CommandExit::failed(format!("cannot stop the agent: {e}"))),
+    }
 }
 
 /// Sends a request about a live session.

@@ -40,6 +40,7 @@ pub(crate) async fn run_sessions(args: SessionsArgs) -> CommandExit {
         Some(SessionsSubcommand::Status(args)) => live::show_status(args).await,
         Some(SessionsSubcommand::Cancel(args)) => live::cancel_turn(args).await,
         Some(SessionsSubcommand::Queue(args)) => live::change_queue(args).await,
+        Some(SessionsSubcommand::Stop(args)) => live::stop_agent(&args),
     };
     match done {
         Ok(()) => CommandExit::SUCCESS,

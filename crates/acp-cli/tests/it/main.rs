@@ -40,6 +40,7 @@ mod full_task;
 mod hostile;
 mod import_circles;
 #[cfg(unix)]
+mod local_sessions;
 mod login;
 mod mcp_proxy;
 mod method_files;

@@ -87,7 +87,8 @@ fn concurrent_runs_do_not_lose_names() {
     let started: Vec<_> = names
         .iter()
         .map(|name| {
-            let line = format!("acp run --session {name} --format quiet hello -- {agent}");
+            let line =
+                format!("acp run --no-server --session {name} --format quiet hello -- {agent}");
             project.shell_command(&line).spawn().unwrap()
         })
         .collect();
@@ -134,7 +135,7 @@ fn concurrent_starts_give_the_name_to_one_session() {
 fn missing_session_is_restarted_only_on_request() {
     let project = TestProject::new();
     project
-        .run_shell("acp run --session it /help")
+        .run_shell("acp run --no-server --session it /help")
         .expect_code(0);
     let before = only_session_ids(&project);
     for file in std::fs::read_dir(project.sessions_directory()).unwrap() {
@@ -144,7 +145,7 @@ fn missing_session_is_restarted_only_on_request() {
         }
     }
     let gone = project
-        .run_shell("acp run --session it /help")
+        .run_shell("acp run --no-server --session it /help")
         .expect_code(1);
     let said = gone.find_line("no longer exists in");
     assert!(said.contains("`it`") && said.contains(&before[1]), "{said}");
@@ -153,16 +154,16 @@ fn missing_session_is_restarted_only_on_request() {
         "{said}"
     );
     project
-        .run_shell("acp run --session it --new /help")
+        .run_shell("acp run --no-server --session it --new /help")
         .expect_code(0);
     assert_ne!(only_session_ids(&project)[1], before[1]);
     project
-        .run_shell("acp run --session it /help")
+        .run_shell("acp run --no-server --session it /help")
         .expect_code(0);
     // Another's agent, in both versions.
     for version in PROTOCOL_ARGS {
         let agent = project.test_agent_command(&format!("{version} --opens load,resume --forgets"));
-        let run = format!("acp run {version} --session it hello -- {agent}");
+        let run = format!("acp run {version} --no-server --session it hello -- {agent}");
         project.run_shell(&run).expect_code(0);
         project
             .run_shell(&run)
@@ -177,7 +178,9 @@ fn agent_without_storage_has_no_named_sessions() {
     let project = TestProject::new();
     let agent = project.test_agent_command("");
     project
-        .run_shell(&format!("acp run --session it hello -- {agent}"))
+        .run_shell(&format!(
+            "acp run --no-server --session it hello -- {agent}"
+        ))
         .expect_code(2)
         .expect_stderr("does not store sessions");
     assert!(

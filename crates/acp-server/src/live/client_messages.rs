@@ -129,7 +129,8 @@ impl LiveAgent {
                         RequestEffect::SetModel(read.model_id.unwrap_or_default())
                     }
                     "session/set_config_option" => RequestEffect::SetConfigOption,
-                    "session/delete" => RequestEffect::RemoveSession,
+                    // An archived session is not open any more. It can be loaded again.
+                    "session/delete" | "session/archive" => RequestEffect::RemoveSession,
                     _ => RequestEffect::None,
                 };
                 let purpose = SentRequest::ForClient {

@@ -8,7 +8,7 @@
 //! | `_live/queue` | `sessionId` | the prompts that wait, in order |
 //! | `_live/take_back` | `sessionId`, `prompt` | the queue, without the prompt with this number |
 //! | `_live/move` | `sessionId`, `prompt`, `position` | the queue, with the prompt at this position |
-//! | `_live/stop` | | nothing. The agent ends. Only if it is private, and not in use by another client |
+//! | `_live/stop` | `force` | nothing. The agent ends, if it is private. Without `force`, only if no other client uses it |
 //!
 //! With the notification `_live/answers`, a client chooses the questions that it wants to be asked: `all`, those of its
 //! `own` turns, or `none` (`questions`).
@@ -33,6 +33,8 @@ struct ControlParams {
     prompt: Option<PromptNumber>,
     #[serde(default)]
     position: Option<usize>,
+    #[serde(default)]
+    force: bool,
 }
 
 impl LiveAgent {
@@ -54,7 +56,7 @@ impl LiveAgent {
             "queue" => json!({ "queue": queue_json(self.known_session(&params)?) }),
             "take_back" => self.take_back(&params)?,
             "move" => self.move_prompt(&params)?,
-            "stop" if self.settings.is_some() => self.stop(request.client)?,
+            "stop" if self.settings.is_some() => self.stop(request.client, params.force)?,
             _ => return Err(jsonrpc::Error::method_not_found(&format!("_live/{method}"))),
         };
         self.respond(request, &Ok(to_raw(&result)));
@@ -72,8 +74,8 @@ impl LiveAgent {
         others.filter(|(_, client)| client.is_initialized).count()
     }
 
-    fn stop(&mut self, asker: ClientId) -> Result<Value, jsonrpc::Error> {
-        if self.other_clients(asker) > 0 || self.has_work() {
+    fn stop(&mut self, asker: ClientId, force: bool) -> Result<Value, jsonrpc::Error> {
+        if !force && (self.other_clients(asker) > 0 || self.has_work()) {
             return Err(jsonrpc::Error::internal("the agent is in use"));
         }
         self.is_stopped = true;

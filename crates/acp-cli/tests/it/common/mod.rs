@@ -32,6 +32,25 @@ pub(crate) struct TestProject {
     home: tempfile::TempDir,
 }
 
+/// Stops the local servers that the test has started.
+#[cfg(unix)]
+impl Drop for TestProject {
+    fn drop(&mut self) {
+        use std::io::{Read, Write};
+        let Ok(files) = std::fs::read_dir(self.live_directory()) else {
+            return;
+        };
+        for file in files.flatten() {
+            if let Ok(mut server) = std::os::unix::net::UnixStream::connect(file.path()) {
+                let stop =
+                    r#"{"jsonrpc":"2.0","id":1,"method":"_live/stop","params":{"force":true}}"#;
+                let _ = writeln!(server, "{stop}");
+                let _ = server.read_to_end(&mut Vec::new());
+            }
+        }
+    }
+}
+
 impl TestProject {
     pub(crate) fn new() -> Self {
         let project = Self {
@@ -52,6 +71,11 @@ impl TestProject {
     /// Returns the directory where the bundled agent stores its sessions.
     pub(crate) fn sessions_directory(&self) -> PathBuf {
         self.home.path().join("XDG_STATE_HOME/acp")
+    }
+
+    /// Returns the directory of the local servers' sockets.
+    pub(crate) fn live_directory(&self) -> PathBuf {
+        self.sessions_directory().join("live")
     }
 
     /// Creates a directory with this name outside the project and returns its path.
@@ -127,7 +151,13 @@ impl TestProject {
             .current_dir(self.path())
             .envs(self.home_variables())
             .stdin(Stdio::null());
-        for key in ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"] {
+        // The sockets of local servers are then among the user's files, where `drop` finds them.
+        for key in [
+            "ANTHROPIC_API_KEY",
+            "OPENAI_API_KEY",
+            "GEMINI_API_KEY",
+            "XDG_RUNTIME_DIR",
+        ] {
             command.env_remove(key);
         }
         command
