@@ -185,7 +185,12 @@ fn clients_see_one_order_and_a_late_one_gets_the_history_first() {
     let load = h.send(second, "session/load", &load_params("s"));
     h.say("s", "b");
     h.answer(&prompt, &json!({ "stopReason": "end_turn" }));
-    let expected = ["agent:a", "agent:b", &format!("response:{turn}")];
+    let expected = [
+        "_live/turn_started",
+        "agent:a",
+        "agent:b",
+        &format!("response:{turn}"),
+    ];
     assert_eq!(words(&h.read(first)), expected);
     let read = h.read(second);
     let expected = [
@@ -378,6 +383,7 @@ fn prompts_queue_and_go_on_without_their_client() {
         "_live/queue_changed",
         "agent:1",
         "_live/turn_ended",
+        "_live/turn_started",
         "_live/queue_changed",
         "agent:2",
         &format!("response:{two}"),
@@ -563,12 +569,13 @@ fn close_ends_the_session_with_its_last_client() {
     h.answer(&close, &json!({}));
     let read = h.read(second);
     let expected = [
+        "_live/turn_started",
         "agent:last words",
         &format!("response:{turn}"),
         &format!("response:{id}"),
     ];
     assert_eq!(words(&read), expected);
-    assert_eq!(read[1]["result"]["stopReason"], "cancelled");
+    assert_eq!(read[2]["result"]["stopReason"], "cancelled");
     h.send(second, "session/load", &load_params("s"));
     assert_eq!(h.read(second)[0]["error"]["code"], -32002);
 }

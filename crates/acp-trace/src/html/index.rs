@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use acp_wire::jsonrpc::RequestId;
 use serde::Serialize;
 
-use super::text;
 use crate::entry::{TraceEntry, TraceEntryKind};
+use acp_html::text;
 use acp_rules::Side;
 
 /// The maximum number of pending requests to remember for linking them to their responses.

@@ -14,7 +14,6 @@ mod session;
 mod sessions;
 #[cfg(test)]
 mod tests;
-mod text;
 
 use std::io::{self, BufRead, Write};
 
@@ -26,11 +25,13 @@ use sha2::{Digest as _, Sha256};
 use super::entry::EntryBuilder;
 use super::format::{RecordBody, Secrets, TraceEvent, TraceHeader, TraceRecord};
 use super::read::{TraceReadError, TraceReader};
+use acp_html::{THREAD_STYLE, text};
 use acp_rules::Side;
 use blocks::BlockWriter;
 use index::PageIndex;
 use sessions::TracedSessions;
 
+/// The page's own style. It follows that of the threads.
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = concat!(
     "'use strict';\n(() => {\n",
@@ -220,7 +221,7 @@ fn render_head(header: &TraceHeader) -> Markup {
     let policy = format!(
         "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
         csp_hash(SCRIPT),
-        csp_hash(STYLE)
+        csp_hash(THREAD_STYLE) + " " + &csp_hash(STYLE)
     );
     let command = text::sanitize_line(&header.command.join(" "));
     let secrets = match header.secrets {
@@ -236,6 +237,7 @@ fn render_head(header: &TraceHeader) -> Markup {
             meta name="viewport" content="width=device-width, initial-scale=1";
             meta name="referrer" content="no-referrer";
             title { "acp trace: " (command) }
+            style { (PreEscaped(THREAD_STYLE)) }
             style { (PreEscaped(STYLE)) }
         }
         (PreEscaped("<body>"))

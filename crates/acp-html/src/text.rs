@@ -5,7 +5,8 @@ use std::iter::Peekable;
 use std::str::Chars;
 
 /// Makes multi-line text safe to show.
-pub(super) fn sanitize_text(text: &str) -> String {
+#[must_use]
+pub fn sanitize_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -51,7 +52,8 @@ fn skip_escape(chars: &mut Peekable<Chars<'_>>) {
 }
 
 /// Makes single-line text safe to show.
-pub(super) fn sanitize_line(line: &str) -> String {
+#[must_use]
+pub fn sanitize_line(line: &str) -> String {
     let line = sanitize_text(line);
     if line.contains(['\n', '\t']) {
         line.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -61,7 +63,8 @@ pub(super) fn sanitize_line(line: &str) -> String {
 }
 
 /// Truncates text to at most `length` characters.
-pub(super) fn truncate_text(text: &str, length: usize) -> String {
+#[must_use]
+pub fn truncate_text(text: &str, length: usize) -> String {
     match text.char_indices().nth(length) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
