@@ -12,8 +12,8 @@ use acp::v1::{
 };
 use acp_host::elicitation::{self, FieldAnswer, FormField};
 use acp_host::literal;
+use acp_host::question::QUESTION_BAR;
 
-use crate::screen::QUESTION_BAR;
 use crate::terminal_user::{TerminalUser, UserDialog};
 
 /// The maximum number of open web pages to remember. Completion of older ones is not reported.

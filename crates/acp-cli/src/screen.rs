@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use acp_host::question::QUESTION_BAR;
 use acp_host::terminal_text;
 use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthChar;
@@ -103,9 +104,6 @@ fn supports_color(to: &impl IsTerminal) -> bool {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     to.is_terminal() && !is_dumb_terminal() && !unwanted
 }
-
-/// The prefix of each line of the agent's text in a question, which distinguishes it from the text of `acp` itself.
-pub(crate) const QUESTION_BAR: &str = "  | ";
 
 /// The indentation of continuation lines when a question is wider than the terminal.
 const CONTINUATION_INDENT: &str = "      ";

@@ -3,6 +3,8 @@
 //! Front ends must show all parts. Nothing is truncated here, and no front end may truncate anything. For special
 //! characters, see [`literal`](mod@crate::literal).
 
+mod text;
+
 use std::ops::Range;
 use std::path::{Component, Path};
 
@@ -15,6 +17,8 @@ use serde_json::{Map, Value};
 use similar::TextDiff;
 
 use crate::permissions::{AlwaysEffect, RememberedSubject};
+
+pub use text::{QUESTION_BAR, question_text};
 
 /// The number of unchanged lines to show around each change in a diff. A front end must not show fewer, because the
 /// user is assumed to have seen the text in these lines.

@@ -17,7 +17,7 @@ use crate::screen::ScreenOutput;
 const MAX_OUTPUT_LINES: usize = 12;
 
 /// How long a diff may take to compute before a coarser one is used.
-pub(super) const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
+const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// How many bytes at the end of one text must match the beginning of another for it to count as a continuation.
 const MIN_OVERLAP_BYTES: usize = 80;
