@@ -17,12 +17,14 @@ use acp_server::{
     AgentServer, AllowedRoots, DrainOptions, SecretFileError, ServedAgent, self_signed_identity,
     token_from_file,
 };
+use futures_util::future::join_all;
 use tokio::net::TcpListener;
 
 use crate::args::serve::{ListenAddress, LogFormat, ServeArgs};
 use crate::args::shared::absolute_directory;
 use crate::confinement::Confinement;
 use crate::exit::CommandExit;
+use crate::live::LiveTarget;
 #[cfg(unix)]
 use crate::live::unix_server::{self, BoundSocket};
 use crate::signals::Signals;
@@ -81,17 +83,28 @@ async fn run_server(
         ListenAddress::Unix(path) => return run_unix_server(args, recorded, path, signals).await,
     };
     check_exposure(args, address)?;
-    let agents = served_agents(args, recorded)?;
+    let served = served_agents(args, recorded)?;
     let access = ServerAccess::prepare(args, address)?;
     let cannot_listen =
         |e: std::io::Error| CommandExit::failed(format!("cannot listen on {address}: {e}"));
     let listener = TcpListener::bind(address).await.map_err(cannot_listen)?;
     let address = listener.local_addr().map_err(cannot_listen)?;
-    let server = AgentServer::new(access.config(args, address), agents);
+    let config = access.config(args, address);
+    let server = match &access.tls {
+        Some(_) => AgentServer::new_secure(config, served.agents),
+        None => AgentServer::new(config, served.agents),
+    };
     for path in server.paths() {
         access.announce(args, address, &path);
     }
-    let serving = server.serve(listener, access.tls.clone());
+    if let Some(path) = server.page_path() {
+        access.announce_page(args, address, &path);
+    }
+    let serving = async {
+        let local = served.local.iter().map(|local| local.serve(&server));
+        let (served, _) = tokio::join!(server.serve(listener, access.tls.clone()), join_all(local));
+        served
+    };
     tokio::pin!(serving);
     let failed = |e: std::io::Error| CommandExit::failed(format!("the server failed: {e}"));
     tokio::select! {
@@ -134,11 +147,12 @@ async fn run_unix_server(
             "{option} does not apply to a Unix-domain socket"
         )));
     }
-    let agents = served_agents(args, recorded)?;
-    if agents.len() > 1 {
+    let agents = served_agents(args, recorded)?.agents;
+    let [agent] = agents.as_slice() else {
         let message = "a Unix-domain socket serves one agent; remove the other --agent options";
         return Err(CommandExit::usage(message));
-    }
+    };
+    let name = agent.name().to_owned();
     let limits = ServerLimits::new()
         .connections(usize::try_from(args.max_connections).unwrap_or(usize::MAX));
     let server = AgentServer::new(ServerConfig::new().limits(limits), agents);
@@ -151,7 +165,7 @@ async fn run_unix_server(
         }
         (false, LogFormat::Text) => eprintln!("acp: serving unix:{}", path.display()),
     }
-    let serving = server.serve_unix(&socket.listener);
+    let serving = server.serve_unix(&name, &socket.listener);
     tokio::pin!(serving);
     let unused = async {
         match is_local {
@@ -203,11 +217,35 @@ fn check_exposure(args: &ServeArgs, address: SocketAddr) -> Result<(), CommandEx
     Err(CommandExit::usage(format!("--listen {address}: {missing}")))
 }
 
+/// The agents to serve.
+struct ServedAgents {
+    agents: Vec<ServedAgent>,
+    /// The sockets on which commands of this user find live agents.
+    local: Vec<LocalSocket>,
+}
+
+/// The socket on which commands of this user find a live agent.
+struct LocalSocket {
+    #[cfg(unix)]
+    agent: String,
+    #[cfg(unix)]
+    socket: BoundSocket,
+}
+
+impl LocalSocket {
+    async fn serve(&self, server: &AgentServer) {
+        #[cfg(unix)]
+        server.serve_unix(&self.agent, &self.socket.listener).await;
+        #[cfg(not(unix))]
+        let _ = server;
+    }
+}
+
 /// Returns the agents to serve, each with its command and the directories it lets clients open.
 fn served_agents(
     args: &ServeArgs,
     recorded: Option<&RecordedConnections>,
-) -> Result<Vec<ServedAgent>, CommandExit> {
+) -> Result<ServedAgents, CommandExit> {
     let roots: Vec<PathBuf> = match args.cwd.as_slice() {
         [] => vec![absolute_directory(Path::new("."))?],
         roots => roots
@@ -224,6 +262,8 @@ fn served_agents(
         names => names.iter().cloned().map(Some).collect(),
     };
     let mut agents = Vec::with_capacity(names.len());
+    let mut local = Vec::new();
+    let listens_on_network = matches!(args.listen, ListenAddress::Tcp(_));
     for name in names {
         if contains_agent(&agents, name.as_deref()) {
             continue;
@@ -269,17 +309,36 @@ fn served_agents(
             None => command,
             Some(connections) => connections.recorder(command)?,
         };
-        let name = name.or(choice.name).unwrap_or_else(|| "agent".to_owned());
+        let name = name
+            .or(choice.name.clone())
+            .unwrap_or_else(|| "agent".to_owned());
         let mut agent = ServedAgent::new(name.clone(), command).roots(allowed.clone());
         if args.live {
             agent = agent.live(Duration::from_secs(args.keep));
         }
         if let Some(settings) = &args.session_server {
-            agent = agent.private(settings.clone()).roots(AllowedRoots::any());
+            agent = agent
+                .settings(settings)
+                .private()
+                .roots(AllowedRoots::any());
+        } else if args.live && listens_on_network && recorded.is_none() {
+            let target = LiveTarget {
+                agent: &choice,
+                cwd: &cwd,
+                confinement: confinement.as_ref(),
+                policy: None,
+            };
+            agent = agent.settings(target.settings());
+            #[cfg(unix)]
+            local.extend(target.bind()?.map(|socket| LocalSocket {
+                agent: name.clone(),
+                socket,
+            }));
         }
         agents.push((name, agent));
     }
-    Ok(agents.into_iter().map(|(_, agent)| agent).collect())
+    let agents = agents.into_iter().map(|(_, agent)| agent).collect();
+    Ok(ServedAgents { agents, local })
 }
 
 fn contains_agent(agents: &[(String, ServedAgent)], name: Option<&str>) -> bool {
@@ -372,25 +431,39 @@ impl ServerAccess {
         config
     }
 
-    /// Prints an agent's URL. The token is included if stderr is a terminal or the token has just been created.
-    /// Otherwise, stderr is probably a log, which must not contain the token.
+    /// Prints the address of the page. Where secrets are printed, it includes a code with which one browser can sign in.
+    /// Otherwise, browsers sign in with the token.
+    fn announce_page(&self, args: &ServeArgs, address: SocketAddr, path: &str) {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let site = format!("{scheme}://{}", authority(args, address));
+        if args.log_format == LogFormat::Json {
+            tracing::info!(url = format!("{site}/"), "page");
+            return;
+        }
+        match self.shows_secrets() || self.token.is_none() {
+            true => eprintln!("acp: in a browser: {site}{path}"),
+            false => eprintln!("acp: in a browser: {site}/"),
+        }
+    }
+
+    /// Returns `true` if secrets are printed: stderr is a terminal, or the token has just been created. Otherwise, stderr
+    /// is probably a log.
+    fn shows_secrets(&self) -> bool {
+        match &self.token_file {
+            Some((_, is_new)) => *is_new || std::io::stderr().is_terminal(),
+            None => false,
+        }
+    }
+
+    /// Prints an agent's URL. The token is included where secrets are printed.
     fn announce(&self, args: &ServeArgs, address: SocketAddr, path: &str) {
         let scheme = if self.tls.is_some() { "wss" } else { "ws" };
-        let port = address.port();
-        let authority = match (args.host.first(), address.ip().is_unspecified()) {
-            (Some(host), _) => format!("{host}:{port}"),
-            (None, true) => format!("localhost:{port}"),
-            (None, false) => address.to_string(),
-        };
-        let mut url = format!("{scheme}://{authority}{path}");
+        let mut url = format!("{scheme}://{}{path}", authority(args, address));
         if args.log_format == LogFormat::Json {
             tracing::info!(url, "listening");
             return;
         }
-        let is_shown = match &self.token_file {
-            Some((_, is_new)) => *is_new || std::io::stderr().is_terminal(),
-            None => false,
-        };
+        let is_shown = self.shows_secrets();
         if let (Some(token), true) = (&self.token, is_shown) {
             url = format!("{url}?token={}", token.expose());
         }
@@ -413,6 +486,16 @@ impl ServerAccess {
                 "acp: warning: no TLS: the token and all messages can be read on the network"
             );
         }
+    }
+}
+
+/// Returns the host and port to show in URLs.
+fn authority(args: &ServeArgs, address: SocketAddr) -> String {
+    let port = address.port();
+    match (args.host.first(), address.ip().is_unspecified()) {
+        (Some(host), _) => format!("{host}:{port}"),
+        (None, true) => format!("localhost:{port}"),
+        (None, false) => address.to_string(),
     }
 }
 

@@ -12,7 +12,7 @@ use acp_host::{AgentCommand, AgentProcess, Environment, Permissions, SpawnError,
 use crate::args::run::RunFormat;
 use crate::args::shared::{ProtocolArg, option_arguments};
 use crate::exit::CommandExit;
-use crate::live::{LiveAttachment, TURN_STARTED};
+use crate::live::{LiveAttachment, is_own_turn_started};
 use crate::remote_agent::{connect_command, connection_failure, connection_note};
 use crate::screen::{TerminalScreen, print};
 use crate::this_program::this_program;
@@ -208,8 +208,8 @@ pub(crate) fn turn_transport(
                 past &= id != RequestId::Number(1);
                 id != RequestId::Number(0)
             }
-            Ok(Incoming::Notification { method, .. }) => {
-                waits_for_start &= method != TURN_STARTED;
+            Ok(Incoming::Notification { method, params }) => {
+                waits_for_start &= !is_own_turn_started(&method, params);
                 !past && !waits_for_start
             }
             Ok(_) => true,

@@ -32,6 +32,7 @@
 //! | `roots.rs` | the directories that clients may open |
 //! | `unix_socket.rs` | an agent on a Unix-domain socket |
 //! | `live/` | one process of an agent, shared by all connections |
+//! | `page/` | live sessions in a browser |
 //! | `usage.rs` | whether the server is in use |
 //! | `metrics.rs` | counters, and their text for Prometheus |
 //! | `secret_file.rs` | token and certificate, in files that only their owner can read |
@@ -40,6 +41,7 @@ mod client_message;
 mod in_flight;
 mod live;
 mod metrics;
+mod page;
 mod relay;
 mod roots;
 mod secret_file;

@@ -40,6 +40,14 @@ impl AllowedRoots {
         Self { roots: None }
     }
 
+    /// Returns the roots, or nothing if every directory is allowed.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let roots = self.roots.iter().flatten();
+        roots
+            .map(|root| root.to_string_lossy().into_owned())
+            .collect()
+    }
+
     /// Checks that a client may open a directory. Symlinks are followed, so they cannot lead out of the roots.
     ///
     /// # Errors

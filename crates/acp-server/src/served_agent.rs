@@ -35,8 +35,8 @@ pub struct ServedAgent {
     keep: Option<Duration>,
     /// What clients of a live agent are told about the options that it was started with.
     pub(crate) settings: Option<String>,
-    /// Whether the reason why the agent ended includes the end of its stderr.
-    shows_stderr: bool,
+    /// Whether all clients belong to one user, who has also started the agent.
+    pub(crate) is_private: bool,
 }
 
 impl ServedAgent {
@@ -48,8 +48,14 @@ impl ServedAgent {
             roots: AllowedRoots::any(),
             keep: None,
             settings: None,
-            shows_stderr: false,
+            is_private: false,
         }
+    }
+
+    /// Returns the name of the agent.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Shares one process of the agent among all connections, which can then share its sessions. When no client is
@@ -60,12 +66,23 @@ impl ServedAgent {
         self
     }
 
-    /// Makes a live agent private to one user. Clients are told `settings`, which stand for the options that the agent
-    /// was started with, and the end of the agent's stderr if it fails. They may stop the agent.
+    /// Returns `true` if connections share one process.
+    pub(crate) fn is_live(&self) -> bool {
+        self.keep.is_some()
+    }
+
+    /// Sets what clients of a live agent are told about the options that it was started with.
     #[must_use]
-    pub fn private(mut self, settings: String) -> Self {
-        self.settings = Some(settings);
-        self.shows_stderr = true;
+    pub fn settings(mut self, settings: impl Into<String>) -> Self {
+        self.settings = Some(settings.into());
+        self
+    }
+
+    /// Makes a live agent private to one user. Clients are told the end of the agent's stderr if it fails, and may stop
+    /// it.
+    #[must_use]
+    pub fn private(mut self) -> Self {
+        self.is_private = true;
         self
     }
 
@@ -194,7 +211,7 @@ impl AgentRunner {
         };
         let stderr = process.stderr_excerpt();
         tracing::warn!("{reason}{stderr}");
-        CloseStatus::failed(match self.agent.shows_stderr {
+        CloseStatus::failed(match self.agent.is_private {
             true => format!("{reason}{stderr}"),
             false => reason,
         })

@@ -25,6 +25,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::live::LiveProcess;
 use crate::metrics::{AgentCounters, AgentMetrics, metrics_text};
+use crate::page::{PageState, page_router};
 use crate::served_agent::{AgentRunner, ServedAgent};
 use crate::usage::ServerUsage;
 
@@ -43,6 +44,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// |---|---|
 /// | `/acp/NAME` | an agent |
 /// | `/acp` | the agent, if there is only one |
+/// | `/` | a page that shows live sessions in a browser, if there are live agents |
 /// | `/health` | 200 `ok`, or 503 while the server shuts down; needs no token |
 /// | `/metrics` | counters, for Prometheus; needs the token, if there is one |
 #[derive(Clone)]
@@ -57,6 +59,8 @@ struct Inner {
     /// The connections of all agents.
     connections: TaskTracker,
     usage: ServerUsage,
+    /// The page, if the agents are live.
+    page: Option<Arc<PageState>>,
 }
 
 /// An agent's name, counters and endpoint.
@@ -108,6 +112,19 @@ impl fmt::Debug for AgentServer {
 impl AgentServer {
     /// Creates a server. The configuration applies to each agent, but its `path` is ignored.
     pub fn new(config: ServerConfig, agents: impl IntoIterator<Item = ServedAgent>) -> Self {
+        Self::with_page_scheme(config, agents, false)
+    }
+
+    /// Creates a server that is reached over TLS, whoever provides it.
+    pub fn new_secure(config: ServerConfig, agents: impl IntoIterator<Item = ServedAgent>) -> Self {
+        Self::with_page_scheme(config, agents, true)
+    }
+
+    fn with_page_scheme(
+        config: ServerConfig,
+        agents: impl IntoIterator<Item = ServedAgent>,
+        is_secure: bool,
+    ) -> Self {
         let draining = CancellationToken::new();
         let connections = TaskTracker::new();
         let usage = ServerUsage::default();
@@ -131,8 +148,13 @@ impl AgentServer {
                 endpoint: AgentEndpoint::new(config.clone(), AgentHandler(runner)),
             }
         };
+        let agents: Vec<Endpoint> = agents.into_iter().map(endpoint).collect();
+        let live = agents.iter().filter(|agent| agent.runner.agent.is_live());
+        let live: Vec<Arc<AgentRunner>> = live.map(|agent| Arc::clone(&agent.runner)).collect();
+        let page = (!live.is_empty()).then(|| Arc::new(PageState::new(&config, is_secure, live)));
         let inner = Inner {
-            agents: agents.into_iter().map(endpoint).collect(),
+            agents,
+            page,
             options: ServeOptions::new(),
             draining: draining.clone(),
             connections: connections.clone(),
@@ -153,6 +175,17 @@ impl AgentServer {
                 .map(|agent| format!("/acp/{}", agent.name))
                 .collect(),
         }
+    }
+
+    /// Returns the path with which a browser can sign in to the page, once, within ten minutes. Returns `None` if there
+    /// is no page, and `/` if nobody has to sign in.
+    #[must_use]
+    pub fn page_path(&self) -> Option<String> {
+        let page = self.inner.page.as_ref()?;
+        Some(match page.sign_in.new_code() {
+            Some(code) => format!("/sign-in?code={code}"),
+            None => "/".to_owned(),
+        })
     }
 
     /// Returns the number of open connections.
@@ -178,6 +211,10 @@ impl AgentServer {
             async move { this.reject_new_connections(request, next).await }
         }));
         let (health, metrics) = (self.clone(), self.clone());
+        let agents = match &self.inner.page {
+            Some(page) => agents.merge(page_router(Arc::clone(page))),
+            None => agents,
+        };
         agents
             .route("/health", get(async move || health.health()))
             .route(
@@ -206,11 +243,12 @@ impl AgentServer {
         acp_remote::server::serve(listener, self.router(), options).await
     }
 
-    /// Serves the first agent on a Unix-domain socket, as lines of text. Only processes of the same user can connect.
-    /// Returns when [`drain`](Self::drain) has completed.
+    /// Serves an agent on a Unix-domain socket, as lines of text. Only processes of the same user can connect. Returns
+    /// when [`drain`](Self::drain) has completed, or immediately if there is no agent with this name.
     #[cfg(unix)]
-    pub async fn serve_unix(&self, listener: &tokio::net::UnixListener) {
-        if let Some(agent) = self.inner.agents.first() {
+    pub async fn serve_unix(&self, agent: &str, listener: &tokio::net::UnixListener) {
+        let found = self.inner.agents.iter().find(|found| found.name == agent);
+        if let Some(agent) = found {
             let ended = &self.inner.options.shutdown;
             crate::unix_socket::serve_unix(listener, &agent.runner, ended).await;
         }

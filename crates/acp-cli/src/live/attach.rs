@@ -72,6 +72,11 @@ impl LiveTarget<'_> {
         let _ = self.can_be_live();
         Ok(None)
     }
+
+    /// Returns text that stands for the options of the agent.
+    pub(crate) fn settings(&self) -> String {
+        String::new()
+    }
 }
 
 #[cfg(unix)]
@@ -87,7 +92,7 @@ mod unix {
 
     use super::super::control::ControlConnection;
     use super::super::directory::{LiveSocket, lock_directory};
-    use super::super::unix_server::READY_LINE;
+    use super::super::unix_server::{BoundSocket, READY_LINE};
     use super::{AttachMode, LiveAttachment, LiveTarget};
     use crate::args::shared::option_arguments;
     use crate::confinement::Confinement;
@@ -182,11 +187,7 @@ mod unix {
                 Err(error) if is_disconnect(&error) => {}
                 Err(error) => return Err(error.into()),
             }
-            // A socket that nobody listens on any more.
-            match std::fs::remove_file(socket.path()) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
-                _ => {}
-            }
+            remove_socket(socket)?;
             let mut server = self.spawn(socket, keep)?;
             if !wait_until_ready(&mut server)? {
                 return Err(StartError::Exit(start_failure(&mut server, socket)));
@@ -229,9 +230,44 @@ mod unix {
             words
         }
 
+        /// Takes the place of a local server, for a server that is also reached in other ways. Stops a local server that
+        /// nobody uses. Returns `None` if there are no local servers for this agent, or the place is taken.
+        pub(crate) fn bind(&self) -> Result<Option<BoundSocket>, CommandExit> {
+            if !self.can_be_live() {
+                return Ok(None);
+            }
+            let socket = match LiveSocket::new(&self.agent.storage_key(), self.cwd) {
+                Ok(socket) => socket,
+                Err(error) => {
+                    tracing::info!(%error, "cannot be a local server");
+                    return Ok(None);
+                }
+            };
+            let failed = |e: io::Error| {
+                let path = socket.path().display();
+                CommandExit::failed(format!("cannot use the local server at {path}: {e}"))
+            };
+            let _lock = lock_directory(socket.path()).map_err(failed)?;
+            if let Some(connection) = ControlConnection::open(socket.path()).map_err(failed)? {
+                let stopped = match connection.stop(false) {
+                    Err(error) if is_disconnect(&error) => Ok(()),
+                    stopped => stopped.map_err(failed)?,
+                };
+                if let Err(reason) = stopped {
+                    eprintln!(
+                        "acp: warning: another server has live sessions of {} in this directory ({reason}); this one does not have them",
+                        self.agent.display_name()
+                    );
+                    return Ok(None);
+                }
+                remove_socket(&socket).map_err(failed)?;
+            }
+            BoundSocket::bind(socket.path()).map(Some)
+        }
+
         /// Returns what stands for the server's options. A client must not be given an agent with other options than it
         /// asks for, such as one outside of a sandbox.
-        fn settings(&self) -> String {
+        pub(crate) fn settings(&self) -> String {
             let mut digest = Sha256::new();
             digest.update(env!("CARGO_PKG_VERSION"));
             for word in self.server_arguments() {
@@ -291,6 +327,14 @@ mod unix {
     impl From<io::Error> for StartError {
         fn from(error: io::Error) -> Self {
             Self::Io(error)
+        }
+    }
+
+    /// Removes a socket that nobody listens on any more.
+    fn remove_socket(socket: &LiveSocket) -> io::Result<()> {
+        match std::fs::remove_file(socket.path()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
         }
     }
 

@@ -20,8 +20,22 @@ mod directory;
 #[cfg(unix)]
 pub(crate) mod unix_server;
 
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
 pub(crate) use attach::{AttachMode, LiveAttachment, LiveTarget};
 pub(crate) use detached::RunLauncher;
 
-/// The notification that a server sends to a client before everything that belongs to the client's turn.
-pub(crate) const TURN_STARTED: &str = "_live/turn_started";
+/// Returns `true` for the notification that a server sends before everything that belongs to the client's own turn.
+pub(crate) fn is_own_turn_started(method: &str, params: Option<&RawValue>) -> bool {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct TurnStartedParams {
+        is_own: bool,
+    }
+    method == "_live/turn_started"
+        && params.is_some_and(|params| {
+            let params: Result<TurnStartedParams, _> = serde_json::from_str(params.get());
+            params.is_ok_and(|params| params.is_own)
+        })
+}

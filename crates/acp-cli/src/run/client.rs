@@ -17,7 +17,7 @@ use super::setup::RunSetup;
 use super::turn_start::OwnTurnStart;
 use crate::confinement::Confinement;
 use crate::elicit::TerminalElicitation;
-use crate::live::TURN_STARTED;
+use crate::live::is_own_turn_started;
 use crate::permissions;
 use crate::terminal_user::{self, TerminalUser};
 
@@ -107,7 +107,7 @@ impl Client for RunClient {
     }
 
     async fn extension_notification(&self, notification: ExtensionNotification) {
-        if notification.method() == TURN_STARTED {
+        if is_own_turn_started(notification.method(), notification.params()) {
             self.start.record();
         }
     }

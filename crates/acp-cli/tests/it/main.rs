@@ -51,6 +51,7 @@ mod nginx;
 #[path = "../../../acp-host/tests/it/common/ordinary_user.rs"]
 mod ordinary_user;
 #[cfg(unix)]
+mod page;
 mod path_mapping;
 mod permissions;
 mod promises;

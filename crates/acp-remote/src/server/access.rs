@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
-use http::{HeaderMap, StatusCode, Uri};
+use http::{HeaderMap, Request, Response, StatusCode, Uri};
 use url::{Host, Url};
 
+use super::body::ResponseBody;
 use super::config::{AllowedHosts, AllowedOrigins, ServerConfig};
 use crate::header;
 
@@ -20,6 +21,16 @@ impl Refusal {
     pub(super) fn new(status: StatusCode, reason: impl Into<Cow<'static, str>>) -> Self {
         let reason = reason.into();
         Self { status, reason }
+    }
+}
+
+impl ServerConfig {
+    /// Checks the host, the origin and the token of a request to another service of the same server. Returns the
+    /// response to send if the request is rejected.
+    pub fn access_rejection<B>(&self, request: &Request<B>) -> Option<Response<ResponseBody>> {
+        let refusal = check_access(self, request.uri(), request.headers()).err()?;
+        tracing::debug!(reason = %refusal.reason, "rejecting a request");
+        Some(refusal.into())
     }
 }
 

@@ -55,8 +55,10 @@ pub(super) struct LiveAgent {
     counters: Arc<AgentCounters>,
     /// The maximum size of a session's log, in bytes.
     pub(super) max_log_bytes: usize,
-    /// What clients are told about the options that the agent was started with. `None` if they may not stop the agent.
+    /// What clients are told about the options that the agent was started with.
     pub(super) settings: Option<String>,
+    /// Whether clients may stop the agent.
+    pub(super) is_private: bool,
     /// Whether the agent ends as soon as it has no clients. It requires a login, after which it must be started again.
     pub(super) ends_when_idle: bool,
     /// Whether a client has stopped the agent.
@@ -167,11 +169,7 @@ impl LiveClient {
 
 impl LiveAgent {
     /// Creates an agent that has just been started. `agent_wake` is notified when there is something to write to it.
-    pub(super) fn new(
-        agent_wake: Arc<Notify>,
-        counters: Arc<AgentCounters>,
-        settings: Option<String>,
-    ) -> Self {
+    pub(super) fn new(agent_wake: Arc<Notify>, counters: Arc<AgentCounters>) -> Self {
         let mut agent = Self {
             state: LiveAgentState::Starting(Vec::new()),
             clients: HashMap::new(),
@@ -186,7 +184,8 @@ impl LiveAgent {
             agent_wake,
             counters,
             max_log_bytes: MAX_LOG_BYTES,
-            settings,
+            settings: None,
+            is_private: false,
             ends_when_idle: false,
             is_stopped: false,
         };
@@ -570,8 +569,13 @@ impl LiveAgent {
             return;
         };
         session.push_prompt(request.client, client.as_deref(), &params);
-        let started = notification("_live/turn_started", &json!({ "sessionId": id }));
-        session.push_event(Audience::Only(request.client), started);
+        for (audience, is_own) in [
+            (Audience::Only(request.client), true),
+            (Audience::AllExcept(request.client), false),
+        ] {
+            let params = json!({ "sessionId": id, "isOwn": is_own, "client": client });
+            session.push_event(audience, notification("_live/turn_started", &params));
+        }
         session.turn = Some(RunningTurn {
             number,
             request: request.clone(),

@@ -56,7 +56,7 @@ impl LiveAgent {
             "queue" => json!({ "queue": queue_json(self.known_session(&params)?) }),
             "take_back" => self.take_back(&params)?,
             "move" => self.move_prompt(&params)?,
-            "stop" if self.settings.is_some() => self.stop(request.client, params.force)?,
+            "stop" if self.is_private => self.stop(request.client, params.force)?,
             _ => return Err(jsonrpc::Error::method_not_found(&format!("_live/{method}"))),
         };
         self.respond(request, &Ok(to_raw(&result)));

@@ -77,8 +77,11 @@ impl LiveProcess {
 /// Starts the process, and a task that runs it.
 fn start(runner: &Arc<AgentRunner>, keep: Duration) -> Result<Arc<SharedAgent>, CloseStatus> {
     let (process, stdio) = runner.spawn()?;
-    let settings = runner.agent.settings.clone();
-    let agent = Arc::new(SharedAgent::new(Arc::clone(&runner.counters), settings));
+    let agent = Arc::new(SharedAgent::new(Arc::clone(&runner.counters)));
+    agent.update(|agent| {
+        agent.settings.clone_from(&runner.agent.settings);
+        agent.is_private = runner.agent.is_private;
+    });
     let used = runner.usage.begin();
     let shared = Arc::clone(&agent);
     let runner = Arc::clone(runner);
@@ -126,10 +129,10 @@ async fn run(
 }
 
 impl SharedAgent {
-    fn new(counters: Arc<AgentCounters>, settings: Option<String>) -> Self {
+    fn new(counters: Arc<AgentCounters>) -> Self {
         let agent_wake = Arc::new(Notify::new());
         Self {
-            state: Mutex::new(LiveAgent::new(Arc::clone(&agent_wake), counters, settings)),
+            state: Mutex::new(LiveAgent::new(Arc::clone(&agent_wake), counters)),
             agent_wake,
             agent_room: Notify::new(),
             idle_changed: Notify::new(),

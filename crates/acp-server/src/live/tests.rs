@@ -19,7 +19,7 @@ struct Harness {
 impl Harness {
     /// Creates an agent that has answered `initialize` with these capabilities.
     fn new(capabilities: &Value) -> Self {
-        let agent = LiveAgent::new(Arc::default(), Arc::<AgentCounters>::default(), None);
+        let agent = LiveAgent::new(Arc::default(), Arc::<AgentCounters>::default());
         let mut harness = Self { agent, next_id: 1 };
         let [initialize] = harness.take_agent_messages().try_into().unwrap();
         assert_eq!(initialize["method"], "initialize");
