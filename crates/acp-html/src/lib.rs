@@ -8,12 +8,15 @@
 //! | file | subject |
 //! |---|---|
 //! | `thread.rs` | the items of a thread, and its plans |
+//! | `markdown.rs` | Markdown, as agents write it |
 //! | `text.rs` | makes text safe to show |
 //! | `thread.css` | the style of the items ([`THREAD_STYLE`]) |
 
+mod markdown;
 pub mod text;
 mod thread;
 
+pub use markdown::render_markdown;
 pub use maud::Markup;
 pub use thread::{
     ItemAnnotations, Unannotated, render_blocks, render_diff, render_item, render_plan,

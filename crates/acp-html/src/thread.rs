@@ -12,10 +12,11 @@ use maud::{Markup, html};
 use serde_json::Value;
 use similar::TextDiff;
 
+use crate::markdown::{as_markdown, render_markdown};
 use crate::text;
 
 /// The maximum length of a text, in characters.
-const MAX_TEXT_CHARS: usize = 64 * 1024;
+pub(crate) const MAX_TEXT_CHARS: usize = 64 * 1024;
 
 /// The time limit for computing an exact diff. After that, a coarser diff is used.
 const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
@@ -56,7 +57,7 @@ pub fn render_item(
         ItemKind::Thought(message) => html! {
             details.item.thought {
                 summary { span.who { "Thought" } (note) }
-                (render_blocks(&message.content))
+                (render_markdown_blocks(&message.content))
             }
         },
         ItemKind::ToolCall(call) => {
@@ -104,7 +105,11 @@ fn render_message(class: &str, who: &str, message: &ThreadMessage, note: &Markup
         div.item.(class) {
             p { span.who { (who) } (note) }
             @if message.is_truncated { p.left-out { "The beginning is omitted." } }
-            (render_blocks(&message.content))
+            @match class {
+                // People write text, and agents write Markdown.
+                "agent" => (render_markdown_blocks(&message.content)),
+                _ => (render_blocks(&message.content)),
+            }
         }
     }
 }
@@ -124,6 +129,30 @@ fn truncate_text(text: &str) -> String {
 /// Renders content blocks.
 pub fn render_blocks(content: &[ContentBlock]) -> Markup {
     html! { @for block in content { (render_block(block)) } }
+}
+
+/// Renders an agent's content blocks, whose text is Markdown.
+fn render_markdown_blocks(content: &[ContentBlock]) -> Markup {
+    html! {
+        @for block in content {
+            @match as_markdown(block) {
+                Some(markdown) => (render_markdown(markdown)),
+                None => (render_block(block)),
+            }
+        }
+    }
+}
+
+/// Returns the text inside a code fence, if the whole text is one fenced block. Many agents fence a tool's output.
+fn without_fence(text: &str) -> &str {
+    let fenced = || {
+        let fence_length = text.len() - text.trim_start_matches('`').len();
+        let fence = text.get(..fence_length).filter(|_| fence_length >= 3)?;
+        let (_, rest) = text.split_once('\n')?;
+        let inner = rest.trim_end().strip_suffix(fence)?;
+        (!inner.contains(fence)).then_some(inner)
+    };
+    fenced().unwrap_or(text)
 }
 
 fn render_block(block: &ContentBlock) -> Markup {
@@ -182,7 +211,7 @@ fn render_tool_call(
             (before_content)
             @for content in &call.content {
                 @match content {
-                    ThreadToolCallContent::Content(ContentBlock::Text(block)) => (render_code(&block.text)),
+                    ThreadToolCallContent::Content(ContentBlock::Text(block)) => (render_code(without_fence(&block.text))),
                     ThreadToolCallContent::Content(block) => (render_block(block)),
                     ThreadToolCallContent::Diff(diff) => (render_diff(diff)),
                     ThreadToolCallContent::Terminal(id) => (render_terminal(id, thread)),
