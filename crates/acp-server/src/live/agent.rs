@@ -17,8 +17,8 @@ use tokio::sync::Notify;
 use super::log::{Audience, ClientId, MAX_LOG_BYTES, QuestionId};
 use super::message::{LiveLine, notification, request, response, to_raw};
 use super::session::{
-    ClientLine, ClientRequestId, ClientTooSlow, PromptNumber, Question, QueuedPrompt, RunningTurn,
-    SharedSession, prompt_excerpt,
+    ClientLine, ClientRequestId, ClientTooSlow, PromptNumber, PromptSender, Question, QueuedPrompt,
+    RunningTurn, SharedSession, prompt_excerpt,
 };
 use crate::metrics::AgentCounters;
 
@@ -123,7 +123,7 @@ pub(super) enum SentRequest {
     OpenSession(SessionId),
     Prompt {
         number: PromptNumber,
-        request: ClientRequestId,
+        sender: PromptSender,
         session: SessionId,
     },
     /// Closes a session that nobody is attached to any more.
@@ -275,8 +275,8 @@ impl LiveAgent {
             match sent {
                 SentRequest::NewSession { request, .. } => waiting.push((None, request)),
                 SentRequest::Prompt {
-                    request, session, ..
-                } => waiting.push((Some(session), request)),
+                    sender, session, ..
+                } => waiting.extend(sender.request().map(|request| (Some(session), request))),
                 SentRequest::ForClient {
                     request, session, ..
                 } => waiting.push((session, request)),
@@ -291,7 +291,8 @@ impl LiveAgent {
             let loading = session.loading.take().into_iter().flatten();
             waiting.extend(loading.map(|client| (Some(id.clone()), client.request)));
             let queued = session.queue.drain(..);
-            waiting.extend(queued.map(|prompt| (Some(id.clone()), prompt.request)));
+            let queued = queued.filter_map(|prompt| prompt.sender.request());
+            waiting.extend(queued.map(|request| (Some(id.clone()), request)));
         }
         for (session, request) in waiting {
             self.respond_in_order(session.as_ref(), &request, &error);
@@ -467,8 +468,14 @@ impl LiveAgent {
                 client.wake.notify_one();
             }
         }
-        let queued = session.queue.into_iter().map(|prompt| prompt.request);
-        let running = session.turn.into_iter().map(|turn| turn.request);
+        let queued = session
+            .queue
+            .into_iter()
+            .filter_map(|prompt| prompt.sender.request());
+        let running = session
+            .turn
+            .into_iter()
+            .filter_map(|turn| turn.sender.request());
         let cancelled = Ok(to_raw(&json!({ "stopReason": "cancelled" })));
         for request in running.chain(queued) {
             self.respond(&request, &cancelled);
@@ -561,30 +568,28 @@ impl LiveAgent {
         }
         let Some(QueuedPrompt {
             number,
-            request,
-            client,
+            sender,
             params,
         }) = session.queue.pop_front()
         else {
             return;
         };
-        session.push_prompt(request.client, client.as_deref(), &params);
+        session.push_prompt(&sender, &params);
         for (audience, is_own) in [
-            (Audience::Only(request.client), true),
-            (Audience::AllExcept(request.client), false),
+            (Audience::Only(sender.client), true),
+            (Audience::AllExcept(sender.client), false),
         ] {
-            let params = json!({ "sessionId": id, "isOwn": is_own, "client": client });
+            let params = json!({ "sessionId": id, "isOwn": is_own, "client": sender.name });
             session.push_event(audience, notification("_live/turn_started", &params));
         }
         session.turn = Some(RunningTurn {
             number,
-            request: request.clone(),
-            client,
+            sender: sender.clone(),
             excerpt: prompt_excerpt(&params),
         });
         let purpose = SentRequest::Prompt {
             number,
-            request,
+            sender,
             session: id.clone(),
         };
         self.send_request("session/prompt", Some(&params), purpose);

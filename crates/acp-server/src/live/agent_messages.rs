@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::agent::{LiveAgent, RequestEffect, SentRequest};
 use super::log::{Audience, ClientId};
 use super::message::{LiveLine, notification, response, to_raw};
-use super::session::{ClientRequestId, MAX_QUESTIONS, PromptNumber, SharedSession};
+use super::session::{ClientRequestId, MAX_QUESTIONS, PromptNumber, PromptSender, SharedSession};
 use super::setup::LiveSetup;
 
 /// The maximum number of subagents.
@@ -231,9 +231,9 @@ impl LiveAgent {
             Some(SentRequest::OpenSession(session)) => self.session_loaded(&session, result),
             Some(SentRequest::Prompt {
                 number,
-                request,
+                sender,
                 session,
-            }) => self.turn_ended(&session, number, &request, &result),
+            }) => self.turn_ended(&session, number, &sender, &result),
             Some(SentRequest::CloseSession) => {}
             Some(SentRequest::ForClient {
                 request,
@@ -337,12 +337,12 @@ impl LiveAgent {
         &mut self,
         id: &SessionId,
         number: PromptNumber,
-        request: &ClientRequestId,
+        sender: &PromptSender,
         result: &Result<Box<RawValue>, jsonrpc::Error>,
     ) {
         let is_running = |session: &&mut SharedSession| {
             let turn = session.turn.as_ref();
-            turn.is_some_and(|turn| turn.number == number && turn.request == *request)
+            turn.is_some_and(|turn| turn.number == number && turn.sender == *sender)
         };
         // If the session was closed meanwhile, the client has its response.
         let Some(session) = self.sessions.get_mut(id).filter(is_running) else {
@@ -359,8 +359,10 @@ impl LiveAgent {
             "error": result.as_ref().err(),
         });
         let line = notification("_live/turn_ended", &params);
-        session.push_event(Audience::AllExcept(request.client), line);
-        self.respond_in_order(Some(id), request, result);
+        session.push_event(sender.others(), line);
+        if let Some(request) = sender.request() {
+            self.respond_in_order(Some(id), &request, result);
+        }
         let Some(session) = self.sessions.get_mut(id) else {
             return;
         };

@@ -14,7 +14,8 @@ use super::agent::{
 use super::log::ClientId;
 use super::message::{notification, response, to_raw};
 use super::session::{
-    ClientRequestId, MAX_QUEUED_PROMPTS, QueuedPrompt, SharedSession, WaitingClient,
+    ClientRequestId, MAX_QUEUED_PROMPTS, PromptNumber, PromptSender, QueuedPrompt, SharedSession,
+    WaitingClient,
 };
 
 /// The members of a client's params that matter here.
@@ -119,7 +120,9 @@ impl LiveAgent {
                 self.respond(request, &Ok(sessions));
                 Ok(())
             }
-            ("session/prompt", Some(session)) => self.prompt(request, session, params),
+            ("session/prompt", Some(session)) => {
+                self.prompt(request, true, session, params).map(drop)
+            }
             ("session/close", Some(session)) => self.close_session(request, session, params),
             (_, session) => {
                 let session = session.as_ref().map(|id| self.root_session(id));
@@ -246,13 +249,14 @@ impl LiveAgent {
             })
     }
 
-    /// Adds a prompt to the queue of a session.
-    fn prompt(
+    /// Adds a prompt to the queue of a session. If the client `waits`, the end of the turn is the response to its request.
+    pub(super) fn prompt(
         &mut self,
         request: &ClientRequestId,
+        waits: bool,
         id: &SessionId,
         params: Option<&RawValue>,
-    ) -> Result<(), jsonrpc::Error> {
+    ) -> Result<PromptNumber, jsonrpc::Error> {
         let name = self.client_name(request.client);
         let session = self.attached_session(request.client, id)?;
         if session.queue.len() >= MAX_QUEUED_PROMPTS {
@@ -261,12 +265,17 @@ impl LiveAgent {
             )));
         }
         let params = params.map_or_else(|| to_raw(&json!({})), ToOwned::to_owned);
-        session.push_to_queue(request.clone(), name, params);
+        let sender = PromptSender {
+            client: request.client,
+            name,
+            request: waits.then(|| request.id.clone()),
+        };
+        let number = session.push_to_queue(sender, params);
         match session.turn {
             Some(_) => self.announce_queue(id),
             None => self.start_next_turn(id),
         }
-        Ok(())
+        Ok(number)
     }
 
     /// Detaches a client. If it was the last one, closes the session.
@@ -351,12 +360,12 @@ impl LiveAgent {
         };
         let (own, others): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut session.queue)
             .into_iter()
-            .partition(|prompt| prompt.request.client == client);
+            .partition(|prompt| prompt.sender.client == client);
         session.queue = others;
         let is_queue_changed = !own.is_empty();
         let cancelled = Ok(to_raw(&json!({ "stopReason": "cancelled" })));
-        for prompt in own {
-            session.respond(&prompt.request, &cancelled);
+        for request in own.iter().filter_map(|prompt| prompt.sender.request()) {
+            session.respond(&request, &cancelled);
         }
         if session.turn.is_some() {
             // A client must answer its permission requests when it cancels a turn.
@@ -383,7 +392,7 @@ impl LiveAgent {
     /// Cancels a request of a client.
     fn cancel_request(&mut self, request: &ClientRequestId) {
         for session in self.sessions.values_mut() {
-            let queued = |prompt: &QueuedPrompt| prompt.request == *request;
+            let queued = |prompt: &QueuedPrompt| prompt.sender.request().as_ref() == Some(request);
             if let Some(at) = session.queue.iter().position(queued) {
                 session.queue.remove(at);
                 session.respond(request, &Err(jsonrpc::Error::request_cancelled()));
@@ -396,12 +405,10 @@ impl LiveAgent {
             SentRequest::NewSession {
                 request: pending, ..
             }
-            | SentRequest::Prompt {
-                request: pending, ..
-            }
             | SentRequest::ForClient {
                 request: pending, ..
             } => pending == request,
+            SentRequest::Prompt { sender, .. } => sender.request().as_ref() == Some(request),
             SentRequest::Initialize | SentRequest::OpenSession(_) | SentRequest::CloseSession => {
                 false
             }

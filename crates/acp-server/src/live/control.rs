@@ -4,6 +4,7 @@
 //! | method | params | result |
 //! |---|---|---|
 //! | `_live/status` | | the agent's settings, its clients and its sessions, with their turns and queues |
+//! | `_live/prompt` | as in `session/prompt` | the prompt's number. The client does not wait for the turn, and gets all that happens as updates and notifications |
 //! | `_live/cancel` | `sessionId` | whether a turn was running, which is cancelled |
 //! | `_live/queue` | `sessionId` | the prompts that wait, in order |
 //! | `_live/take_back` | `sessionId`, `prompt` | the queue, without the prompt with this number |
@@ -29,8 +30,9 @@ use super::session::{ClientRequestId, PromptNumber, SharedSession, prompt_excerp
 struct ControlParams {
     #[serde(default)]
     session_id: Option<SessionId>,
+    /// The number of a prompt. In `_live/prompt`, its content, which is only passed on.
     #[serde(default)]
-    prompt: Option<PromptNumber>,
+    prompt: Option<Value>,
     #[serde(default)]
     position: Option<usize>,
     #[serde(default)]
@@ -45,6 +47,7 @@ impl LiveAgent {
         method: &str,
         params: Option<&RawValue>,
     ) -> Result<(), jsonrpc::Error> {
+        let raw = params;
         let params: ControlParams = match params {
             Some(params) => serde_json::from_str(params.get())
                 .map_err(|e| jsonrpc::Error::invalid_params(e.to_string()))?,
@@ -52,6 +55,12 @@ impl LiveAgent {
         };
         let result = match method {
             "status" => self.status(request.client),
+            "prompt" => {
+                let id = params.session_id.as_ref();
+                let id =
+                    id.ok_or_else(|| jsonrpc::Error::invalid_params("sessionId is missing"))?;
+                json!({ "prompt": self.prompt(request, false, id, raw)? })
+            }
             "cancel" => self.cancel_from_outside(request.client, &params)?,
             "queue" => json!({ "queue": queue_json(self.known_session(&params)?) }),
             "take_back" => self.take_back(&params)?,
@@ -98,7 +107,7 @@ impl LiveAgent {
 
     fn session_status(&self, session: &SharedSession) -> Value {
         let turn = session.turn.as_ref().map(
-            |turn| json!({ "prompt": turn.number, "client": turn.client, "text": turn.excerpt }),
+            |turn| json!({ "prompt": turn.number, "client": turn.sender.name, "text": turn.excerpt }),
         );
         let clients = session.clients().map(|client| self.client_name(client));
         json!({
@@ -141,7 +150,9 @@ impl LiveAgent {
         let (id, queue) = (session.id.clone(), queue_json(session));
         if let Some(prompt) = taken {
             let cancelled = Ok(to_raw(&json!({ "stopReason": "cancelled" })));
-            self.respond_in_order(Some(&id), &prompt.request, &cancelled);
+            if let Some(request) = prompt.sender.request() {
+                self.respond_in_order(Some(&id), &request, &cancelled);
+            }
         }
         self.announce_queue(&id);
         Ok(json!({ "queue": queue }))
@@ -180,8 +191,12 @@ fn queue_position(
     session: &SharedSession,
     params: &ControlParams,
 ) -> Result<usize, jsonrpc::Error> {
-    let number = params.prompt;
-    let number = number.ok_or_else(|| jsonrpc::Error::invalid_params("prompt is missing"))?;
+    let number: Option<PromptNumber> = params
+        .prompt
+        .as_ref()
+        .and_then(|number| PromptNumber::deserialize(number).ok());
+    let number =
+        number.ok_or_else(|| jsonrpc::Error::invalid_params("prompt: expected a number"))?;
     let mut queue = session.queue.iter();
     queue
         .position(|prompt| prompt.number == number)
@@ -192,7 +207,7 @@ fn queue_json(session: &SharedSession) -> Value {
     let prompts = session.queue.iter().map(|prompt| {
         json!({
             "prompt": prompt.number,
-            "client": prompt.client,
+            "client": prompt.sender.name,
             "text": prompt_excerpt(&prompt.params),
         })
     });

@@ -59,10 +59,7 @@ pub(super) struct SharedSession {
 pub(super) struct RunningTurn {
     /// The number of its prompt.
     pub(super) number: PromptNumber,
-    /// The request to which the end of the turn is the response.
-    pub(super) request: ClientRequestId,
-    /// The name of the client that sent the prompt.
-    pub(super) client: Option<String>,
+    pub(super) sender: PromptSender,
     /// The beginning of the prompt.
     pub(super) excerpt: String,
 }
@@ -76,6 +73,33 @@ struct Attachment {
     live_from: u64,
 }
 
+/// The client that has sent a prompt. It may have disconnected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PromptSender {
+    pub(super) client: ClientId,
+    pub(super) name: Option<String>,
+    /// The id of the request to which the end of the turn is the response. `None` if the client does not wait for it.
+    pub(super) request: Option<RequestId>,
+}
+
+impl PromptSender {
+    /// Returns the request that the client waits for.
+    pub(super) fn request(&self) -> Option<ClientRequestId> {
+        let id = self.request.clone()?;
+        let client = self.client;
+        Some(ClientRequestId { client, id })
+    }
+
+    /// Returns the clients that learn of the prompt and the end of its turn from notifications: all, except for a client
+    /// that gets the response to its request.
+    pub(super) fn others(&self) -> Audience {
+        match self.request {
+            Some(_) => Audience::AllExcept(self.client),
+            None => Audience::All,
+        }
+    }
+}
+
 /// Identifies a prompt within a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PromptNumber(u64);
@@ -84,9 +108,7 @@ pub(super) struct PromptNumber(u64);
 #[derive(Debug)]
 pub(super) struct QueuedPrompt {
     pub(super) number: PromptNumber,
-    pub(super) request: ClientRequestId,
-    /// The name of the client that sent it.
-    pub(super) client: Option<String>,
+    pub(super) sender: PromptSender,
     pub(super) params: Box<RawValue>,
 }
 
@@ -132,20 +154,20 @@ impl SharedSession {
         }
     }
 
-    /// Adds a prompt to the queue.
+    /// Adds a prompt to the queue, and returns its number.
     pub(super) fn push_to_queue(
         &mut self,
-        request: ClientRequestId,
-        client: Option<String>,
+        sender: PromptSender,
         params: Box<RawValue>,
-    ) {
+    ) -> PromptNumber {
+        let number = PromptNumber(self.next_prompt);
         self.queue.push_back(QueuedPrompt {
-            number: PromptNumber(self.next_prompt),
-            request,
-            client,
+            number,
+            sender,
             params,
         });
         self.next_prompt += 1;
+        number
     }
 
     /// Returns the attached clients.
@@ -237,17 +259,17 @@ impl SharedSession {
         }
     }
 
-    /// Shows a prompt to the clients that did not send it, as the user's message.
-    pub(super) fn push_prompt(&mut self, sender: ClientId, name: Option<&str>, params: &RawValue) {
+    /// Shows a prompt as the user's message.
+    pub(super) fn push_prompt(&mut self, sender: &PromptSender, params: &RawValue) {
         for content in prompt_content(params) {
             let update = json!({
                 "sessionUpdate": "user_message_chunk",
                 "content": content,
-                "_meta": { "live": { "client": name } },
+                "_meta": { "live": { "client": sender.name } },
             });
             let params = json!({ "sessionId": self.id, "update": update });
             let line = notification("session/update", &params);
-            self.push(Audience::AllExcept(sender), line);
+            self.push(sender.others(), line);
         }
     }
 
@@ -293,7 +315,7 @@ impl SharedSession {
     /// Returns `true` if the running turn was started by this client.
     pub(super) fn has_turn_of(&self, client: ClientId) -> bool {
         let turn = self.turn.as_ref();
-        turn.is_some_and(|turn| turn.request.client == client)
+        turn.is_some_and(|turn| turn.sender.client == client)
     }
 
     /// Records that a client is not asked a question.

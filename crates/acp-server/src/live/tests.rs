@@ -380,6 +380,7 @@ fn prompts_queue_and_go_on_without_their_client() {
     h.answer(&next, &json!({ "stopReason": "end_turn" }));
     let expected = [
         "user:one",
+        "_live/turn_started",
         "_live/queue_changed",
         "agent:1",
         "_live/turn_ended",
@@ -908,4 +909,34 @@ fn requests_in_flight_fail_with_the_reason_when_the_agent_ends() {
     let at = |wanted: &dyn Fn(&Value) -> bool| read.iter().position(wanted).unwrap();
     let said = at(&|message| message.to_string().contains("last words"));
     assert!(said < at(&|message| message["id"] == running));
+}
+
+#[test]
+fn prompt_that_nobody_waits_for_is_shown_to_its_sender_too() {
+    let mut h = Harness::new(&json!({}));
+    let client = h.connect("client");
+    h.open(client, "s");
+    let params =
+        |text: &str| json!({ "sessionId": "s", "prompt": [{ "type": "text", "text": text }] });
+    let first = h.send(client, "_live/prompt", &params("one"));
+    let second = h.send(client, "_live/prompt", &params("two"));
+    let read = h.read(client);
+    for (id, number) in [(first, 1), (second, 2)] {
+        let response = read.iter().find(|message| message["id"] == id).unwrap();
+        assert_eq!(response["result"]["prompt"], number);
+    }
+    let texts: Vec<_> = words(&read)
+        .into_iter()
+        .filter(|word| word.starts_with("user:"))
+        .collect();
+    assert_eq!(texts, ["user:one"]);
+    let turn = h.take_agent_message();
+    h.answer(&turn, &json!({ "stopReason": "refusal" }));
+    let read = h.read(client);
+    let ended = read
+        .iter()
+        .find(|message| message["method"] == "_live/turn_ended")
+        .unwrap();
+    assert_eq!(ended["params"]["stopReason"], "refusal");
+    assert!(words(&read).contains(&"user:two".to_owned()));
 }

@@ -1,7 +1,5 @@
 //! What the user does in a view.
 
-use std::sync::Arc;
-
 use serde::Deserialize;
 use serde_json::json;
 
@@ -23,15 +21,19 @@ pub(super) enum PageAction {
     TakeBack { prompt: u64 },
 }
 
-/// Carries out an action. Returns without waiting for the turn that a prompt starts. Failures are shown in the view.
-pub(super) async fn perform(view: &Arc<SessionView>, action: PageAction) {
+/// Carries out an action. Does not wait for the turn that a prompt starts. Failures are shown in the view.
+pub(super) async fn perform(view: &SessionView, action: PageAction) {
     let session = &view.session;
     let done = match action {
         PageAction::Prompt { text } => {
-            if !text.trim().is_empty() {
-                tokio::spawn(prompt(Arc::clone(view), text));
-            }
-            Ok(())
+            // Not `session/prompt`, which a client sends only when its last turn has ended.
+            let content = json!([{ "type": "text", "text": text }]);
+            let params = json!({ "sessionId": session.id(), "prompt": content });
+            let connection = session.agent().connection();
+            connection
+                .request_raw("_live/prompt", &params)
+                .await
+                .map(drop)
         }
         PageAction::Cancel => session.cancel().await,
         PageAction::Answer { question, choice } => {
@@ -56,17 +58,5 @@ pub(super) async fn perform(view: &Arc<SessionView>, action: PageAction) {
     };
     if let Err(error) = done {
         view.state.note(error.to_string());
-    }
-}
-
-async fn prompt(view: Arc<SessionView>, text: String) {
-    let ended = view.session.prompt(text.as_str()).await;
-    view.state.change(|contents| contents.is_running = false);
-    match ended {
-        Ok(reason) if reason.as_str() == "end_turn" => {}
-        Ok(reason) => view
-            .state
-            .note(format!("The turn ended: {}.", reason.as_str())),
-        Err(error) => view.state.note(error.to_string()),
     }
 }

@@ -109,7 +109,10 @@
       event.preventDefault();
       if ('Notification' in window && Notification.permission === 'default') Notification.requestPermission();
       const text = input.value;
-      if (text.trim() && await act({ action: 'prompt', text })) input.value = '';
+      if (!text.trim()) return;
+      // At once: what the user types meanwhile is the next prompt.
+      input.value = '';
+      if (!await act({ action: 'prompt', text })) input.value = [text, input.value].filter(Boolean).join('\n');
     });
     input.addEventListener('keydown', (event) => {
       if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;

@@ -101,6 +101,26 @@ struct QuestionClosedParams {
     is_answered: bool,
 }
 
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TurnEndedParams {
+    #[serde(default)]
+    stop_reason: Option<String>,
+    #[serde(default)]
+    error: Option<acp::jsonrpc::Error>,
+}
+
+impl TurnEndedParams {
+    /// Returns what to tell the user, if the turn has not ended as usual.
+    fn note(&self) -> Option<String> {
+        match (&self.error, self.stop_reason.as_deref()) {
+            (Some(error), _) => Some(format!("The turn failed: {}", error.message)),
+            (None, Some("end_turn") | None) => None,
+            (None, Some(reason)) => Some(format!("The turn ended: {reason}.")),
+        }
+    }
+}
+
 impl SessionView {
     /// Connects to a live agent as a client. Starts the agent if it is not running.
     pub(super) async fn connect(
@@ -240,7 +260,14 @@ impl Client for PageClient {
                 }
             }
             "_live/turn_started" => self.state.change(|contents| contents.is_running = true),
-            "_live/turn_ended" => self.state.change(|contents| contents.is_running = false),
+            "_live/turn_ended" => {
+                self.state.change(|contents| contents.is_running = false);
+                if let Ok(params) = serde_json::from_str::<TurnEndedParams>(params)
+                    && let Some(note) = params.note()
+                {
+                    self.state.note(note);
+                }
+            }
             "_live/question_closed" => {
                 if let Ok(params) = serde_json::from_str::<QuestionClosedParams>(params)
                     && params.is_answered

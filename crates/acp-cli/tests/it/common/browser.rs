@@ -96,6 +96,12 @@ impl Browser {
     }
 
     pub(crate) fn call(&mut self, method: &str, params: Value) -> Value {
+        let called = self.try_call(method, params);
+        called.unwrap_or_else(|error| panic!("{method}: {error}"))
+    }
+
+    /// Calls a method, and returns its result or the error.
+    fn try_call(&mut self, method: &str, params: Value) -> Result<Value, Value> {
         self.last += 1;
         let mut message = json!({"id": self.last, "method": method, "params": params});
         if let Some(session) = &self.session {
@@ -110,8 +116,10 @@ impl Browser {
             bytes.pop().expect("the browser has ended");
             let mut said: Value = serde_json::from_slice(&bytes).unwrap();
             if said["id"] == self.last {
-                assert!(said["error"].is_null(), "{method}: {said}");
-                return said["result"].take();
+                return match said["error"].is_null() {
+                    true => Ok(said["result"].take()),
+                    false => Err(said["error"].take()),
+                };
             }
             self.events.push_back(said);
         }
@@ -148,10 +156,19 @@ impl Browser {
     /// Waits until this condition is true. Polls, since the page changes on its own.
     pub(crate) fn wait_for(&mut self, condition: &str) {
         let start = Instant::now();
-        while self.evaluate(condition) != json!(true) {
+        // The condition, or false after a frame of the page's own.
+        let expression = format!(
+            "({condition}) || new Promise((resume) => setTimeout(() => resume(false), 16))"
+        );
+        loop {
+            let params =
+                json!({"expression": expression, "awaitPromise": true, "returnByValue": true});
+            // While another page is being loaded, there is nothing to evaluate anything in.
+            match self.try_call("Runtime.evaluate", params) {
+                Ok(result) if result["result"]["value"] == json!(true) => return,
+                Ok(_) | Err(_) => {}
+            }
             assert!(start.elapsed() < TIMEOUT, "never: {condition}");
-            // A frame of the page's own.
-            self.evaluate("new Promise((resume) => setTimeout(resume, 16))");
         }
     }
 
