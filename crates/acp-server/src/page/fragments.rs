@@ -15,7 +15,7 @@ use acp_html::{Unannotated, render_item, render_plan, text};
 use maud::{Markup, html};
 use serde::Serialize;
 
-use super::view::{OpenQuestion, SessionView, ViewContents};
+use super::view::{PageQuestion, SessionView, ViewContents};
 
 /// The number of items that a view shows when it is opened. Earlier ones are left out.
 const MAX_FIRST_ITEMS: usize = 400;
@@ -205,7 +205,7 @@ fn queue(contents: &ViewContents) -> Markup {
 }
 
 /// Renders a question in full. Nothing is shortened, and invisible characters are escaped.
-fn render_question(number: u64, question: &OpenQuestion, cwd: &Path) -> Markup {
+fn render_question(number: u64, question: &PageQuestion, cwd: &Path) -> Markup {
     let request = &question.request;
     let text = question_text(request, cwd);
     html! {

@@ -32,7 +32,7 @@ pub(super) struct ViewState {
 
 #[derive(Default)]
 pub(super) struct ViewContents {
-    pub(super) questions: BTreeMap<u64, OpenQuestion>,
+    pub(super) questions: BTreeMap<u64, PageQuestion>,
     next_question: u64,
     pub(super) queue: Vec<QueuedText>,
     /// What has happened lately, apart from the conversation.
@@ -42,7 +42,7 @@ pub(super) struct ViewContents {
 }
 
 /// A permission request that has not been answered.
-pub(super) struct OpenQuestion {
+pub(super) struct PageQuestion {
     pub(super) request: PermissionRequest,
     answer: oneshot::Sender<PermissionOptionId>,
 }
@@ -237,7 +237,7 @@ impl Client for PageClient {
         let number = self.state.change(|contents| {
             let number = contents.next_question;
             contents.next_question += 1;
-            let question = OpenQuestion { request, answer };
+            let question = PageQuestion { request, answer };
             contents.questions.insert(number, question);
             number
         });
