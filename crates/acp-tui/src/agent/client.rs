@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use acp::client::{
-    Client, ClientState, Elicitation, PermissionRequest, ReadTextFile, Terminals, WriteTextFile,
+    Client, ClientState, Elicitation, ExtensionNotification, PermissionRequest, ReadTextFile,
+    Terminals, WriteTextFile,
 };
 use acp::v1::{
     CreateElicitationRequest, CreateElicitationResponse, ElicitationAction,
@@ -12,7 +13,8 @@ use acp::v1::{
     RequestPermissionOutcome, SessionId, StopReason,
 };
 use acp::{Result, ThreadHandle};
-use acp_host::{AgentProcess, AlwaysEffect, Host, HostSession, Prompter};
+use acp_host::{AgentProcess, AlwaysEffect, Host, HostSession, Prompter, terminal_text};
+use serde::Deserialize;
 use tokio::sync::Notify;
 
 use super::question_queue::{ChatAnswer, ChatQuestion, QuestionQueue};
@@ -129,6 +131,13 @@ impl Client for ChatClient {
             .await
     }
 
+    async fn extension_notification(&self, notification: ExtensionNotification) {
+        if let Some(note) = answered_elsewhere(&notification) {
+            self.notes.add(note);
+            self.wake.notify_one();
+        }
+    }
+
     fn supports_terminal_login(&self) -> bool {
         true
     }
@@ -154,6 +163,27 @@ impl Client for ChatClient {
     fn terminals(&self) -> Option<&impl Terminals<ChatSession>> {
         self.host.can_change_files().then_some(&*self.host)
     }
+}
+
+/// Returns a note if another client of a live session has answered a question.
+fn answered_elsewhere(notification: &ExtensionNotification) -> Option<String> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct QuestionClosedNote {
+        answered_by: Option<String>,
+        is_answered: bool,
+    }
+    if notification.method() != "_live/question_closed" {
+        return None;
+    }
+    let closed: QuestionClosedNote = serde_json::from_str(notification.params()?.get()).ok()?;
+    let by = closed.answered_by.as_deref().unwrap_or("another client");
+    closed.is_answered.then(|| {
+        format!(
+            "the question was answered by {}",
+            terminal_text::clean_line(by)
+        )
+    })
 }
 
 /// An elicitation handler that passes forms and URLs to the user through the question queue.

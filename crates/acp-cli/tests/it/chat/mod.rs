@@ -8,6 +8,7 @@ mod answers;
 mod colors;
 mod forms;
 mod images;
+mod live;
 mod login;
 mod newcomers;
 mod options;
