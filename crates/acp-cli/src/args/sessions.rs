@@ -4,14 +4,16 @@ use std::path::PathBuf;
 
 use acp_config::SessionName;
 use clap::{Subcommand, ValueHint};
+use jiff::SignedDuration;
 
 use super::agent_choice::AgentChoiceArgs;
 use super::candidates;
-use super::shared::ListFormat;
+use super::shared::{ListFormat, parse_span};
 
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "acp sessions [OPTIONS] [-- AGENT COMMAND...]\n       acp sessions name|forget|rename|archive|unarchive|export|watch|status|cancel|queue|stop ...",
+    override_usage = "acp sessions [OPTIONS] [-- AGENT COMMAND...]\n       acp sessions name|forget|rename|archive|unarchive|export|delete|prune ...
+       acp sessions watch|status|cancel|queue|stop ...",
     args_conflicts_with_subcommands = true,
     after_long_help = EXAMPLES
 )]
@@ -86,6 +88,58 @@ pub(crate) enum SessionsSubcommand {
     Cancel(ManageSessionArgs),
     Queue(QueueArgs),
     Stop(StopArgs),
+    Delete(DeleteSessionArgs),
+    Prune(PruneArgs),
+}
+
+/// Delete a session that the agent stores.
+///
+/// The agent must support deleting. A session that is open somewhere is closed first.
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "acp sessions delete [OPTIONS] NAME|ID [-- AGENT COMMAND...]",
+    after_long_help = DELETE_EXAMPLES
+)]
+pub(crate) struct DeleteSessionArgs {
+    /// Session name or id.
+    #[arg(value_name = "NAME|ID", add = candidates::session_names())]
+    pub(crate) session: String,
+
+    /// Do not ask for confirmation.
+    #[arg(long)]
+    pub(crate) yes: bool,
+
+    #[command(flatten)]
+    pub(crate) agent_choice: AgentChoiceArgs,
+
+    /// Working directory of the session.
+    #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    pub(crate) cwd: PathBuf,
+}
+
+/// Delete the sessions of this directory that have not changed for some time.
+///
+/// Lists them, and asks for confirmation. The agent must support listing and deleting.
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "acp sessions prune --older-than SPAN [OPTIONS] [-- AGENT COMMAND...]",
+    after_long_help = PRUNE_EXAMPLES
+)]
+pub(crate) struct PruneArgs {
+    /// Time without a change: a number and a unit (m, h, d or w), such as 30d.
+    #[arg(long, value_name = "SPAN", value_parser = parse_span)]
+    pub(crate) older_than: SignedDuration,
+
+    /// Do not ask for confirmation.
+    #[arg(long)]
+    pub(crate) yes: bool,
+
+    #[command(flatten)]
+    pub(crate) agent_choice: AgentChoiceArgs,
+
+    /// Working directory of the sessions.
+    #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    pub(crate) cwd: PathBuf,
 }
 
 /// Stop the agent that holds the live sessions of this directory.
@@ -360,6 +414,20 @@ const STOP_EXAMPLES: &str = with_exit_codes!(
 Examples:
   acp sessions stop
   acp sessions stop --force --agent goose"
+);
+
+const DELETE_EXAMPLES: &str = with_exit_codes!(
+    "\
+Examples:
+  acp sessions delete build
+  acp sessions delete --yes 01a1ffbd-e6dd-7a43-a78f-adf7b946faad"
+);
+
+const PRUNE_EXAMPLES: &str = with_exit_codes!(
+    "\
+Examples:
+  acp sessions prune --older-than 30d
+  acp sessions prune --older-than 12h --yes --agent goose"
 );
 
 const CANCEL_EXAMPLES: &str = with_exit_codes!(

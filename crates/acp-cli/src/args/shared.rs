@@ -7,6 +7,7 @@ use acp::v1::McpServer;
 use acp_config::{AgentChoice, paths, read_mcp_file};
 use acp_host::{Policy, SandboxRules};
 use clap::{ValueEnum, ValueHint};
+use jiff::SignedDuration;
 
 use super::candidates;
 use crate::exit::CommandExit;
@@ -251,6 +252,22 @@ pub(crate) fn absolute_directory(cwd: &Path) -> Result<PathBuf, CommandExit> {
         .map_err(|e| CommandExit::usage(format!("--cwd {}: {e}", cwd.display())))
 }
 
+/// Parses a time span: a number and a unit, such as `30d`.
+pub(super) fn parse_span(text: &str) -> Result<SignedDuration, String> {
+    let invalid = || "expected a number and a unit: 90m, 12h, 30d or 8w".to_owned();
+    let unit = text.chars().last().ok_or_else(invalid)?;
+    let number = text.get(..text.len() - unit.len_utf8()).unwrap_or_default();
+    let count: u32 = number.parse().map_err(|_| invalid())?;
+    let count = i64::from(count);
+    Ok(match unit {
+        'm' => SignedDuration::from_secs(count * 60),
+        'h' => SignedDuration::from_secs(count * 3600),
+        'd' => SignedDuration::from_secs(count * 86_400),
+        'w' => SignedDuration::from_secs(count * 7 * 86_400),
+        _ => return Err(invalid()),
+    })
+}
+
 /// Returns the arguments for an option and its value. A value that starts with `-` is joined to the name with `=`.
 pub(crate) fn option_arguments(name: &str, value: &str) -> Vec<String> {
     match value.starts_with('-') {
@@ -355,6 +372,15 @@ mod tests {
         }
         for wrong in ["", "0", "example.org", "example.org:", ":x", "70000"] {
             assert!(wrong.parse::<ReachablePort>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn spans_have_a_number_and_a_unit() {
+        assert_eq!(parse_span("90m"), Ok(SignedDuration::from_mins(90)));
+        assert_eq!(parse_span("8w"), Ok(SignedDuration::from_hours(8 * 7 * 24)));
+        for wrong in ["", "d", "30", "-1d", "1.5h", "1y", "30 d", "1é"] {
+            assert!(parse_span(wrong).is_err(), "{wrong}");
         }
     }
 }

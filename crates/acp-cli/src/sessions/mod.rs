@@ -1,5 +1,6 @@
 //! `acp sessions`: lists the sessions that an agent stores, and manages the user's names for them.
 
+mod delete;
 mod export;
 mod live;
 mod loading;
@@ -40,6 +41,8 @@ pub(crate) async fn run_sessions(args: SessionsArgs) -> CommandExit {
         Some(SessionsSubcommand::Status(args)) => live::show_status(args).await,
         Some(SessionsSubcommand::Cancel(args)) => live::cancel_turn(args).await,
         Some(SessionsSubcommand::Queue(args)) => live::change_queue(args).await,
+        Some(SessionsSubcommand::Delete(args)) => delete::delete_session(args).await,
+        Some(SessionsSubcommand::Prune(args)) => delete::prune_sessions(args).await,
         Some(SessionsSubcommand::Stop(args)) => live::stop_agent(&args),
     };
     match done {

@@ -359,3 +359,56 @@ fn export_failure_is_reported() {
         .expect_code(0)
         .expect_stdout(&["## You\n\nold question\n", "## Agent\n\nold answer\n"]);
 }
+
+#[test]
+fn session_is_deleted_with_its_names_and_old_ones_are_pruned() {
+    let project = TestProject::new();
+    project
+        .run_shell("acp run --session it /help")
+        .expect_code(0);
+    project
+        .run_shell("acp sessions delete it")
+        .expect_code(2)
+        .expect_stderr("use --yes");
+    project
+        .run_shell("acp sessions delete --yes it")
+        .expect_code(0)
+        .expect_stdout(&["deleted"]);
+    project
+        .run_shell("acp sessions forget it")
+        .expect_code(2)
+        .expect_stderr("no session called `it`");
+    project
+        .run_shell("acp sessions delete --yes it")
+        .expect_code(1)
+        .expect_stderr("session not found in the bundled agent: it");
+
+    project
+        .run_shell("acp run --session new /help")
+        .expect_code(0);
+    project
+        .run_shell("acp sessions prune --older-than 1h --yes")
+        .expect_code(0)
+        .expect_stderr("no sessions are older");
+    assert_eq!(only_session_ids(&project)[0], "new");
+    project
+        .run_shell("acp sessions prune --older-than 0m")
+        .expect_code(2)
+        .expect_stdout(&["new"])
+        .expect_stderr("use --yes");
+    project
+        .run_shell("acp sessions prune --older-than 0m --yes")
+        .expect_code(0)
+        .expect_stdout(&["new", "deleted 1 session"]);
+    let listed = project.run_shell("acp sessions").expect_code(0);
+    assert_eq!(listed.stdout, "");
+    project
+        .run_shell("acp sessions prune --older-than soon")
+        .expect_code(2)
+        .expect_stderr("expected a number and a unit");
+    let agent = project.test_agent_command("");
+    project
+        .run_shell(&format!("acp sessions delete --yes it -- {agent}"))
+        .expect_code(2)
+        .expect_stderr("sessionCapabilities.delete");
+}
