@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use acp::client::AgentConnection;
+use acp::jsonrpc;
 use acp::v1::{ListSessionsRequest, SessionId, SessionInfo};
 use acp_config::SessionNames;
 use acp_host::terminal_text;
@@ -40,10 +41,25 @@ pub(super) async fn delete_session(args: DeleteSessionArgs) -> Result<(), Comman
         if let Some(note) = &agent.note {
             screen.note(note);
         }
-        match connection
-            .delete_session(&SessionId::from(id.as_str()))
-            .await
-        {
+        // Agents do not have to report that there is no such session.
+        let found = match connection.capabilities().session_capabilities.list {
+            Some(_) => {
+                let is_match = |session: &SessionInfo| session.session_id.as_str() == id;
+                let request = ListSessionsRequest::new();
+                let matching = list_matching(target, connection, request, is_match).await?;
+                !matching.is_empty()
+            }
+            None => true,
+        };
+        let deleted = match found {
+            true => {
+                connection
+                    .delete_session(&SessionId::from(id.as_str()))
+                    .await
+            }
+            false => Err(acp::Error::Rpc(jsonrpc::Error::resource_not_found(""))),
+        };
+        match deleted {
             Err(error) if is_not_found(&error) => {
                 let message = format!(
                     "session not found in {}: {}",
@@ -111,8 +127,27 @@ async fn old_sessions(
     cwd: &Path,
     before: Timestamp,
 ) -> Result<Vec<SessionInfo>, StartFailure> {
-    let mut request = ListSessionsRequest::new().cwd(cwd.to_string_lossy());
-    let mut old = Vec::new();
+    let request = ListSessionsRequest::new().cwd(cwd.to_string_lossy());
+    let is_old = |session: &SessionInfo| {
+        let changed = session
+            .updated_at
+            .as_deref()
+            .and_then(|time| time.parse().ok());
+        // The agent may ignore the directory that it was asked for.
+        let is_here = Path::new(&session.cwd) == cwd;
+        is_here && changed.is_some_and(|changed: Timestamp| changed < before)
+    };
+    list_matching(target, agent, request, is_old).await
+}
+
+/// Returns the sessions that the agent lists and that match a condition.
+async fn list_matching(
+    target: StartTarget<'_>,
+    agent: &AgentConnection,
+    mut request: ListSessionsRequest,
+    is_match: impl Fn(&SessionInfo) -> bool,
+) -> Result<Vec<SessionInfo>, StartFailure> {
+    let mut matching = Vec::new();
     for _ in 0..MAX_SESSIONS {
         let page = match agent.list_sessions(&request).await {
             Err(error) if error.is_auth_required() => {
@@ -120,21 +155,13 @@ async fn old_sessions(
             }
             page => page?,
         };
-        old.extend(page.sessions.into_iter().filter(|session| {
-            let changed = session
-                .updated_at
-                .as_deref()
-                .and_then(|time| time.parse().ok());
-            // The agent may ignore the directory that it was asked for.
-            let is_here = Path::new(&session.cwd) == cwd;
-            is_here && changed.is_some_and(|changed: Timestamp| changed < before)
-        }));
+        matching.extend(page.sessions.into_iter().filter(&is_match));
         match page.next_cursor {
-            Some(next) if old.len() < MAX_SESSIONS => request.cursor = Some(next),
+            Some(next) if matching.len() < MAX_SESSIONS => request.cursor = Some(next),
             _ => break,
         }
     }
-    Ok(old)
+    Ok(matching)
 }
 
 /// Turns the failure of a request into one of the command.
