@@ -441,7 +441,18 @@ impl ServerAccess {
             return;
         }
         match self.shows_secrets() || self.token.is_none() {
-            true => eprintln!("acp: in a browser: {site}{path}"),
+            true => {
+                let url = format!("{site}{path}");
+                eprintln!("acp: in a browser: {url}");
+                // A phone cannot reach a loopback address, and of several addresses, the right one is not known.
+                let is_one_address = !address.ip().is_loopback() && !address.ip().is_unspecified();
+                if (is_one_address || !args.host.is_empty())
+                    && std::io::stderr().is_terminal()
+                    && let Some(code) = qr_code(&url)
+                {
+                    eprintln!("{code}");
+                }
+            }
             false => eprintln!("acp: in a browser: {site}/"),
         }
     }
@@ -487,6 +498,19 @@ impl ServerAccess {
             );
         }
     }
+}
+
+/// Returns a QR code of a URL, to be scanned from the terminal by a phone.
+fn qr_code(url: &str) -> Option<String> {
+    use qrcode::render::unicode::Dense1x2;
+    let code = qrcode::QrCode::new(url).ok()?;
+    // Scanners expect dark squares on a light ground. Most terminals are dark.
+    let image = code
+        .render::<Dense1x2>()
+        .dark_color(Dense1x2::Light)
+        .light_color(Dense1x2::Dark)
+        .build();
+    Some(image)
 }
 
 /// Returns the host and port to show in URLs.

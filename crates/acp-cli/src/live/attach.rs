@@ -255,8 +255,7 @@ mod unix {
                 };
                 if let Err(reason) = stopped {
                     eprintln!(
-                        "acp: warning: another server has live sessions of {} in this directory ({reason}); this one does not have them",
-                        self.agent.display_name()
+                        "acp: warning: --session uses another server in this directory, which cannot be replaced: {reason}; `acp sessions stop --force` stops it"
                     );
                     return Ok(None);
                 }
