@@ -262,6 +262,7 @@ fn served_agents(
         names => names.iter().cloned().map(Some).collect(),
     };
     let mut agents = Vec::with_capacity(names.len());
+    #[cfg_attr(not(unix), allow(unused_mut))]
     let mut local = Vec::new();
     let listens_on_network = matches!(args.listen, ListenAddress::Tcp(_));
     for name in names {

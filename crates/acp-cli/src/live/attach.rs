@@ -14,6 +14,7 @@ pub(crate) const NO_SERVER_VARIABLE: &str = "ACP_NO_SERVER";
 
 /// The agent and directory that a server is for.
 #[derive(Clone, Copy)]
+#[cfg_attr(not(unix), allow(dead_code))]
 pub(crate) struct LiveTarget<'a> {
     pub(crate) agent: &'a AgentChoice,
     pub(crate) cwd: &'a Path,
@@ -24,6 +25,7 @@ pub(crate) struct LiveTarget<'a> {
 
 /// When to attach to a server.
 #[derive(Debug, Clone, Copy)]
+#[cfg_attr(not(unix), allow(dead_code))]
 pub(crate) enum AttachMode<'a> {
     /// If a server is running and holds this session.
     IfLive { session: &'a str },
