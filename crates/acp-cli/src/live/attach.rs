@@ -128,7 +128,13 @@ mod unix {
                 match self.attach_running(&socket, mode) {
                     Ok(Attempt::Attached(attachment)) => return Ok(Some(attachment)),
                     Ok(Attempt::Unsuitable) => return Ok(None),
-                    Ok(Attempt::OtherOptions) => break,
+                    // Another agent must not open a session that is live.
+                    Ok(Attempt::OtherOptions) => match mode {
+                        AttachMode::Start { .. } => break,
+                        AttachMode::IfLive { .. } | AttachMode::IfRunning => {
+                            return Err(other_options_exit("the session is live"));
+                        }
+                    },
                     Ok(Attempt::NotRunning) => match mode {
                         AttachMode::Start { .. } => break,
                         AttachMode::IfLive { .. } | AttachMode::IfRunning => return Ok(None),
@@ -140,12 +146,16 @@ mod unix {
             let AttachMode::Start { keep } = mode else {
                 return Ok(None);
             };
-            self.start_or_replace(&socket, keep)
-                .map(Some)
-                .map_err(|error| match error {
-                    StartError::Exit(exit) => exit,
-                    StartError::Io(error) => failed(error),
-                })
+            match self.start_or_replace(&socket, keep) {
+                Ok(attachment) => Ok(Some(attachment)),
+                Err(StartError::Exit(exit)) => Err(exit),
+                Err(StartError::Io(error)) => Err(failed(error)),
+                // Some network file systems have no locks.
+                Err(StartError::NoLock(error)) => {
+                    tracing::warn!(%error, "cannot use a local server");
+                    Ok(None)
+                }
+            }
         }
 
         fn attach_running(&self, socket: &LiveSocket, mode: AttachMode<'_>) -> io::Result<Attempt> {
@@ -172,7 +182,7 @@ mod unix {
             socket: &LiveSocket,
             keep: u64,
         ) -> Result<LiveAttachment, StartError> {
-            let _lock = lock_directory(socket.path())?;
+            let _lock = lock_directory(socket.path()).map_err(StartError::NoLock)?;
             // Another process may have started it while this one waited for the lock.
             match self.attach_running(socket, AttachMode::Start { keep }) {
                 Ok(Attempt::Attached(attachment)) => return Ok(attachment),
@@ -180,9 +190,7 @@ mod unix {
                     if let Some(connection) = ControlConnection::open(socket.path())?
                         && let Err(reason) = connection.stop(false)?
                     {
-                        return Err(StartError::Exit(CommandExit::usage(format!(
-                            "the agent is already running for another client, with another sandbox or environment ({reason}); use the same options, or --no-server for an agent of its own"
-                        ))));
+                        return Err(StartError::Exit(other_options_exit(&reason)));
                     }
                 }
                 Ok(Attempt::NotRunning | Attempt::Unsuitable) => {}
@@ -322,6 +330,8 @@ mod unix {
 
     enum StartError {
         Io(io::Error),
+        /// The directory of the sockets cannot be locked.
+        NoLock(io::Error),
         Exit(CommandExit),
     }
 
@@ -329,6 +339,13 @@ mod unix {
         fn from(error: io::Error) -> Self {
             Self::Io(error)
         }
+    }
+
+    /// Returns the `CommandExit` for a command that needs an agent with other options than the running one has.
+    fn other_options_exit(reason: &str) -> CommandExit {
+        CommandExit::usage(format!(
+            "the agent is already running for another client, with another sandbox or environment ({reason}); use the same options, or --no-server for an agent of its own"
+        ))
     }
 
     /// Removes a socket that nobody listens on any more.

@@ -350,6 +350,15 @@ fn agent_outside_a_sandbox_is_not_used_for_a_run_that_asks_for_one() {
         .run_shell("acp run --session build --env COLOR=red '/run touch outside'")
         .expect_code(2)
         .expect_stderr("--no-server");
+    // Nor by its id, with which another agent would open the session a second time.
+    let id = status(&project)["sessionId"].as_str().unwrap().to_owned();
+    project
+        .run_shell(&format!(
+            "acp run --resume {id} --allow none '/run touch outside'"
+        ))
+        .expect_code(2)
+        .expect_stderr("with another sandbox or environment");
+    assert!(!project.file("outside").exists());
     project.write_file("go", "");
     wait_for("the turn ends", || {
         status(&project)["turn"].is_null().then_some(())

@@ -12,7 +12,7 @@ use acp_remote::server::{AllowedOrigins, ServerConfig};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
-use axum::http::header::{CONTENT_TYPE, LOCATION, SET_COOKIE};
+use axum::http::header::{CONTENT_TYPE, SET_COOKIE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware;
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -264,8 +264,7 @@ fn signed_in(state: &PageState, cookie: &str) -> Response {
     let body = html! {
         main.sign-in { p { "You are signed in. " a href="/" #forward { "Continue" } } }
     };
-    let headers = [(SET_COOKIE, cookie), (LOCATION, "/".to_owned())];
-    (headers, page("Signed in", "plain", &body)).into_response()
+    ([(SET_COOKIE, cookie)], page("Signed in", "plain", &body)).into_response()
 }
 
 async fn sessions(State(state): State<Arc<PageState>>) -> Html<String> {

@@ -1,12 +1,19 @@
 //! A browser's view of a session: it is a client like any other.
 
 use std::collections::BTreeMap;
+use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use acp::client::{
-    AgentConnection, Client, ClientSession, ExtensionNotification, PermissionRequest, SessionSetup,
+    AgentConnection, Client, ClientSession, Elicitation, ExtensionNotification, PermissionRequest,
+    SessionSetup,
 };
-use acp::v1::{Implementation, PermissionOptionId, RequestPermissionOutcome};
+use acp::v1::{
+    CreateElicitationRequest, CreateElicitationResponse, ElicitationCapabilities,
+    ElicitationFormCapabilities, ElicitationUrlCapabilities, Implementation, PermissionOptionId,
+    RequestPermissionOutcome,
+};
+use acp_html::text;
 use serde::Deserialize;
 use tokio::sync::{oneshot, watch};
 
@@ -132,6 +139,7 @@ impl SessionView {
         tokio::spawn(handled);
         let state = Arc::<ViewState>::default();
         let client = PageClient {
+            elicitation: PageElicitation(Arc::clone(&state)),
             state: Arc::clone(&state),
         };
         let (handshake, driver) = acp::client::connect(far, client);
@@ -205,6 +213,31 @@ impl ViewState {
 /// The client of a view.
 struct PageClient {
     state: Arc<ViewState>,
+    elicitation: PageElicitation,
+}
+
+/// Leaves requests for input to the other clients, and tells the user of them.
+struct PageElicitation(Arc<ViewState>);
+
+impl Elicitation<()> for PageElicitation {
+    fn capabilities(&self) -> ElicitationCapabilities {
+        ElicitationCapabilities::new()
+            .form(ElicitationFormCapabilities::new())
+            .url(ElicitationUrlCapabilities::new())
+    }
+
+    async fn create(
+        &self,
+        _: Option<&()>,
+        request: CreateElicitationRequest,
+    ) -> acp::Result<CreateElicitationResponse> {
+        self.0.note(format!(
+            "The agent asks for input, which only `acp chat` and editors can give: {}",
+            text::sanitize_line(&request.message)
+        ));
+        // The server takes the request back when another client answers it.
+        pending().await
+    }
 }
 
 /// Removes a question when another client has answered it, or its turn has ended.
@@ -249,6 +282,10 @@ impl Client for PageClient {
             Ok(option) => Ok(RequestPermissionOutcome::selected(option)),
             Err(_) => Err(acp::Error::Cancelled),
         }
+    }
+
+    fn elicitation(&self) -> Option<&impl Elicitation<()>> {
+        Some(&self.elicitation)
     }
 
     async fn extension_notification(&self, notification: ExtensionNotification) {
