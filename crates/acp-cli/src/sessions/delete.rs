@@ -10,7 +10,7 @@ use acp_host::terminal_text;
 use jiff::Timestamp;
 
 use super::live::live_server;
-use super::{MAX_SESSIONS, render_sessions};
+use super::table::{MAX_SESSIONS, render_sessions};
 use crate::agent_session::with_agent;
 use crate::args::sessions::{DeleteSessionArgs, PruneArgs};
 use crate::args::shared::{ListFormat, absolute_directory};

@@ -5,6 +5,7 @@ mod export;
 mod live;
 mod loading;
 mod manage;
+mod table;
 mod watch;
 
 use std::path::Path;
@@ -13,8 +14,8 @@ use acp::client::AgentConnection;
 use acp::v1::{ListSessionsRequest, SessionArchiveFilter, SessionInfo};
 use acp_config::{NamedSession, SessionNames};
 use acp_host::terminal_text;
-use serde_json::Value;
 
+use self::table::{MAX_SESSIONS, render_sessions};
 use crate::agent_session::with_agent;
 use crate::args::sessions::{
     ForgetSessionArgs, ListSessionsArgs, NameSessionArgs, SessionsArgs, SessionsSubcommand,
@@ -24,9 +25,6 @@ use crate::exit::CommandExit;
 use crate::login;
 use crate::screen::{TerminalScreen, print};
 use crate::start::{StartFailure, StartTarget};
-
-/// The maximum number of sessions to list. Also limits the number of pages to request.
-const MAX_SESSIONS: usize = 10_000;
 
 pub(crate) async fn run_sessions(args: SessionsArgs) -> CommandExit {
     let done = match args.command {
@@ -178,79 +176,4 @@ async fn list_pages(
     }
     let message = "the agent's session list never ends";
     Err(CommandExit::failed(message).into())
-}
-
-fn render_sessions(
-    sessions: &[SessionInfo],
-    names: &[NamedSession],
-    format: ListFormat,
-) -> Result<String, CommandExit> {
-    let name_of = |session: &SessionInfo| {
-        let named = names
-            .iter()
-            .find(|named| named.id == session.session_id.as_str());
-        named.map(|named| named.name.as_str())
-    };
-    let mut text = String::new();
-    if format == ListFormat::Json {
-        for session in sessions {
-            let line = render_json(session, name_of(session))
-                .map_err(|e| CommandExit::failed(format!("cannot print a session: {e}")))?;
-            text.push_str(&line);
-            text.push('\n');
-        }
-        return Ok(text);
-    }
-    let rows: Vec<[String; 5]> = sessions
-        .iter()
-        .map(|session| {
-            let name = name_of(session).unwrap_or("-");
-            let updated = session.updated_at.as_deref().unwrap_or("-");
-            let title = session.title.as_deref().unwrap_or("(untitled)");
-            let archived = match session.archived {
-                Some(true) => "(archived) ",
-                _ => "",
-            };
-            [
-                name,
-                session.session_id.as_str(),
-                updated,
-                &session.cwd,
-                &format!("{archived}{title}"),
-            ]
-            .map(terminal_text::clean_value)
-        })
-        .collect();
-    let width = |column: fn(&[String; 5]) -> &String| {
-        let widths = rows.iter().map(|row| column(row).chars().count());
-        widths.max().unwrap_or_default()
-    };
-    let called = width(|r| &r[0]);
-    let (ids, dates, directories) = (width(|r| &r[1]), width(|r| &r[2]), width(|r| &r[3]));
-    for [name, id, updated, cwd, title] in &rows {
-        if !names.is_empty() {
-            text.push_str(&format!("{name:called$}  "));
-        }
-        text.push_str(&format!(
-            "{id:ids$}  {updated:dates$}  {cwd:directories$}  {title}\n"
-        ));
-    }
-    Ok(text)
-}
-
-/// Renders a session as JSON, in the protocol's format plus the user's name for the session.
-fn render_json(session: &SessionInfo, name: Option<&str>) -> serde_json::Result<String> {
-    let Some(name) = name else {
-        return serde_json::to_string(session);
-    };
-    let mut value = serde_json::to_value(session)?;
-    if let Value::Object(fields) = &mut value {
-        let meta = fields
-            .entry("_meta")
-            .or_insert_with(|| Value::Object(serde_json::Map::new()));
-        if let Value::Object(meta) = meta {
-            meta.insert("acp/name".to_owned(), name.into());
-        }
-    }
-    serde_json::to_string(&value)
 }
