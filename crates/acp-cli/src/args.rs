@@ -17,6 +17,7 @@ pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod shared;
+pub(crate) mod store;
 pub(crate) mod trace;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -34,6 +35,7 @@ use self::relays::{BridgeArgs, CheckRelayArgs, McpProxyArgs};
 use self::run::RunArgs;
 use self::serve::ServeArgs;
 use self::sessions::SessionsArgs;
+use self::store::StoreArgs;
 use self::trace::TraceArgs;
 
 /// Run, chat with, serve and debug Agent Client Protocol (ACP) agents.
@@ -98,6 +100,9 @@ pub(crate) enum CliCommand {
     /// that is created on first use; `acp connect` makes such an agent available to any editor. By default, only
     /// this machine can connect, and only to sessions in the current directory.
     Serve(ServeArgs),
+
+    /// Show, migrate or copy the stores in which `acp serve` keeps live sessions.
+    Store(StoreArgs),
 
     /// Make a remote agent available on stdin and stdout.
     ///

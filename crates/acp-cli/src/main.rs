@@ -30,6 +30,7 @@ mod serve;
 mod sessions;
 mod signals;
 mod start;
+mod store;
 mod terminal_user;
 mod this_program;
 mod trace;
@@ -90,6 +91,7 @@ fn main() -> ExitCode {
         CliCommand::Run(args) => block_on(run::run_prompt(args)),
         CliCommand::Serve(args) => block_on(serve::serve(args, None)),
         CliCommand::Sessions(args) => block_on(sessions::run_sessions(args)),
+        CliCommand::Store(args) => block_on(store::run_store(args)),
         CliCommand::Trace(args) => block_on(trace::run_trace(args)),
     };
     exit.report()

@@ -14,13 +14,13 @@ use acp_remote::server::{
     AllowedHosts, AllowedOrigins, ServerConfig, ServerLimits, TlsConfig, TlsIdentity,
 };
 use acp_server::{
-    AgentServer, AllowedRoots, DrainOptions, SecretFileError, ServedAgent, self_signed_identity,
-    token_from_file,
+    AgentServer, AllowedRoots, DrainOptions, NodeOptions, SecretFileError, ServedAgent,
+    self_signed_identity, token_from_file,
 };
-use futures_util::future::join_all;
+use futures_util::future::{BoxFuture, join_all};
 use tokio::net::TcpListener;
 
-use crate::args::serve::{ListenAddress, LogFormat, ServeArgs};
+use crate::args::serve::{ListenAddress, LogFormat, ServeArgs, StoreAddress};
 use crate::args::shared::absolute_directory;
 use crate::confinement::Confinement;
 use crate::exit::CommandExit;
@@ -30,7 +30,7 @@ use crate::live::unix_server::{self, BoundSocket};
 use crate::signals::Signals;
 use crate::start::{StartTarget, bundled_environment_arguments};
 use crate::this_program::this_program;
-use crate::{config, terminal_user};
+use crate::{config, store, terminal_user};
 
 /// The name of the token file in the state directory.
 const TOKEN_FILE: &str = "serve.token";
@@ -94,6 +94,7 @@ async fn run_server(
         Some(_) => AgentServer::new_secure(config, served.agents),
         None => AgentServer::new(config, served.agents),
     };
+    let storing = join_store(args, &access, address, &server).await?;
     for path in server.paths() {
         access.announce(args, address, &path);
     }
@@ -103,6 +104,10 @@ async fn run_server(
     let serving = async {
         let local = served.local.iter().map(|local| local.serve(&server));
         let (served, _) = tokio::join!(server.serve(listener, access.tls.clone()), join_all(local));
+        served
+    };
+    let serving = async {
+        let (served, ()) = tokio::join!(serving, storing);
         served
     };
     tokio::pin!(serving);
@@ -115,6 +120,40 @@ async fn run_server(
     // Responses of this time, such as those of the health check, are still sent.
     let (served, ()) = tokio::join!(&mut serving, drain(args, &server, &mut signals));
     served.map_err(failed)
+}
+
+/// Stores the server's sessions, if that is wanted. The returned future completes when the server has shut down.
+async fn join_store(
+    args: &ServeArgs,
+    access: &ServerAccess,
+    address: SocketAddr,
+    server: &AgentServer,
+) -> Result<BoxFuture<'static, ()>, CommandExit> {
+    let Some(store_address) = &args.store else {
+        return Ok(Box::pin(std::future::ready(())));
+    };
+    let store = store::open_store(store_address).await?;
+    let mut options = NodeOptions::new(Duration::from_secs(args.lease));
+    options.token = access.token.clone();
+    options.address = args.advertise.clone().or_else(|| {
+        let scheme = if access.tls.is_some() { "wss" } else { "ws" };
+        // Servers that share a file are on one machine.
+        let is_local = matches!(store_address, StoreAddress::File(_));
+        match address.ip().is_unspecified() {
+            true if is_local => Some(format!("{scheme}://127.0.0.1:{}", address.port())),
+            true => None,
+            false => Some(format!("{scheme}://{address}")),
+        }
+    });
+    if options.address.is_none() {
+        eprintln!(
+            "acp: warning: other servers cannot reach this one; give its address with --advertise"
+        );
+    }
+    let joined = server.join_store(store, options).await.map_err(|error| {
+        CommandExit::failed(format!("store {}: {error}", store::display(store_address)))
+    })?;
+    Ok(Box::pin(joined))
 }
 
 /// Shuts the server down. Another signal closes all connections immediately.
@@ -141,6 +180,7 @@ async fn run_unix_server(
         ("--host", !args.host.is_empty()),
         ("--origin", !args.origin.is_empty()),
         ("--insecure", args.insecure),
+        ("--store", args.store.is_some()),
     ];
     if let Some((option, _)) = needless.iter().find(|(_, is_given)| *is_given) {
         return Err(CommandExit::usage(format!(

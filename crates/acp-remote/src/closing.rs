@@ -23,6 +23,8 @@ impl CloseStatus {
     pub const TOO_LARGE: u16 = 1009;
     /// The close code used by a server when its agent has failed.
     pub const FAILED: u16 = 1011;
+    /// The server cannot serve the client now, but may be able to soon.
+    pub const TRY_AGAIN_LATER: u16 = 1013;
 
     /// Creates a status from a close code and a reason.
     pub fn new(code: u16, reason: impl Into<String>) -> Self {

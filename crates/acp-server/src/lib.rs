@@ -33,6 +33,8 @@
 //! | `unix_socket.rs` | an agent on a Unix-domain socket |
 //! | `live/` | one process of an agent, shared by all connections |
 //! | `page/` | live sessions in a browser |
+//! | `store/` | where live sessions are stored |
+//! | `node.rs` | the server as a node of a store: its lease |
 //! | `usage.rs` | whether the server is in use |
 //! | `metrics.rs` | counters, and their text for Prometheus |
 //! | `secret_file.rs` | token and certificate, in files that only their owner can read |
@@ -41,16 +43,19 @@ mod client_message;
 mod in_flight;
 mod live;
 mod metrics;
+mod node;
 mod page;
 mod relay;
 mod roots;
 mod secret_file;
 mod served_agent;
 mod server;
+pub mod store;
 #[cfg(unix)]
 mod unix_socket;
 mod usage;
 
+pub use node::NodeOptions;
 pub use roots::{AllowedRoots, RootError};
 pub use secret_file::{SecretFileError, self_signed_identity, token_from_file};
 pub use served_agent::ServedAgent;

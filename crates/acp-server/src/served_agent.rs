@@ -1,6 +1,6 @@
 //! Defines an agent to serve, and runs a process for each of its connections.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use acp::Transport;
@@ -15,6 +15,7 @@ use tracing::{Instrument, Span};
 use crate::in_flight::RequestsInFlight;
 use crate::live::{LiveProcess, serve_client};
 use crate::metrics::AgentCounters;
+use crate::node::StoreNode;
 use crate::relay::{AgentRelayEnd, RelayContext, relay};
 use crate::roots::AllowedRoots;
 use crate::usage::ServerUsage;
@@ -66,6 +67,11 @@ impl ServedAgent {
         self
     }
 
+    /// Returns how long the process of a live agent stays when it is not used.
+    pub(crate) fn keep(&self) -> Option<Duration> {
+        self.keep
+    }
+
     /// Returns `true` if connections share one process.
     pub(crate) fn is_live(&self) -> bool {
         self.keep.is_some()
@@ -111,6 +117,8 @@ pub(crate) struct AgentRunner {
     /// The connections of all agents.
     pub(crate) connections: TaskTracker,
     pub(crate) usage: ServerUsage,
+    /// The server's node, if live sessions are stored.
+    pub(crate) node: OnceLock<Arc<StoreNode>>,
 }
 
 impl AgentRunner {
@@ -126,6 +134,11 @@ impl AgentRunner {
             status
         };
         self.connections.track_future(run.instrument(span)).await
+    }
+
+    /// Returns the server's node, if live sessions are stored.
+    pub(crate) fn node(&self) -> Option<&Arc<StoreNode>> {
+        self.node.get()
     }
 
     /// Starts a process of the agent.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use acp::Transport;
@@ -23,10 +23,12 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::live::LiveProcess;
+use crate::live::{LiveProcess, take_over_sessions};
 use crate::metrics::{AgentCounters, AgentMetrics, metrics_text};
+use crate::node::{NodeOptions, StoreNode};
 use crate::page::{PageState, page_router};
 use crate::served_agent::{AgentRunner, ServedAgent};
+use crate::store::{LiveStore, LiveStoreError};
 use crate::usage::ServerUsage;
 
 /// The header with which a request refers to an existing connection.
@@ -140,6 +142,7 @@ impl AgentServer {
                 draining: draining.clone(),
                 connections: connections.clone(),
                 usage: usage.clone(),
+                node: OnceLock::new(),
             });
             Endpoint {
                 name,
@@ -163,6 +166,33 @@ impl AgentServer {
         Self {
             inner: Arc::new(inner),
         }
+    }
+
+    /// Stores the sessions of live agents, so that they survive this server, and other servers can continue with them.
+    /// Must be called once, before the server has clients. The returned future keeps the server's lease, and takes over
+    /// sessions of servers that have stopped. It completes when the server has been [drained](Self::drain).
+    ///
+    /// # Errors
+    /// The store cannot be reached.
+    pub async fn join_store(
+        &self,
+        store: Arc<dyn LiveStore>,
+        options: NodeOptions,
+    ) -> Result<impl Future<Output = ()> + Send + 'static, LiveStoreError> {
+        let node = Arc::new(StoreNode::join(store, options).await?);
+        let mut takers = Vec::new();
+        for agent in &self.inner.agents {
+            if agent.runner.agent.is_live() {
+                // A second call has no effect.
+                let _ = agent.runner.node.set(Arc::clone(&node));
+                takers.push(take_over_sessions(Arc::clone(&agent.runner)));
+            }
+        }
+        let ended = self.inner.options.shutdown.clone();
+        Ok(async move {
+            let ((), _) = tokio::join!(node.keep_lease(&ended), join_all(takers));
+            node.leave().await;
+        })
     }
 
     /// Returns the paths of the agents, in order.

@@ -110,6 +110,26 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "live")]
     pub(crate) keep: u64,
 
+    /// Store the logs of live sessions in a file or in PostgreSQL.
+    ///
+    /// Sessions then survive the server. A file is an SQLite database, which is created if it does not exist. With
+    /// `postgres://USER@HOST/DATABASE`, servers of several machines share their sessions: a client can connect to any of
+    /// them, and if one stops, another continues with its sessions. The password is read from the variable
+    /// ACP_STORE_PASSWORD.
+    #[arg(long, value_name = "FILE|URL", requires = "live")]
+    pub(crate) store: Option<StoreAddress>,
+
+    /// Seconds after which other servers continue with the sessions of one that has stopped.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, requires = "store", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub(crate) lease: u64,
+
+    /// URL at which the other servers of the store reach this one.
+    ///
+    /// They pass clients on to it whose sessions it owns, with this server's token, so all servers must have the
+    /// same one. The default is the address given with --listen.
+    #[arg(long, value_name = "URL", requires = "store")]
+    pub(crate) advertise: Option<String>,
+
     /// Maximum number of connections per agent.
     ///
     /// Without --live, each connection starts a process of the agent. Further clients are rejected with status 503.
@@ -134,6 +154,32 @@ pub(crate) struct ServeArgs {
     /// Be a local server, which exits when it is not used. The value stands for its options.
     #[arg(long, hide = true, value_name = "SETTINGS", requires = "live")]
     pub(crate) session_server: Option<String>,
+}
+
+/// Where live sessions are stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum StoreAddress {
+    /// In an SQLite file.
+    File(PathBuf),
+    /// In a PostgreSQL database, by its URL.
+    Postgres(String),
+}
+
+impl FromStr for StoreAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            return Ok(Self::Postgres(text.to_owned()));
+        }
+        match text.split_once("://") {
+            Some((scheme, _)) => Err(format!(
+                "unknown kind of store: {scheme}; expected a file or postgres://…"
+            )),
+            None if text.is_empty() => Err("the path is missing".to_owned()),
+            None => Ok(Self::File(text.into())),
+        }
+    }
 }
 
 /// Where a server listens.
@@ -173,6 +219,7 @@ Examples:
   acp serve -- gemini --acp                          # any other agent
   acp serve --agent claude --agent codex             # at /acp/claude and /acp/codex
   acp serve --live                                   # sessions that several clients share
+  acp serve --live --store postgres://acp@db/acp     # one of several servers
   acp serve --listen unix:/run/user/1000/agent.sock  # no network, no token
   acp serve --listen 192.0.2.7:7180 --tls-self-signed
   acp serve --cwd /srv/project --sandbox --log info --log-format json

@@ -35,6 +35,10 @@ mod faults;
 #[cfg(unix)]
 mod first_use;
 #[cfg(unix)]
+mod fleet;
+#[cfg(target_os = "linux")]
+mod fleet_faults;
+#[cfg(unix)]
 mod full_task;
 #[cfg(target_os = "linux")]
 mod hostile;

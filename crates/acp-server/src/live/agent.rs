@@ -2,7 +2,7 @@
 //!
 //! The caller passes it each line that it reads, from a client or from the agent, and takes the lines to write.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -16,17 +16,22 @@ use tokio::sync::Notify;
 
 use super::log::{Audience, ClientId, MAX_LOG_BYTES, QuestionId};
 use super::message::{LiveLine, notification, request, response, to_raw};
+use super::prompt::{Prompt, PromptResponse, RunningTurn, prompt_excerpt};
 use super::session::{
-    ClientLine, ClientRequestId, ClientTooSlow, PromptNumber, PromptSender, Question, QueuedPrompt,
-    RunningTurn, SharedSession, prompt_excerpt,
+    AgentSessionState, ClientLine, ClientRequestId, ClientTooSlow, Question, SharedSession,
 };
+use super::unwritten::{StoredSessionEnd, Unwritten};
 use crate::metrics::AgentCounters;
+use crate::store::{FencingToken, LiveSessionKey, PromptState};
 
 /// The maximum number of sessions of a live agent.
 pub(super) const MAX_SESSIONS: usize = 4096;
 
 /// The maximum number of requests of one client that the agent works on.
 pub(super) const MAX_REQUESTS: usize = 1024;
+
+/// Tells a client its position in the log of a session, after the lines before it.
+pub(super) const POSITION: &str = "_live/position";
 
 /// The maximum number of updates for sessions that are not known yet.
 const MAX_EARLY_LINES: usize = 256;
@@ -63,6 +68,12 @@ pub(super) struct LiveAgent {
     pub(super) ends_when_idle: bool,
     /// Whether a client has stopped the agent.
     pub(super) is_stopped: bool,
+    /// What is to be written to the store, if the sessions are stored.
+    pub(super) unwritten: Option<Unwritten>,
+    /// The sessions that the agent's process has open.
+    pub(super) open_in_agent: HashSet<SessionId>,
+    /// Whether no more turns are started, since another server is to continue.
+    pub(super) starts_no_turns: bool,
 }
 
 /// Whether an agent can be used.
@@ -96,6 +107,30 @@ pub(super) struct LiveClient {
     last_session: Option<SessionId>,
     close: Option<CloseStatus>,
     wake: Arc<Notify>,
+    /// Whether it is told its position in the logs that it reads.
+    pub(super) wants_positions: bool,
+    /// Whether it is another server, which passes on messages of its clients.
+    pub(super) is_node: bool,
+    /// The sessions that another server owns now, to which the client is passed on.
+    moved: Vec<MovedSession>,
+}
+
+/// A session of a client that another server owns now.
+#[derive(Debug)]
+pub(super) struct MovedSession {
+    pub(super) id: SessionId,
+    /// The client has read everything before this position.
+    pub(super) position: u64,
+    /// The client's prompts that have not ended.
+    pub(super) prompts: Vec<MovedPrompt>,
+}
+
+/// A prompt that is sent again to the session's new owner.
+#[derive(Debug, Clone)]
+pub(super) struct MovedPrompt {
+    pub(super) request: RequestId,
+    pub(super) key: String,
+    pub(super) params: Box<RawValue>,
 }
 
 /// The questions that a client wants to be asked. A script answers by rules, which its user has set for the script's own
@@ -118,14 +153,16 @@ pub(super) enum SentRequest {
     NewSession {
         request: ClientRequestId,
         cwd: Option<String>,
+        params: Value,
     },
     /// Loads or resumes a session.
     OpenSession(SessionId),
     Prompt {
-        number: PromptNumber,
-        sender: PromptSender,
+        key: String,
         session: SessionId,
     },
+    /// Opens a session whose log is in the store.
+    ReopenSession(SessionId),
     /// Closes a session that nobody is attached to any more.
     CloseSession,
     /// Any other request of a client. Its response is passed on.
@@ -143,7 +180,10 @@ pub(super) enum RequestEffect {
     SetMode(Value),
     SetModel(Value),
     SetConfigOption,
-    RemoveSession,
+    /// The session is not open any more. If it `is_deleted`, it cannot be loaded again.
+    RemoveSession {
+        is_deleted: bool,
+    },
 }
 
 /// What to write to a client.
@@ -152,9 +192,16 @@ pub(super) struct ClientOutput {
     pub(super) bytes: Vec<u8>,
     /// The connection ends after these bytes.
     pub(super) close: Option<CloseStatus>,
+    /// Whether sessions of the client have moved to another server.
+    pub(super) has_moved: bool,
 }
 
 impl LiveClient {
+    /// Adds a session that the client is attached to.
+    pub(super) fn add_session(&mut self, session: &SessionId) {
+        self.sessions.insert(session.clone());
+    }
+
     /// Returns the client's sessions, beginning after the one that was written to last.
     fn sessions_to_write(&self) -> Vec<SessionId> {
         let Some(last) = &self.last_session else {
@@ -188,6 +235,9 @@ impl LiveAgent {
             is_private: false,
             ends_when_idle: false,
             is_stopped: false,
+            unwritten: None,
+            open_in_agent: HashSet::new(),
+            starts_no_turns: false,
         };
         agent.initialize();
         agent
@@ -210,6 +260,9 @@ impl LiveAgent {
             last_session: None,
             close: None,
             wake,
+            wants_positions: false,
+            is_node: false,
+            moved: Vec::new(),
         };
         self.clients.insert(id, client);
         id
@@ -257,8 +310,9 @@ impl LiveAgent {
         self.sessions.values().any(SharedSession::is_progressing)
     }
 
-    /// Handles the end of the agent. All clients are disconnected.
-    pub(super) fn agent_ended(&mut self, status: &CloseStatus) {
+    /// Handles the end of the agent. If it `keeps_queue`, another server continues the sessions with the prompts that
+    /// wait; otherwise, their senders get an error.
+    pub(super) fn agent_ended(&mut self, status: &CloseStatus, keeps_queue: bool) {
         let error = Err(agent_ended_error(status.reason.clone()));
         let state = LiveAgentState::Ended(status.reason.clone());
         let mut waiting: Vec<(Option<SessionId>, ClientRequestId)> = Vec::new();
@@ -274,34 +328,76 @@ impl LiveAgent {
             self.counters.requests_in_flight.decrement();
             match sent {
                 SentRequest::NewSession { request, .. } => waiting.push((None, request)),
-                SentRequest::Prompt {
-                    sender, session, ..
-                } => waiting.extend(sender.request().map(|request| (Some(session), request))),
                 SentRequest::ForClient {
                     request, session, ..
                 } => waiting.push((session, request)),
                 // Requests of this server, or those whose clients wait elsewhere.
                 SentRequest::Initialize
                 | SentRequest::OpenSession(_)
+                | SentRequest::ReopenSession(_)
+                | SentRequest::Prompt { .. }
                 | SentRequest::CloseSession => {}
             }
         }
         for session in self.sessions.values_mut() {
-            let id = &session.id;
+            let id = session.id.clone();
             let loading = session.loading.take().into_iter().flatten();
             waiting.extend(loading.map(|client| (Some(id.clone()), client.request)));
-            let queued = session.queue.drain(..);
-            let queued = queued.filter_map(|prompt| prompt.sender.request());
-            waiting.extend(queued.map(|request| (Some(id.clone()), request)));
+            // In the store, the turn is still running. Whoever continues the session says that it was cut.
+            let turn = session.prompts.turn.take().map(|turn| turn.prompt);
+            let requests = turn.and_then(|prompt| prompt.sender.request());
+            waiting.extend(requests.map(|request| (Some(id.clone()), request)));
+            if keeps_queue {
+                continue;
+            }
+            for prompt in session.prompts.take_back(|_| true) {
+                let record = prompt.ended_record(&error);
+                if let Some(request) = prompt.sender.request() {
+                    waiting.push((Some(session.id.clone()), request));
+                }
+                session.prompt_changed(record);
+            }
         }
         for (session, request) in waiting {
             self.respond_in_order(session.as_ref(), &request, &error);
         }
+        let sessions: Vec<SessionId> = self.sessions.keys().cloned().collect();
+        for session in sessions {
+            self.wake_clients(&session);
+        }
+        self.agent_wake.notify_one();
+    }
+
+    /// Disconnects all clients when they have read everything.
+    pub(super) fn close_clients(&mut self, status: &CloseStatus) {
         for client in self.clients.values_mut() {
             client.close.get_or_insert_with(|| status.clone());
             client.wake.notify_one();
         }
-        self.agent_wake.notify_one();
+    }
+
+    /// Returns the stored sessions, with the tokens of this server.
+    pub(super) fn owned_sessions(&self) -> Vec<(LiveSessionKey, FencingToken)> {
+        let Some(unwritten) = &self.unwritten else {
+            return Vec::new();
+        };
+        let owned = self.sessions.values().filter_map(|session| {
+            let token = session.record.as_ref()?.token;
+            Some((unwritten.key(&session.id), token))
+        });
+        owned.collect()
+    }
+
+    /// Returns `true` if a client is another server, which passes on messages of its clients.
+    pub(super) fn is_node(&self, client: ClientId) -> bool {
+        self.clients
+            .get(&client)
+            .is_some_and(|client| client.is_node)
+    }
+
+    /// Returns `true` if the agent has not answered `initialize` yet.
+    pub(super) fn is_starting(&self) -> bool {
+        matches!(self.state, LiveAgentState::Starting(_))
     }
 
     /// Returns the lines to write to the agent, and removes them.
@@ -332,11 +428,17 @@ impl LiveAgent {
         let mut output = ClientOutput {
             bytes: std::mem::take(&mut client.out),
             close: None,
+            has_moved: !client.moved.is_empty(),
         };
+        if client.wants_positions && !output.bytes.is_empty() {
+            let line = notification(POSITION, &json!({}));
+            output.bytes.extend_from_slice(&line);
+        }
         for session_id in client.sessions_to_write() {
             let Some(session) = sessions.get_mut(&session_id) else {
                 continue;
             };
+            let before = output.bytes.len();
             while output.bytes.len() < max_bytes {
                 match session.next_line(id) {
                     Ok(None) => break,
@@ -372,12 +474,64 @@ impl LiveAgent {
                     }
                 }
             }
+            if client.wants_positions && output.bytes.len() > before {
+                let position = session.position(id);
+                let params = json!({ "sessionId": session_id, "position": position });
+                output
+                    .bytes
+                    .extend_from_slice(&notification(POSITION, &params));
+            }
         }
         // Whatever is left is read in the next call. Until then, the connection stays open.
         if output.bytes.is_empty() {
             output.close.clone_from(&client.close);
         }
         output
+    }
+
+    /// Passes the clients of a session on to its new owner.
+    pub(super) fn move_clients(&mut self, id: &SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else {
+            return;
+        };
+        let running = session.prompts.turn.take().map(|turn| turn.prompt);
+        let prompts: Vec<Prompt> = running
+            .into_iter()
+            .chain(session.prompts.take_back(|_| true))
+            .collect();
+        for client_id in session.clients().collect::<Vec<_>>() {
+            let Some(client) = self.clients.get_mut(&client_id) else {
+                continue;
+            };
+            let own = prompts.iter().filter_map(|prompt| {
+                let request = prompt.sender.request()?;
+                (request.client == client_id).then(|| MovedPrompt {
+                    request: request.id,
+                    key: prompt.key.clone(),
+                    params: prompt.params.clone(),
+                })
+            });
+            client.moved.push(MovedSession {
+                id: id.clone(),
+                position: session.position(client_id).unwrap_or_default(),
+                prompts: own.collect(),
+            });
+            client.wake.notify_one();
+        }
+    }
+
+    /// Takes the sessions of a client that another server owns now.
+    pub(super) fn take_moved(&mut self, client: ClientId) -> Vec<MovedSession> {
+        let client = self.clients.get_mut(&client);
+        client.map_or_else(Vec::new, |client| std::mem::take(&mut client.moved))
+    }
+
+    /// Returns a new id for a request that this server passes on to a client.
+    pub(super) fn next_request_id(&mut self, client: ClientId) -> Option<i64> {
+        let client = self.clients.get_mut(&client)?;
+        let id = client.next_request;
+        client.next_request += 1;
+        Some(id)
     }
 
     /// Takes the question that a client was asked with this id. Returns `None` if there is none, or it has been closed.
@@ -420,9 +574,14 @@ impl LiveAgent {
         self.parents.get(id).unwrap_or(id).clone()
     }
 
-    /// Wakes the clients of a session, which have something to read.
-    pub(super) fn wake_clients(&self, session: &SessionId) {
+    /// Wakes those who wait for a change of a session: its clients, and the store's writer.
+    pub(super) fn wake_clients(&mut self, session: &SessionId) {
         if let Some(session) = self.sessions.get(session) {
+            if let Some(unwritten) = &mut self.unwritten
+                && session.has_unwritten()
+            {
+                unwritten.add(&session.id);
+            }
             for client in session.clients() {
                 if let Some(client) = self.clients.get(&client) {
                     client.wake.notify_one();
@@ -455,8 +614,9 @@ impl LiveAgent {
 
     /// Removes a session and detaches its clients. Its turn and its queued prompts end as cancelled. Further messages
     /// of the agent about the session are ignored.
-    pub(super) fn remove_session(&mut self, id: &SessionId) {
+    pub(super) fn remove_session(&mut self, id: &SessionId, end: StoredSessionEnd) {
         self.parents.retain(|_, parent| parent != id);
+        self.open_in_agent.remove(id);
         let Some(mut session) = self.sessions.remove(id) else {
             return;
         };
@@ -468,17 +628,17 @@ impl LiveAgent {
                 client.wake.notify_one();
             }
         }
-        let queued = session
-            .queue
-            .into_iter()
-            .filter_map(|prompt| prompt.sender.request());
-        let running = session
-            .turn
-            .into_iter()
-            .filter_map(|turn| turn.sender.request());
+        let running = session.prompts.turn.take().map(|turn| turn.prompt);
+        let queued = session.prompts.take_back(|_| true);
         let cancelled = Ok(to_raw(&json!({ "stopReason": "cancelled" })));
-        for request in running.chain(queued) {
-            self.respond(&request, &cancelled);
+        for prompt in running.into_iter().chain(queued) {
+            session.prompt_changed(prompt.ended_record(&cancelled));
+            if let Some(request) = prompt.sender.request() {
+                self.respond(&request, &cancelled);
+            }
+        }
+        if let Some(unwritten) = &mut self.unwritten {
+            unwritten.end(&mut session, end);
         }
         for waiting in session.loading.into_iter().flatten() {
             let error = jsonrpc::Error::resource_not_found(format!("session {id}"));
@@ -563,18 +723,17 @@ impl LiveAgent {
         let Some(session) = self.sessions.get_mut(id) else {
             return;
         };
-        if session.turn.is_some() {
+        if session.prompts.turn.is_some()
+            || session.agent_state != AgentSessionState::Open
+            || self.starts_no_turns
+        {
             return;
         }
-        let Some(QueuedPrompt {
-            number,
-            sender,
-            params,
-        }) = session.queue.pop_front()
-        else {
+        let Some(prompt) = session.prompts.pop() else {
             return;
         };
-        session.push_prompt(&sender, &params);
+        let sender = prompt.sender.clone();
+        session.push_prompt(&sender, &prompt.key, &prompt.params);
         for (audience, is_own) in [
             (Audience::Only(sender.client), true),
             (Audience::AllExcept(sender.client), false),
@@ -582,18 +741,50 @@ impl LiveAgent {
             let params = json!({ "sessionId": id, "isOwn": is_own, "client": sender.name });
             session.push_event(audience, notification("_live/turn_started", &params));
         }
-        session.turn = Some(RunningTurn {
-            number,
-            sender: sender.clone(),
-            excerpt: prompt_excerpt(&params),
+        session.prompt_changed(prompt.record(PromptState::Running));
+        session.prompts.turn = Some(RunningTurn {
+            excerpt: prompt_excerpt(&prompt.params),
+            prompt,
+            // Another server must not run the prompt once the agent may have seen it.
+            sent_when_written: Some(session.log.end()),
         });
-        let purpose = SentRequest::Prompt {
-            number,
-            sender,
-            session: id.clone(),
-        };
-        self.send_request("session/prompt", Some(&params), purpose);
         self.wake_clients(id);
+        self.send_prompt_if_written(id);
+    }
+
+    /// Sends the prompt of a session's turn to the agent, if the beginning of the turn has been written.
+    pub(super) fn send_prompt_if_written(&mut self, id: &SessionId) {
+        let session = self.sessions.get_mut(id);
+        let Some(session) = session else {
+            return;
+        };
+        let Some(turn) = &mut session.prompts.turn else {
+            return;
+        };
+        let is_written = |until: &mut u64| session.log.is_written(*until);
+        if turn.sent_when_written.take_if(is_written).is_some() {
+            let params = turn.prompt.params.clone();
+            let purpose = SentRequest::Prompt {
+                key: turn.prompt.key.clone(),
+                session: id.clone(),
+            };
+            self.send_request("session/prompt", Some(&params), purpose);
+        }
+    }
+
+    /// Ends a prompt that is no longer in its session's queue, and sends the response.
+    pub(super) fn end_prompt(&mut self, id: &SessionId, prompt: Prompt, response: PromptResponse) {
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.prompt_changed(prompt.ended_record(&response));
+            if session.record.is_some() {
+                session
+                    .prompts
+                    .remember(prompt.key.clone(), response.clone());
+            }
+        }
+        if let Some(request) = prompt.sender.request() {
+            self.respond_in_order(Some(id), &request, &response);
+        }
     }
 
     /// Stores an update for a session that is not known yet.

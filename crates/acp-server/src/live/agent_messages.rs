@@ -11,8 +11,11 @@ use serde_json::{Value, json};
 use super::agent::{LiveAgent, RequestEffect, SentRequest};
 use super::log::{Audience, ClientId};
 use super::message::{LiveLine, notification, response, to_raw};
-use super::session::{ClientRequestId, MAX_QUESTIONS, PromptNumber, PromptSender, SharedSession};
+use super::prompt::PromptResponse;
+use super::record::SessionRecord;
+use super::session::{AgentSessionState, ClientRequestId, MAX_QUESTIONS, SharedSession};
 use super::setup::LiveSetup;
+use super::unwritten::StoredSessionEnd;
 
 /// The maximum number of subagents.
 const MAX_SUBAGENTS: usize = 1024;
@@ -92,24 +95,34 @@ impl LiveAgent {
             return;
         };
         let update = params.update;
+        if session.agent_state == AgentSessionState::Reopening {
+            // The agent sends the history again, which is in the log already.
+            return;
+        }
         if root == params.session_id {
             match update.session_update.as_str() {
                 "current_mode_update" => {
                     session
                         .setup
                         .set_mode(update.current_mode_id.unwrap_or_default());
+                    session.head_changed();
                 }
                 "config_option_update" => {
                     let options = update.config_options.unwrap_or_default();
                     session.setup.set_config_options(options);
+                    session.head_changed();
                 }
                 "session_info_update" => {
                     if let Some(title) = update.title {
                         session.title = title.as_str().map(str::to_owned);
+                        session.head_changed();
                     }
                 }
                 _ => {}
             }
+        }
+        if let Some(unwritten) = &mut self.unwritten {
+            unwritten.count_bytes(line.len());
         }
         session.push(Audience::All, line);
         if update.session_update == "subagent_update"
@@ -218,10 +231,14 @@ impl LiveAgent {
                 return self
                     .initialized(result.as_deref().map(RawValue::get).map_err(Clone::clone));
             }
-            Some(SentRequest::NewSession { request, cwd }) => {
+            Some(SentRequest::NewSession {
+                request,
+                cwd,
+                params,
+            }) => {
                 self.count_answered(&request);
                 match result {
-                    Ok(result) => self.session_opened(&request, cwd, &result),
+                    Ok(result) => self.session_opened(&request, cwd, params, &result),
                     Err(error) => {
                         self.ends_when_idle |= error.code == jsonrpc::Error::AUTH_REQUIRED;
                         self.respond(&request, &Err(error));
@@ -229,11 +246,8 @@ impl LiveAgent {
                 }
             }
             Some(SentRequest::OpenSession(session)) => self.session_loaded(&session, result),
-            Some(SentRequest::Prompt {
-                number,
-                sender,
-                session,
-            }) => self.turn_ended(&session, number, &sender, &result),
+            Some(SentRequest::ReopenSession(session)) => self.session_reopened(&session, result),
+            Some(SentRequest::Prompt { key, session }) => self.turn_ended(&session, &key, result),
             Some(SentRequest::CloseSession) => {}
             Some(SentRequest::ForClient {
                 request,
@@ -261,6 +275,7 @@ impl LiveAgent {
         &mut self,
         request: &ClientRequestId,
         cwd: Option<String>,
+        params: Value,
         result: &RawValue,
     ) {
         let read: AgentParams = serde_json::from_str(result.get()).unwrap_or_default();
@@ -279,9 +294,14 @@ impl LiveAgent {
             return;
         }
         // An agent must not use an id twice. If it does, the older session is gone.
-        self.remove_session(&id);
+        self.remove_session(&id, StoredSessionEnd::Deleted);
         let mut session = SharedSession::new(id.clone(), cwd, self.max_log_bytes);
         session.setup = LiveSetup::from_result(result.get());
+        if self.unwritten.is_some() {
+            session.log = super::log::LiveLog::stored(self.max_log_bytes, 0, []);
+            session.record = Some(SessionRecord::new(params));
+            self.open_in_agent.insert(id.clone());
+        }
         self.sessions.insert(id.clone(), session);
         self.attach(request.client, &id, false);
         if let Some(session) = self.sessions.get_mut(&id) {
@@ -304,6 +324,10 @@ impl LiveAgent {
         match result {
             Ok(result) => {
                 session.setup = LiveSetup::from_result(result.get());
+                session.head_changed();
+                if session.record.is_some() {
+                    self.open_in_agent.insert(id.clone());
+                }
                 for client in waiting {
                     let request = client.request;
                     if !self.clients.contains_key(&request.client) {
@@ -324,7 +348,7 @@ impl LiveAgent {
             }
             Err(error) => {
                 self.ends_when_idle |= error.code == jsonrpc::Error::AUTH_REQUIRED;
-                self.remove_session(id);
+                self.remove_session(id, StoredSessionEnd::Deleted);
                 for client in waiting {
                     self.respond(&client.request, &Err(error.clone()));
                 }
@@ -333,22 +357,16 @@ impl LiveAgent {
     }
 
     /// Ends the turn of a session, and starts the next one.
-    fn turn_ended(
-        &mut self,
-        id: &SessionId,
-        number: PromptNumber,
-        sender: &PromptSender,
-        result: &Result<Box<RawValue>, jsonrpc::Error>,
-    ) {
-        let is_running = |session: &&mut SharedSession| {
-            let turn = session.turn.as_ref();
-            turn.is_some_and(|turn| turn.number == number && turn.sender == *sender)
-        };
+    fn turn_ended(&mut self, id: &SessionId, key: &str, result: PromptResponse) {
         // If the session was closed meanwhile, the client has its response.
-        let Some(session) = self.sessions.get_mut(id).filter(is_running) else {
+        let Some(session) = self.sessions.get_mut(id) else {
             return;
         };
-        session.turn = None;
+        let turn = &mut session.prompts.turn;
+        let Some(turn) = turn.take_if(|turn| turn.prompt.key == key) else {
+            return;
+        };
+        let sender = &turn.prompt.sender;
         let stop_reason = result.as_ref().ok().and_then(|result| {
             let result: Value = serde_json::from_str(result.get()).ok()?;
             Some(result["stopReason"].clone())
@@ -360,14 +378,12 @@ impl LiveAgent {
         });
         let line = notification("_live/turn_ended", &params);
         session.push_event(sender.others(), line);
-        if let Some(request) = sender.request() {
-            self.respond_in_order(Some(id), &request, result);
-        }
+        self.end_prompt(id, turn.prompt, result);
         let Some(session) = self.sessions.get_mut(id) else {
             return;
         };
         session.compact();
-        let has_queue = !session.queue.is_empty();
+        let has_queue = session.prompts.queue().len() > 0;
         self.wake_clients(id);
         self.start_next_turn(id);
         if has_queue {
@@ -388,16 +404,23 @@ impl LiveAgent {
         };
         let update = match effect {
             RequestEffect::None => return,
-            RequestEffect::RemoveSession => {
-                self.remove_session(id);
+            RequestEffect::RemoveSession { is_deleted } => {
+                let end = match is_deleted {
+                    true => StoredSessionEnd::Deleted,
+                    false => StoredSessionEnd::Closed,
+                };
+                self.remove_session(id, end);
                 return;
             }
             RequestEffect::SetModel(model) => {
                 session.setup.set_model(model);
+                session.head_changed();
+                self.wake_clients(id);
                 return;
             }
             RequestEffect::SetMode(mode) => {
                 session.setup.set_mode(mode.clone());
+                session.head_changed();
                 json!({ "sessionUpdate": "current_mode_update", "currentModeId": mode })
             }
             RequestEffect::SetConfigOption => {
@@ -407,6 +430,7 @@ impl LiveAgent {
                     return;
                 }
                 session.setup.set_config_options(options.clone());
+                session.head_changed();
                 json!({ "sessionUpdate": "config_option_update", "configOptions": options })
             }
         };

@@ -1,7 +1,5 @@
 //! What a live agent does with a client's message.
 
-use std::collections::VecDeque;
-
 use acp::jsonrpc::{self, Incoming, RequestId};
 use acp::v1::SessionId;
 use serde::Deserialize;
@@ -13,10 +11,12 @@ use super::agent::{
 };
 use super::log::ClientId;
 use super::message::{notification, response, to_raw};
-use super::session::{
-    ClientRequestId, MAX_QUEUED_PROMPTS, PromptNumber, PromptSender, QueuedPrompt, SharedSession,
-    WaitingClient,
+use super::prompt::{
+    KnownPrompt, MAX_QUEUED_PROMPTS, Prompt, PromptNumber, PromptSender, RunningTurn, prompt_key,
 };
+use super::record::SessionRecord;
+use super::session::{AgentSessionState, ClientRequestId, SharedSession, WaitingClient};
+use crate::store::PromptState;
 
 /// The members of a client's params that matter here.
 #[derive(Debug, Default, Deserialize)]
@@ -36,6 +36,28 @@ struct ClientParams {
     request_id: Option<RequestId>,
     #[serde(default)]
     questions: Option<AnsweredQuestions>,
+    #[serde(default, rename = "_meta")]
+    meta: ClientMeta,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct ClientMeta {
+    #[serde(default)]
+    live: LiveMeta,
+}
+
+/// What a client asks for beyond the protocol.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct LiveMeta {
+    /// In `initialize`: tell the client its position after each part of a log.
+    positions: bool,
+    /// In `initialize`: the client is another server.
+    is_node: bool,
+    /// In `session/resume`: the client has read everything before this position.
+    from: Option<u64>,
+    /// With `from`: the keys of the client's own prompts.
+    own_prompts: Vec<String>,
 }
 
 impl ClientParams {
@@ -89,6 +111,8 @@ impl LiveAgent {
             let info = read.client_info.unwrap_or_default();
             let name = info["title"].as_str().or(info["name"].as_str());
             client.name = name.map(|name| name.chars().take(100).collect());
+            client.wants_positions = read.meta.live.positions;
+            client.is_node = read.meta.live.is_node;
             self.answer_initialize(request);
             return Ok(());
         }
@@ -108,11 +132,22 @@ impl LiveAgent {
                 let purpose = SentRequest::NewSession {
                     request: request.clone(),
                     cwd: read.cwd(),
+                    params: open_params(params),
                 };
                 self.forward_request(request.client, method, params, purpose);
             }),
             ("session/load" | "session/resume", Some(session)) => {
                 let with_replay = method == "session/load";
+                if let Some(from) = read.meta.live.from {
+                    let own_prompts = read.meta.live.own_prompts;
+                    return self.continue_session(
+                        request.client,
+                        Some(request),
+                        session,
+                        from,
+                        own_prompts,
+                    );
+                }
                 self.open_session(request, session, params, with_replay, read.cwd())
             }
             ("session/list", _) if !self.agent_supports(&["sessionCapabilities", "list"]) => {
@@ -133,7 +168,8 @@ impl LiveAgent {
                     }
                     "session/set_config_option" => RequestEffect::SetConfigOption,
                     // An archived session is not open any more. It can be loaded again.
-                    "session/delete" | "session/archive" => RequestEffect::RemoveSession,
+                    "session/delete" => RequestEffect::RemoveSession { is_deleted: true },
+                    "session/archive" => RequestEffect::RemoveSession { is_deleted: false },
                     _ => RequestEffect::None,
                 };
                 let purpose = SentRequest::ForClient {
@@ -200,6 +236,12 @@ impl LiveAgent {
             self.wake_clients(id);
             return Ok(());
         }
+        if self.is_node(request.client) {
+            // The other server looks for the owner again.
+            return Err(jsonrpc::Error::resource_not_found(format!(
+                "live session {id}"
+            )));
+        }
         // With a load, the history is there for clients that attach later.
         let method = if self.agent_supports(&["loadSession"]) {
             "session/load"
@@ -211,12 +253,44 @@ impl LiveAgent {
         };
         self.check_session_limit()?;
         let mut session = SharedSession::new(id.clone(), cwd, self.max_log_bytes);
+        if self.unwritten.is_some() {
+            session.log = super::log::LiveLog::stored(self.max_log_bytes, 0, []);
+            session.record = Some(SessionRecord::new(open_params(params)));
+        }
         session.loading = Some(vec![waiting]);
         self.sessions.insert(id.clone(), session);
         if with_replay {
             self.attach(request.client, id, true);
         }
         self.send_request(method, params, SentRequest::OpenSession(id.clone()));
+        Ok(())
+    }
+
+    /// Attaches a client to a live session whose log it has read up to a position. If it waits for a response to its
+    /// `request`, it gets one.
+    pub(super) fn continue_session(
+        &mut self,
+        client: ClientId,
+        request: Option<&ClientRequestId>,
+        id: &SessionId,
+        from: u64,
+        own_prompts: Vec<String>,
+    ) -> Result<(), jsonrpc::Error> {
+        let session = self.sessions.get_mut(id);
+        let session = session
+            .ok_or_else(|| jsonrpc::Error::resource_not_found(format!("live session {id}")))?;
+        if !session.continue_from(client, from, own_prompts) {
+            let reason = format!("invalid cursor: the log of session {id} no longer contains it");
+            return Err(jsonrpc::Error::invalid_params(reason));
+        }
+        match request {
+            Some(request) => session.confirm_attached(request),
+            None => session.ask_open_questions(client),
+        }
+        if let Some(client) = self.clients.get_mut(&client) {
+            client.add_session(id);
+        }
+        self.wake_clients(id);
         Ok(())
     }
 
@@ -259,22 +333,42 @@ impl LiveAgent {
     ) -> Result<PromptNumber, jsonrpc::Error> {
         let name = self.client_name(request.client);
         let session = self.attached_session(request.client, id)?;
-        if session.queue.len() >= MAX_QUEUED_PROMPTS {
-            return Err(jsonrpc::Error::internal(format!(
-                "too many queued prompts (limit: {MAX_QUEUED_PROMPTS})"
-            )));
-        }
-        let params = params.map_or_else(|| to_raw(&json!({})), ToOwned::to_owned);
         let sender = PromptSender {
             client: request.client,
             name,
             request: waits.then(|| request.id.clone()),
         };
-        let number = session.push_to_queue(sender, params);
-        match session.turn {
+        let key = prompt_key(params);
+        let known = key
+            .as_ref()
+            .and_then(|key| session.prompts.send_again(key, &sender));
+        match known {
+            Some(KnownPrompt::Open(number)) => return Ok(number),
+            Some(KnownPrompt::Ended(response)) => {
+                if let Some(request) = sender.request() {
+                    self.respond_in_order(Some(id), &request, &response);
+                }
+                return Ok(PromptNumber(0));
+            }
+            None => {}
+        }
+        if let AgentSessionState::Lost(reason) = &session.agent_state {
+            return Err(session_lost_error(id, reason));
+        }
+        if session.prompts.queue().len() >= MAX_QUEUED_PROMPTS {
+            return Err(jsonrpc::Error::internal(format!(
+                "too many queued prompts (limit: {MAX_QUEUED_PROMPTS})"
+            )));
+        }
+        let params = params.map_or_else(|| to_raw(&json!({})), ToOwned::to_owned);
+        let prompt = session.prompts.push(key, sender, params);
+        let (number, record) = (prompt.number, prompt.record(PromptState::Queued));
+        session.prompt_changed(record);
+        match session.prompts.turn {
             Some(_) => self.announce_queue(id),
             None => self.start_next_turn(id),
         }
+        self.wake_clients(id);
         Ok(number)
     }
 
@@ -287,12 +381,12 @@ impl LiveAgent {
     ) -> Result<(), jsonrpc::Error> {
         let session = self.attached_session(request.client, id)?;
         let is_last = session.clients().count() == 1;
-        let is_running = session.turn.is_some();
+        let is_running = session.prompts.turn.is_some();
         if is_last && self.agent_supports(&["sessionCapabilities", "close"]) {
             let purpose = SentRequest::ForClient {
                 request: request.clone(),
                 session: Some(id.clone()),
-                effect: RequestEffect::RemoveSession,
+                effect: RequestEffect::RemoveSession { is_deleted: false },
             };
             self.forward_request(request.client, "session/close", params, purpose);
             return Ok(());
@@ -358,16 +452,23 @@ impl LiveAgent {
         let Some(session) = self.sessions.get_mut(id) else {
             return;
         };
-        let (own, others): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut session.queue)
-            .into_iter()
-            .partition(|prompt| prompt.sender.client == client);
-        session.queue = others;
-        let is_queue_changed = !own.is_empty();
+        let mut ended = session
+            .prompts
+            .take_back(|prompt| prompt.sender.client == client);
+        let is_queue_changed = !ended.is_empty();
+        // The agent need not know of a prompt that it has not been sent yet.
+        let is_unsent = |turn: &mut RunningTurn| turn.sent_when_written.is_some();
+        let unsent = session.prompts.turn.take_if(is_unsent);
+        ended.extend(unsent.map(|turn| turn.prompt));
+        let is_running = session.prompts.turn.is_some();
         let cancelled = Ok(to_raw(&json!({ "stopReason": "cancelled" })));
-        for request in own.iter().filter_map(|prompt| prompt.sender.request()) {
-            session.respond(&request, &cancelled);
+        for prompt in ended {
+            self.end_prompt(id, prompt, cancelled.clone());
         }
-        if session.turn.is_some() {
+        let Some(session) = self.sessions.get_mut(id) else {
+            return;
+        };
+        if is_running {
             // A client must answer its permission requests when it cancels a turn.
             let open: Vec<_> = session
                 .questions()
@@ -387,18 +488,23 @@ impl LiveAgent {
             self.announce_queue(id);
         }
         self.wake_clients(id);
+        self.start_next_turn(id);
     }
 
     /// Cancels a request of a client.
     fn cancel_request(&mut self, request: &ClientRequestId) {
+        let mut running = None;
         for session in self.sessions.values_mut() {
-            let queued = |prompt: &QueuedPrompt| prompt.sender.request().as_ref() == Some(request);
-            if let Some(at) = session.queue.iter().position(queued) {
-                session.queue.remove(at);
-                session.respond(request, &Err(jsonrpc::Error::request_cancelled()));
+            let is_cancelled = |prompt: &Prompt| prompt.sender.request().as_ref() == Some(request);
+            if let Some(prompt) = session.prompts.take_back(is_cancelled).pop() {
                 let id = session.id.clone();
+                self.end_prompt(&id, prompt, Err(jsonrpc::Error::request_cancelled()));
                 self.announce_queue(&id);
                 return;
+            }
+            let turn = session.prompts.turn.as_ref();
+            if turn.is_some_and(|turn| is_cancelled(&turn.prompt)) {
+                running = Some(session.id.clone());
             }
         }
         let sent = self.sent_requests().find(|(_, sent)| match sent {
@@ -408,10 +514,11 @@ impl LiveAgent {
             | SentRequest::ForClient {
                 request: pending, ..
             } => pending == request,
-            SentRequest::Prompt { sender, .. } => sender.request().as_ref() == Some(request),
-            SentRequest::Initialize | SentRequest::OpenSession(_) | SentRequest::CloseSession => {
-                false
-            }
+            SentRequest::Prompt { session, .. } => running.as_ref() == Some(session),
+            SentRequest::Initialize
+            | SentRequest::OpenSession(_)
+            | SentRequest::ReopenSession(_)
+            | SentRequest::CloseSession => false,
         });
         if let Some((id, _)) = sent {
             let params = json!({ "requestId": id });
@@ -441,4 +548,23 @@ impl LiveAgent {
             self.send_to_agent(&response(&closed.id, &result));
         }
     }
+}
+
+/// Returns those params of a request that another server needs to open the session again.
+fn open_params(params: Option<&RawValue>) -> Value {
+    let params = params.and_then(|params| serde_json::from_str(params.get()).ok());
+    let mut params: Value = params.unwrap_or_default();
+    if let Some(params) = params.as_object_mut() {
+        params.retain(|name, _| name == "mcpServers" || name == "additionalDirectories");
+    }
+    params
+}
+
+/// Returns the error for a prompt of a session that the agent cannot open any more.
+pub(super) fn session_lost_error(id: &SessionId, reason: &str) -> jsonrpc::Error {
+    let mut error = jsonrpc::Error::internal(format!(
+        "the agent cannot open session {id} on this server: {reason}; its log can still be read, and be given to a new session"
+    ));
+    error.data = Some(json!({ "live": "sessionLost" }));
+    error
 }

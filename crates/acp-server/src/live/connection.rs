@@ -9,6 +9,7 @@ use acp::Transport;
 use acp::bridge::Bridge;
 use acp::jsonrpc::{self, Incoming};
 use acp_remote::CloseStatus;
+use bytes::Bytes;
 use futures_util::StreamExt;
 use serde::Deserialize;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -17,8 +18,11 @@ use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
 
 use super::log::ClientId;
 use super::process::{SharedAgent, line_codec};
+use super::route::Router;
+use super::upstream::UpstreamEvent;
 use crate::client_message::{LineDecision, decide};
 use crate::served_agent::{AgentRunner, message_too_long};
+use crate::store::NodeId;
 
 /// About how many bytes are written to a client at once.
 const WRITE_SIZE: usize = 64 * 1024;
@@ -100,6 +104,7 @@ async fn serve_v1_client(
         client,
         wake: &wake,
         responded: Notify::new(),
+        moved: Notify::new(),
     };
     let lines = FramedRead::new(from_client, line_codec(runner.max_message));
     let status = tokio::select! {
@@ -120,16 +125,38 @@ struct LiveConnection<'a> {
     wake: &'a Notify,
     /// Notified when all responses that waited have been taken to be written.
     responded: Notify,
+    /// Notified when the client's sessions may have moved to another server.
+    moved: Notify,
 }
 
 impl LiveConnection<'_> {
     /// Handles the client's messages until it closes the connection.
     async fn read(&self, mut lines: ClientLines<impl AsyncRead + Unpin>) -> CloseStatus {
+        let node = self.runner.node().map(Arc::clone);
+        let mut router = node.map(|node| Router::new(self.runner, node, self.agent, self.client));
         loop {
-            let line = match lines.next().await {
-                None => return CloseStatus::normal(),
-                Some(Ok(line)) => line,
-                Some(Err(error)) => return read_failed(error, self.runner.max_message),
+            let next = match &mut router {
+                None => NextInput::Line(lines.next().await),
+                Some(router) => tokio::select! {
+                    line = lines.next() => NextInput::Line(line),
+                    Some((node, event)) = router.next_event() => NextInput::Event(node, event),
+                    () = self.moved.notified() => NextInput::Moved,
+                },
+            };
+            let line = match (next, &mut router) {
+                (NextInput::Line(None), _) => return CloseStatus::normal(),
+                (NextInput::Line(Some(Ok(line))), _) => line,
+                (NextInput::Line(Some(Err(error))), _) => {
+                    return read_failed(error, self.runner.max_message);
+                }
+                (next, Some(router)) => {
+                    if let Err(reason) = handle_elsewhere(router, next).await {
+                        return CloseStatus::new(CloseStatus::TRY_AGAIN_LATER, reason);
+                    }
+                    self.wait_for_own_room().await;
+                    continue;
+                }
+                (_, None) => continue,
             };
             match decide(&line, self.runner.roots()) {
                 LineDecision::Drop => {}
@@ -138,6 +165,12 @@ impl LiveConnection<'_> {
                     self.agent.lock().send_to_client(self.client, &reply);
                 }
                 LineDecision::Forward(_) => {
+                    if let Some(router) = &mut router
+                        && router.route(&line).await
+                    {
+                        self.wait_for_own_room().await;
+                        continue;
+                    }
                     self.agent
                         .update(|agent| agent.handle_client_line(self.client, &line));
                 }
@@ -176,6 +209,9 @@ impl LiveConnection<'_> {
                     return CloseStatus::normal();
                 }
             }
+            if output.has_moved {
+                self.moved.notify_one();
+            }
             if let Some(status) = output.close {
                 return status;
             }
@@ -183,6 +219,24 @@ impl LiveConnection<'_> {
                 self.wake.notified().await;
             }
         }
+    }
+}
+
+/// What a connection handles next.
+enum NextInput {
+    Line(Option<Result<Bytes, AnyDelimiterCodecError>>),
+    /// Something happened on the connection to another server.
+    Event(NodeId, UpstreamEvent),
+    /// Sessions may have moved to another server.
+    Moved,
+}
+
+/// Handles what happens to sessions of other servers. Returns the reason if the client must be disconnected.
+async fn handle_elsewhere(router: &mut Router<'_>, next: NextInput) -> Result<(), String> {
+    match next {
+        NextInput::Event(node, event) => router.handle_event(node, event).await,
+        NextInput::Moved => router.continue_moved().await,
+        NextInput::Line(_) => Ok(()),
     }
 }
 

@@ -23,7 +23,8 @@ use serde_json::{Value, json};
 use super::agent::LiveAgent;
 use super::log::{Audience, ClientId};
 use super::message::{notification, to_raw};
-use super::session::{ClientRequestId, PromptNumber, SharedSession, prompt_excerpt};
+use super::prompt::{PromptNumber, prompt_excerpt};
+use super::session::{ClientRequestId, SharedSession};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -106,9 +107,10 @@ impl LiveAgent {
     }
 
     fn session_status(&self, session: &SharedSession) -> Value {
-        let turn = session.turn.as_ref().map(
-            |turn| json!({ "prompt": turn.number, "client": turn.sender.name, "text": turn.excerpt }),
-        );
+        let turn = session.prompts.turn.as_ref().map(|turn| {
+            let prompt = &turn.prompt;
+            json!({ "prompt": prompt.number, "client": prompt.sender.name, "text": turn.excerpt })
+        });
         let clients = session.clients().map(|client| self.client_name(client));
         json!({
             "sessionId": session.id,
@@ -137,7 +139,7 @@ impl LiveAgent {
         params: &ControlParams,
     ) -> Result<Value, jsonrpc::Error> {
         let session = self.known_session(params)?;
-        let (id, was_running) = (session.id.clone(), session.turn.is_some());
+        let (id, was_running) = (session.id.clone(), session.prompts.turn.is_some());
         self.cancel_turn(client, &id);
         Ok(json!({ "wasRunning": was_running }))
     }
@@ -145,14 +147,15 @@ impl LiveAgent {
     /// Removes a prompt from the queue. Its client learns that the prompt was cancelled.
     fn take_back(&mut self, params: &ControlParams) -> Result<Value, jsonrpc::Error> {
         let session = self.known_session(params)?;
-        let at = queue_position(session, params)?;
-        let taken = session.queue.remove(at);
+        let number = queued_prompt(params)?;
+        let taken = session.prompts.take_back(|prompt| prompt.number == number);
         let (id, queue) = (session.id.clone(), queue_json(session));
-        if let Some(prompt) = taken {
+        if taken.is_empty() {
+            return Err(jsonrpc::Error::resource_not_found("queued prompt"));
+        }
+        for prompt in taken {
             let cancelled = Ok(to_raw(&json!({ "stopReason": "cancelled" })));
-            if let Some(request) = prompt.sender.request() {
-                self.respond_in_order(Some(&id), &request, &cancelled);
-            }
+            self.end_prompt(&id, prompt, cancelled);
         }
         self.announce_queue(&id);
         Ok(json!({ "queue": queue }))
@@ -164,11 +167,10 @@ impl LiveAgent {
         let position =
             position.ok_or_else(|| jsonrpc::Error::invalid_params("position is missing"))?;
         let session = self.known_session(params)?;
-        let at = queue_position(session, params)?;
-        if let Some(prompt) = session.queue.remove(at) {
-            let position = position.min(session.queue.len());
-            session.queue.insert(position, prompt);
+        if !session.prompts.move_to(queued_prompt(params)?, position) {
+            return Err(jsonrpc::Error::resource_not_found("queued prompt"));
         }
+        session.queue_changed();
         let (id, queue) = (session.id.clone(), queue_json(session));
         self.announce_queue(&id);
         Ok(json!({ "queue": queue }))
@@ -186,25 +188,17 @@ impl LiveAgent {
     }
 }
 
-/// Returns the position of a prompt in the queue.
-fn queue_position(
-    session: &SharedSession,
-    params: &ControlParams,
-) -> Result<usize, jsonrpc::Error> {
+/// Returns the prompt that a request is about.
+fn queued_prompt(params: &ControlParams) -> Result<PromptNumber, jsonrpc::Error> {
     let number: Option<PromptNumber> = params
         .prompt
         .as_ref()
         .and_then(|number| PromptNumber::deserialize(number).ok());
-    let number =
-        number.ok_or_else(|| jsonrpc::Error::invalid_params("prompt: expected a number"))?;
-    let mut queue = session.queue.iter();
-    queue
-        .position(|prompt| prompt.number == number)
-        .ok_or_else(|| jsonrpc::Error::resource_not_found("queued prompt"))
+    number.ok_or_else(|| jsonrpc::Error::invalid_params("prompt: expected a number"))
 }
 
 fn queue_json(session: &SharedSession) -> Value {
-    let prompts = session.queue.iter().map(|prompt| {
+    let prompts = session.prompts.queue().map(|prompt| {
         json!({
             "prompt": prompt.number,
             "client": prompt.sender.name,

@@ -13,9 +13,17 @@ pub(super) const MAX_LOG_BYTES: usize = 64 * 1024 * 1024;
 /// The maximum length of the text of merged chunks, in bytes.
 const MAX_MERGED_TEXT: usize = 64 * 1024;
 
+/// The position of a log that need not be written: everything can be read.
+const EVERYTHING: u64 = u64::MAX;
+
 /// Identifies a client of a live agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct ClientId(pub(super) u64);
+
+impl ClientId {
+    /// No client: the one that has sent a prompt was connected to another server.
+    pub(super) const NONE: Self = Self(0);
+}
 
 /// Identifies a question within a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,6 +52,8 @@ pub(super) enum EntryContent {
 #[derive(Debug, Clone)]
 pub(super) struct LiveLogEntry {
     pub(super) number: u64,
+    /// The number after the last entry that is merged into this one.
+    pub(super) end: u64,
     pub(super) audience: Audience,
     pub(super) content: EntryContent,
 }
@@ -64,7 +74,25 @@ impl LiveLogEntry {
     }
 }
 
+/// Entries that have been merged into one.
+#[derive(Debug)]
+pub(super) struct MergedEntries {
+    /// The number of the first one.
+    pub(super) number: u64,
+    /// The number after the last one.
+    pub(super) end: u64,
+    pub(super) line: LiveLine,
+}
+
 /// The entries of a session, in the order in which all clients see them. Numbers increase, but can have gaps.
+///
+/// If the log is stored, an entry can be read only when it has been written: after a crash, everything that a client
+/// has seen is still there.
+///
+/// ```text
+///   dropped_until      written_until      taken_until      next
+///        ├── can be read ──┼── being written ──┼── to be written ──┤
+/// ```
 #[derive(Debug)]
 pub(super) struct LiveLog {
     entries: VecDeque<LiveLogEntry>,
@@ -74,6 +102,12 @@ pub(super) struct LiveLog {
     dropped_until: u64,
     /// All entries with lower numbers have been compacted.
     compacted_until: u64,
+    /// All entries with lower numbers have been written. [`EVERYTHING`] if the log is not stored.
+    written_until: u64,
+    /// The number of the next line, as the store knows it.
+    stored_until: u64,
+    /// All entries with lower numbers have been taken to be written.
+    taken_until: u64,
     bytes: usize,
     max_bytes: usize,
 }
@@ -85,9 +119,98 @@ impl LiveLog {
             next: 0,
             dropped_until: 0,
             compacted_until: 0,
+            written_until: EVERYTHING,
+            stored_until: 0,
+            taken_until: 0,
             bytes: 0,
             max_bytes,
         }
+    }
+
+    /// Creates a log that is stored and contains these entries already. `next` is the number of the next entry.
+    pub(super) fn stored(
+        max_bytes: usize,
+        next: u64,
+        lines: impl IntoIterator<Item = (u64, u64, LiveLine)>,
+    ) -> Self {
+        let mut log = Self::new(max_bytes);
+        log.written_until = next;
+        for (number, end, line) in lines {
+            log.push_entry(LiveLogEntry {
+                number,
+                end,
+                audience: Audience::All,
+                content: EntryContent::Line(line),
+            });
+        }
+        log.next = next;
+        log.stored_until = next;
+        log.taken_until = next;
+        log.compacted_until = next;
+        log
+    }
+
+    /// Returns the position after the last entry that can be read.
+    fn readable_until(&self) -> u64 {
+        self.next.min(self.written_until)
+    }
+
+    /// Returns `true` if there is something to write.
+    pub(super) fn has_unwritten(&self) -> bool {
+        self.written_until != EVERYTHING && self.taken_until < self.next
+    }
+
+    /// Takes the lines to write, up to about `max_bytes`. Returns them with the position after them, which is passed to
+    /// [`written`](Self::written) when they have been written.
+    pub(super) fn take_unwritten(&mut self, max_bytes: usize) -> (Vec<(u64, LiveLine)>, u64) {
+        let from = self.index_of(self.taken_until);
+        let mut lines = Vec::new();
+        let mut bytes = 0;
+        let mut until = self.next;
+        for entry in self.entries.range(from..) {
+            if bytes >= max_bytes {
+                until = entry.number;
+                break;
+            }
+            if let EntryContent::Line(line) = &entry.content {
+                bytes += line.len();
+                lines.push((entry.number, Arc::clone(line)));
+            }
+        }
+        self.taken_until = until;
+        (lines, until)
+    }
+
+    /// Makes entries readable that have been written.
+    pub(super) fn written(&mut self, until: u64) {
+        self.stored_until = self.stored_until.max(until);
+        self.readable(until);
+    }
+
+    /// Makes entries readable that need not be written.
+    pub(super) fn readable(&mut self, until: u64) {
+        if self.written_until != EVERYTHING {
+            self.written_until = self.written_until.max(until);
+        }
+    }
+
+    /// Returns the position from which a client can continue on another server, if it has read everything before
+    /// `position`. The store does not know of the events after its last line.
+    pub(super) fn stored_position(&self, position: u64) -> u64 {
+        match self.written_until {
+            EVERYTHING => position,
+            _ => position.min(self.stored_until),
+        }
+    }
+
+    /// Returns `true` if everything before this position has been written.
+    pub(super) fn is_written(&self, until: u64) -> bool {
+        self.written_until >= until
+    }
+
+    /// Returns the index of the first entry with this number or a higher one.
+    fn index_of(&self, number: u64) -> usize {
+        self.entries.partition_point(|entry| entry.number < number)
     }
 
     /// Returns the position after the last entry.
@@ -102,12 +225,25 @@ impl LiveLog {
 
     /// Appends an entry. Drops the oldest ones if the log is full.
     pub(super) fn push(&mut self, audience: Audience, content: EntryContent) {
-        let entry = LiveLogEntry {
-            number: self.next,
+        let number = self.next;
+        self.next += 1;
+        // An event is not written. If nothing before it is being written, it can be read at once.
+        if !matches!(content, EntryContent::Line(_))
+            && self.written_until == number
+            && self.taken_until == number
+        {
+            self.written_until = self.next;
+            self.taken_until = self.next;
+        }
+        self.push_entry(LiveLogEntry {
+            number,
+            end: self.next,
             audience,
             content,
-        };
-        self.next += 1;
+        });
+    }
+
+    fn push_entry(&mut self, entry: LiveLogEntry) {
         self.bytes += entry.size();
         self.entries.push_back(entry);
         if self.bytes <= self.max_bytes {
@@ -118,12 +254,12 @@ impl LiveLog {
         while self.bytes > remaining && self.entries.len() > 1 {
             if let Some(oldest) = self.entries.pop_front() {
                 self.bytes -= oldest.size();
-                self.dropped_until = oldest.number + 1;
+                self.dropped_until = oldest.end;
             }
         }
     }
 
-    /// Returns the entries from a position on, or `None` if some of them have been dropped.
+    /// Returns the entries from a position on that can be read, or `None` if some of them have been dropped.
     pub(super) fn entries_from(
         &self,
         position: u64,
@@ -131,23 +267,43 @@ impl LiveLog {
         if position < self.dropped_until {
             return None;
         }
-        let at = self
-            .entries
-            .partition_point(|entry| entry.number < position);
-        Some(self.entries.range(at..))
+        let until = self.readable_until();
+        let entries = self.entries.range(self.index_of(position)..);
+        Some(entries.take_while(move |entry| entry.number < until))
+    }
+
+    /// Returns the entries from a position on that cannot be read yet.
+    pub(super) fn unreadable_entries(&self, position: u64) -> impl Iterator<Item = &LiveLogEntry> {
+        let from = position.max(self.readable_until());
+        self.entries.range(self.index_of(from)..)
+    }
+
+    /// Returns the position that a client has when it has read everything that can be read.
+    pub(super) fn position_after(&self, position: u64) -> u64 {
+        position.max(self.readable_until())
+    }
+
+    /// Returns `true` if a client can continue from this position: nothing after it has been dropped, and it is not in
+    /// the middle of merged entries.
+    pub(super) fn can_continue_from(&self, position: u64) -> bool {
+        let before = self.index_of(position).checked_sub(1);
+        let before = before.and_then(|index| self.entries.get(index));
+        (self.dropped_until..=self.next).contains(&position)
+            && before.is_none_or(|entry| entry.end <= position)
     }
 
     /// Removes entries that nobody will need again, and merges consecutive chunks of a message. Only changes entries
-    /// with lower numbers than `read_until`, which all attached clients have read.
-    pub(super) fn compact(&mut self, read_until: u64) {
-        let number = |number: u64| move |entry: &LiveLogEntry| entry.number < number;
-        let from = self.entries.partition_point(number(self.compacted_until));
-        let to = self.entries.partition_point(number(read_until));
+    /// with lower numbers than `read_until`, which all attached clients have read. Returns what it has merged.
+    pub(super) fn compact(&mut self, read_until: u64) -> Vec<MergedEntries> {
+        let read_until = read_until.min(self.readable_until());
+        let from = self.index_of(self.compacted_until);
+        let to = self.index_of(read_until);
         if from >= to {
-            return;
+            return Vec::new();
         }
         let rest = self.entries.split_off(to);
         let mut merging: Option<MergedChunk> = None;
+        let mut changed = Vec::new();
         for entry in self.entries.split_off(from) {
             self.bytes -= entry.size();
             if !entry.is_history() {
@@ -156,30 +312,46 @@ impl LiveLog {
             merging = match (merging.take(), ChunkLine::from_entry(&entry)) {
                 (Some(mut merged), Some(chunk)) if merged.accepts(&chunk) => {
                     merged.text.push_str(&chunk.text);
+                    merged.first.end = entry.end;
                     merged.is_merged = true;
                     Some(merged)
                 }
                 (merged, Some(chunk)) => {
-                    self.push_compacted(merged.map(MergedChunk::into_entry));
+                    self.push_merged(merged, &mut changed);
                     Some(MergedChunk::new(&entry, chunk))
                 }
                 (merged, None) => {
-                    self.push_compacted(merged.map(MergedChunk::into_entry));
-                    self.push_compacted(Some(entry));
+                    self.push_merged(merged, &mut changed);
+                    self.push_compacted(entry);
                     None
                 }
             };
         }
-        self.push_compacted(merging.map(MergedChunk::into_entry));
+        self.push_merged(merging, &mut changed);
         self.entries.extend(rest);
         self.compacted_until = read_until;
+        changed
     }
 
-    fn push_compacted(&mut self, entry: Option<LiveLogEntry>) {
-        if let Some(entry) = entry {
-            self.bytes += entry.size();
-            self.entries.push_back(entry);
+    fn push_merged(&mut self, merged: Option<MergedChunk>, changed: &mut Vec<MergedEntries>) {
+        let Some(merged) = merged else {
+            return;
+        };
+        let is_merged = merged.is_merged;
+        let entry = merged.into_entry();
+        if is_merged && let EntryContent::Line(line) = &entry.content {
+            changed.push(MergedEntries {
+                number: entry.number,
+                end: entry.end,
+                line: Arc::clone(line),
+            });
         }
+        self.push_compacted(entry);
+    }
+
+    fn push_compacted(&mut self, entry: LiveLogEntry) {
+        self.bytes += entry.size();
+        self.entries.push_back(entry);
     }
 }
 

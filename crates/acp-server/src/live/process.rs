@@ -11,13 +11,17 @@ use futures_util::StreamExt;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::Notify;
-use tokio::time::sleep;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
 use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
 use tokio_util::sync::CancellationToken;
 
 use super::agent::LiveAgent;
 use super::log::ClientId;
+use super::unwritten::{MAX_UNWRITTEN_BYTES, Unwritten};
+use super::writer::write_changes;
 use crate::metrics::AgentCounters;
+use crate::node::NodeLease;
 use crate::served_agent::AgentRunner;
 
 /// The maximum length of a message of the agent, in bytes. Longer ones are ignored.
@@ -25,6 +29,9 @@ const MAX_AGENT_MESSAGE: usize = 64 * 1024 * 1024;
 
 /// The maximum number of bytes to buffer for the agent before clients must wait.
 const AGENT_BUFFER: usize = 256 * 1024;
+
+/// How long the store may take to write what is left when the agent ends.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The maximum number of lines to handle at once.
 const MAX_BATCH_LINES: usize = 256;
@@ -44,6 +51,14 @@ pub(super) struct SharedAgent {
     agent_room: Notify,
     /// Notified when the agent may have become idle, or is no longer.
     idle_changed: Notify,
+    /// Notified when there is something to write to the store.
+    pub(super) has_unwritten: Arc<Notify>,
+    /// Notified when a batch has been written to the store.
+    pub(super) store_room: Notify,
+    /// Held while a session of the store is opened.
+    pub(super) opening: tokio::sync::Mutex<()>,
+    /// The lease with which the agent owns its sessions, if they are stored.
+    pub(super) lease: Option<NodeLease>,
     ended: CancellationToken,
 }
 
@@ -72,13 +87,42 @@ impl LiveProcess {
         *running = Some(Arc::clone(&agent));
         Ok((agent, client))
     }
+
+    /// Returns the agent. Starts it if it is not running.
+    pub(super) fn start(
+        &self,
+        runner: &Arc<AgentRunner>,
+        keep: Duration,
+    ) -> Result<Arc<SharedAgent>, CloseStatus> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(agent) = &*running
+            && !agent.lock().has_ended()
+        {
+            return Ok(Arc::clone(agent));
+        }
+        let agent = start(runner, keep)?;
+        *running = Some(Arc::clone(&agent));
+        Ok(agent)
+    }
 }
 
 /// Starts the process, and a task that runs it.
 fn start(runner: &Arc<AgentRunner>, keep: Duration) -> Result<Arc<SharedAgent>, CloseStatus> {
+    let lease = match runner.node() {
+        None => None,
+        Some(node) => Some(node.lease().ok_or_else(|| {
+            let reason = "this server cannot reach its store; try again";
+            CloseStatus::new(CloseStatus::TRY_AGAIN_LATER, reason)
+        })?),
+    };
     let (process, stdio) = runner.spawn()?;
-    let agent = Arc::new(SharedAgent::new(Arc::clone(&runner.counters)));
+    let agent = Arc::new(SharedAgent::new(Arc::clone(&runner.counters), lease));
+    let has_unwritten = Arc::clone(&agent.has_unwritten);
     agent.update(|agent| {
+        if runner.node().is_some() {
+            let wake = has_unwritten;
+            agent.unwritten = Some(Unwritten::new(&runner.agent.name, wake));
+        }
         agent.settings.clone_from(&runner.agent.settings);
         agent.is_private = runner.agent.is_private;
     });
@@ -87,10 +131,28 @@ fn start(runner: &Arc<AgentRunner>, keep: Duration) -> Result<Arc<SharedAgent>, 
     let runner = Arc::clone(runner);
     let connections = runner.connections.clone();
     connections.spawn(async move {
-        let status = run(&shared, &runner, &process, stdio, keep).await;
+        let (stopped, failed) = (CancellationToken::new(), CancellationToken::new());
+        let writer = runner
+            .node()
+            .zip(shared.lease.clone())
+            .map(|(node, lease)| {
+                let (node, shared) = (Arc::clone(node), Arc::clone(&shared));
+                let (stopped, failed) = (stopped.clone(), failed.clone().drop_guard());
+                tokio::spawn(async move {
+                    let written = write_changes(&shared, &node, &lease, &stopped).await;
+                    drop(failed);
+                    written
+                })
+            });
+        let (status, keeps_queue) = run(&shared, &runner, &process, stdio, keep, &failed).await;
         tracing::info!(%status, "shared agent ended");
         // From here on, no client is added.
-        shared.lock().agent_ended(&status);
+        shared.update(|agent| agent.agent_ended(&status, keeps_queue));
+        stopped.cancel();
+        if let Some(writer) = writer {
+            finish_writing(&shared, &runner, writer).await;
+        }
+        shared.lock().close_clients(&status);
         shared.ended.cancel();
         runner.shut_down(&process).await;
         drop(used);
@@ -98,44 +160,83 @@ fn start(runner: &Arc<AgentRunner>, keep: Duration) -> Result<Arc<SharedAgent>, 
     Ok(agent)
 }
 
-/// Runs the agent until it exits, or is no longer needed.
+/// Runs the agent until it exits, is no longer needed, or its changes cannot be written (`failed`). Returns whether another
+/// server continues with the prompts that wait.
 async fn run(
     agent: &SharedAgent,
     runner: &AgentRunner,
     process: &AgentProcess,
     (stdin, stdout): (ChildStdin, ChildStdout),
     keep: Duration,
-) -> CloseStatus {
+    failed: &CancellationToken,
+) -> (CloseStatus, bool) {
     let _running = runner.count_running();
     let drained = async {
         runner.draining.cancelled().await;
+        if agent.lease.is_some() {
+            // Another server runs the prompts that wait.
+            agent.update(|agent| agent.starts_no_turns = true);
+        }
         agent.wait_until(|agent| !agent.is_progressing()).await;
     };
+    let going_away = |reason: &str| CloseStatus::new(CloseStatus::GOING_AWAY, reason);
     tokio::select! {
         biased;
-        end = agent.read(stdout) => match end {
+        () = failed.cancelled() => {
+            (going_away("this server cannot write to its store; connect again"), true)
+        }
+        end = agent.read(stdout) => (match end {
             Some(reason) => CloseStatus::failed(reason),
             None => runner.exit_status(process).await,
-        },
-        () = agent.write(stdin) => runner.exit_status(process).await,
-        () = agent.wait_for_idle(keep) => {
-            CloseStatus::new(CloseStatus::GOING_AWAY, "the agent was not used any more")
-        }
+        }, false),
+        () = agent.write(stdin) => (runner.exit_status(process).await, false),
+        () = agent.wait_for_idle(keep) => (going_away("the agent was not used any more"), true),
         () = agent.wait_until(|agent| agent.is_stopped) => {
-            CloseStatus::new(CloseStatus::GOING_AWAY, "the agent was stopped")
+            (going_away("the agent was stopped"), false)
         }
-        () = drained => CloseStatus::new(CloseStatus::GOING_AWAY, "the server is shutting down"),
+        () = drained => (going_away("the server is shutting down"), true),
+    }
+}
+
+/// Waits until everything is in the store, and then gives up the agent's sessions.
+async fn finish_writing(
+    agent: &SharedAgent,
+    runner: &AgentRunner,
+    mut writer: JoinHandle<Result<(), String>>,
+) {
+    let written = timeout(FLUSH_TIMEOUT, &mut writer).await;
+    writer.abort();
+    match written {
+        Ok(Ok(Ok(()))) => {}
+        Ok(Ok(Err(reason))) => tracing::warn!("cannot write to the store: {reason}"),
+        Ok(Err(error)) => tracing::error!(%error, "the store's writer failed"),
+        Err(_) => tracing::warn!("the store does not respond; giving up"),
+    }
+    let (Some(node), Some(lease)) = (runner.node(), &agent.lease) else {
+        return;
+    };
+    let owned = agent.lock().owned_sessions();
+    if owned.is_empty() || lease.lost.is_cancelled() {
+        return;
+    }
+    let released = node.store.release(owned, lease.id.clone());
+    if let Ok(Err(error)) = timeout(FLUSH_TIMEOUT, released).await {
+        tracing::warn!(%error, "cannot give up sessions; the lease expires by itself");
     }
 }
 
 impl SharedAgent {
-    fn new(counters: Arc<AgentCounters>) -> Self {
+    fn new(counters: Arc<AgentCounters>, lease: Option<NodeLease>) -> Self {
         let agent_wake = Arc::new(Notify::new());
         Self {
             state: Mutex::new(LiveAgent::new(Arc::clone(&agent_wake), counters)),
             agent_wake,
             agent_room: Notify::new(),
             idle_changed: Notify::new(),
+            has_unwritten: Arc::default(),
+            store_room: Notify::new(),
+            opening: tokio::sync::Mutex::new(()),
+            lease,
             ended: CancellationToken::new(),
         }
     }
@@ -147,7 +248,16 @@ impl SharedAgent {
     /// Changes the state. Wakes those who wait for the agent's work to end, if it has.
     pub(super) fn update<T>(&self, change: impl FnOnce(&mut LiveAgent) -> T) -> T {
         let mut agent = self.lock();
-        let work = |agent: &LiveAgent| (agent.is_idle(), agent.is_progressing(), agent.is_stopped);
+        let work = |agent: &LiveAgent| {
+            let is_stopped = agent.is_stopped;
+            let is_progressing = agent.is_progressing();
+            (
+                agent.is_idle(),
+                is_progressing,
+                is_stopped,
+                agent.is_starting(),
+            )
+        };
         let before = work(&agent);
         let result = change(&mut agent);
         let is_changed = before != work(&agent);
@@ -197,8 +307,21 @@ impl SharedAgent {
             }
             // An agent that does not read what it is sent gets no more responses.
             self.wait_for_backlog(4 * AGENT_BUFFER).await;
+            self.wait_for_store().await;
         }
         None
+    }
+
+    /// Waits until the store has written most of what the agent has sent.
+    async fn wait_for_store(&self) {
+        loop {
+            let mut room = pin!(self.store_room.notified());
+            room.as_mut().enable();
+            if self.lock().unwritten_bytes() <= MAX_UNWRITTEN_BYTES {
+                return;
+            }
+            room.await;
+        }
     }
 
     /// Handles several lines of the agent, or errors of the codec.
@@ -242,7 +365,7 @@ impl SharedAgent {
     }
 
     /// Waits until a condition is true.
-    async fn wait_until(&self, condition: impl Fn(&LiveAgent) -> bool) {
+    pub(super) async fn wait_until(&self, condition: impl Fn(&LiveAgent) -> bool) {
         loop {
             let mut changed = pin!(self.idle_changed.notified());
             changed.as_mut().enable();

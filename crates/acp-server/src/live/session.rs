@@ -1,25 +1,20 @@
 //! A live session: its log, the clients attached to it, its turn and queue, and its open questions.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use acp::jsonrpc::{self, RequestId};
 use acp::v1::SessionId;
-use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::log::{Audience, ClientId, EntryContent, LiveLog, QuestionId};
+use super::log::{Audience, ClientId, EntryContent, LiveLog, LiveLogEntry, QuestionId};
 use super::message::{LiveLine, notification, response, to_raw};
+use super::prompt::{PromptSender, Prompts, prompt_content};
+use super::record::SessionRecord;
 use super::setup::LiveSetup;
 
 /// The maximum number of open questions of a session.
 pub(super) const MAX_QUESTIONS: usize = 256;
-
-/// The maximum number of prompts that wait in a session's queue.
-pub(super) const MAX_QUEUED_PROMPTS: usize = 256;
-
-/// The maximum length of a prompt's excerpt, in characters.
-const MAX_EXCERPT_CHARS: usize = 200;
 
 /// A request of a client, to which a response is still to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,23 +40,26 @@ pub(super) struct SharedSession {
     pub(super) setup: LiveSetup,
     /// The clients that wait for the agent to load the session. `None` once it is loaded.
     pub(super) loading: Option<Vec<WaitingClient>>,
-    pub(super) turn: Option<RunningTurn>,
-    pub(super) queue: VecDeque<QueuedPrompt>,
-    log: LiveLog,
+    pub(super) prompts: Prompts,
+    /// What is to be written to the store, if the session is stored.
+    pub(super) record: Option<SessionRecord>,
+    /// Whether the agent has the session open.
+    pub(super) agent_state: AgentSessionState,
+    pub(super) log: LiveLog,
     attached: HashMap<ClientId, Attachment>,
     questions: BTreeMap<QuestionId, Question>,
     next_question: u64,
-    next_prompt: u64,
 }
 
-/// A turn that the agent is working on.
-#[derive(Debug)]
-pub(super) struct RunningTurn {
-    /// The number of its prompt.
-    pub(super) number: PromptNumber,
-    pub(super) sender: PromptSender,
-    /// The beginning of the prompt.
-    pub(super) excerpt: String,
+/// Whether the agent has a session open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum AgentSessionState {
+    /// It has.
+    Open,
+    /// It is opening a session whose log is known already. If it sends the history again, it is ignored.
+    Reopening,
+    /// It cannot open the session, for this reason. The log can still be read.
+    Lost(String),
 }
 
 /// A client's position in the log of a session.
@@ -71,45 +69,8 @@ struct Attachment {
     position: u64,
     /// Entries with lower numbers were added before the client attached. They are the session's history.
     live_from: u64,
-}
-
-/// The client that has sent a prompt. It may have disconnected.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PromptSender {
-    pub(super) client: ClientId,
-    pub(super) name: Option<String>,
-    /// The id of the request to which the end of the turn is the response. `None` if the client does not wait for it.
-    pub(super) request: Option<RequestId>,
-}
-
-impl PromptSender {
-    /// Returns the request that the client waits for.
-    pub(super) fn request(&self) -> Option<ClientRequestId> {
-        let id = self.request.clone()?;
-        let client = self.client;
-        Some(ClientRequestId { client, id })
-    }
-
-    /// Returns the clients that learn of the prompt and the end of its turn from notifications: all, except for a client
-    /// that gets the response to its request.
-    pub(super) fn others(&self) -> Audience {
-        match self.request {
-            Some(_) => Audience::AllExcept(self.client),
-            None => Audience::All,
-        }
-    }
-}
-
-/// Identifies a prompt within a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct PromptNumber(u64);
-
-/// A prompt that waits for the turns before it to end.
-#[derive(Debug)]
-pub(super) struct QueuedPrompt {
-    pub(super) number: PromptNumber,
-    pub(super) sender: PromptSender,
-    pub(super) params: Box<RawValue>,
+    /// The keys of the client's own prompts, which it does not get as history.
+    own_prompts: Vec<String>,
 }
 
 /// A request of the agent that no client has answered yet.
@@ -144,30 +105,14 @@ impl SharedSession {
             title: None,
             setup: LiveSetup::default(),
             loading: None,
-            turn: None,
-            queue: VecDeque::new(),
+            prompts: Prompts::default(),
+            record: None,
+            agent_state: AgentSessionState::Open,
             log: LiveLog::new(max_log_bytes),
             attached: HashMap::new(),
             questions: BTreeMap::new(),
             next_question: 0,
-            next_prompt: 1,
         }
-    }
-
-    /// Adds a prompt to the queue, and returns its number.
-    pub(super) fn push_to_queue(
-        &mut self,
-        sender: PromptSender,
-        params: Box<RawValue>,
-    ) -> PromptNumber {
-        let number = PromptNumber(self.next_prompt);
-        self.queue.push_back(QueuedPrompt {
-            number,
-            sender,
-            params,
-        });
-        self.next_prompt += 1;
-        number
     }
 
     /// Returns the attached clients.
@@ -177,25 +122,57 @@ impl SharedSession {
 
     /// Returns `true` if a turn is running or the agent waits for an answer.
     pub(super) fn is_busy(&self) -> bool {
-        self.turn.is_some() || self.loading.is_some() || !self.questions.is_empty()
+        self.prompts.turn.is_some()
+            || self.loading.is_some()
+            || !self.questions.is_empty()
+            || self.agent_state == AgentSessionState::Reopening
     }
 
     /// Returns `true` if a turn is running that can end: it does not wait for an answer, or somebody is there to answer.
     pub(super) fn is_progressing(&self) -> bool {
         let can_continue = self.questions.is_empty() || !self.attached.is_empty();
-        self.turn.is_some() && can_continue
+        self.prompts.turn.is_some() && can_continue
     }
 
-    /// Attaches a client. With a replay, it gets the history of the session first.
+    /// Attaches a client. With a replay, it gets the history of the session first. If it is attached already, it must
+    /// have taken what it has not read yet.
     pub(super) fn attach(&mut self, client: ClientId, with_replay: bool) {
         let live_from = self.log.end();
-        let position = match with_replay {
-            true => self.log.start(),
-            false => live_from,
+        let position = match (with_replay, self.attached.get(&client)) {
+            (true, _) => self.log.start(),
+            // What cannot be read yet is still to come.
+            (false, Some(attachment)) => attachment.position,
+            (false, None) => live_from,
         };
+        self.attach_from(client, position, live_from, Vec::new());
+    }
+
+    /// Attaches a client that has read everything before a position, on another server. It gets the rest, except for
+    /// its own prompts. Returns `false` if it cannot continue from there.
+    pub(super) fn continue_from(
+        &mut self,
+        client: ClientId,
+        position: u64,
+        own_prompts: Vec<String>,
+    ) -> bool {
+        let can_continue = self.log.can_continue_from(position);
+        if can_continue {
+            self.attach_from(client, position, self.log.end(), own_prompts);
+        }
+        can_continue
+    }
+
+    fn attach_from(
+        &mut self,
+        client: ClientId,
+        position: u64,
+        live_from: u64,
+        own_prompts: Vec<String>,
+    ) {
         let attachment = Attachment {
             position,
             live_from,
+            own_prompts,
         };
         self.attached.insert(client, attachment);
         for question in self.questions.values_mut() {
@@ -230,7 +207,11 @@ impl SharedSession {
             }
         };
         self.respond(request, &Ok(to_raw(&result)));
-        let client = request.client;
+        self.ask_open_questions(request.client);
+    }
+
+    /// Asks a client the open questions.
+    pub(super) fn ask_open_questions(&mut self, client: ClientId) {
         for question in self.questions.keys() {
             let content = EntryContent::Question(*question);
             self.log.push(Audience::Only(client), content);
@@ -240,6 +221,18 @@ impl SharedSession {
     /// Appends a line that is no part of the history.
     pub(super) fn push_event(&mut self, audience: Audience, line: LiveLine) {
         self.log.push(audience, EntryContent::Event(line));
+    }
+
+    /// Returns the position in the log from which a client could continue, here or on another server.
+    pub(super) fn position(&self, client: ClientId) -> Option<u64> {
+        let position = self.attached.get(&client)?.position;
+        Some(self.log.stored_position(position))
+    }
+
+    /// Returns `true` if there is something to write to the store.
+    pub(super) fn has_unwritten(&self) -> bool {
+        let record = self.record.as_ref();
+        record.is_some_and(|record| record.is_changed() || self.log.has_unwritten())
     }
 
     /// Appends a line to the log.
@@ -260,12 +253,12 @@ impl SharedSession {
     }
 
     /// Shows a prompt as the user's message.
-    pub(super) fn push_prompt(&mut self, sender: &PromptSender, params: &RawValue) {
+    pub(super) fn push_prompt(&mut self, sender: &PromptSender, key: &str, params: &RawValue) {
         for content in prompt_content(params) {
             let update = json!({
                 "sessionUpdate": "user_message_chunk",
                 "content": content,
-                "_meta": { "live": { "client": sender.name } },
+                "_meta": { "live": { "client": sender.name, "promptKey": key } },
             });
             let params = json!({ "sessionId": self.id, "update": update });
             let line = notification("session/update", &params);
@@ -277,7 +270,10 @@ impl SharedSession {
     pub(super) fn compact(&mut self) {
         let positions = self.attached.values().map(|attached| attached.position);
         let read_until = positions.min().unwrap_or(self.log.end());
-        self.log.compact(read_until);
+        let merged = self.log.compact(read_until);
+        if let Some(record) = &mut self.record {
+            record.merged(merged);
+        }
     }
 
     /// Adds a question, for all attached clients.
@@ -314,8 +310,8 @@ impl SharedSession {
 
     /// Returns `true` if the running turn was started by this client.
     pub(super) fn has_turn_of(&self, client: ClientId) -> bool {
-        let turn = self.turn.as_ref();
-        turn.is_some_and(|turn| turn.sender.client == client)
+        let turn = self.prompts.turn.as_ref();
+        turn.is_some_and(|turn| turn.prompt.sender.client == client)
     }
 
     /// Records that a client is not asked a question.
@@ -395,12 +391,12 @@ impl SharedSession {
                 Audience::All => true,
                 Audience::Only(only) => only == client,
                 Audience::AllExcept(except) => except != client || is_history,
-            };
-            is_for_client.then_some((entry.number, line))
+            } && !(is_history && attachment.has_sent(entry));
+            is_for_client.then_some((entry.end, line))
         });
         let (position, line) = match next {
-            Some((number, line)) => (number + 1, Some(line)),
-            None => (self.log.end(), None),
+            Some((end, line)) => (end, Some(line)),
+            None => (self.log.position_after(attachment.position), None),
         };
         attachment.position = position;
         Ok(line)
@@ -414,25 +410,29 @@ impl SharedSession {
                 unread.extend_from_slice(&line);
             }
         }
+        // Responses must not be lost, even if what precedes them is not written yet.
+        if let Some(position) = self.position(client) {
+            for entry in self.log.unreadable_entries(position) {
+                if let EntryContent::Event(line) = &entry.content
+                    && entry.audience == Audience::Only(client)
+                {
+                    unread.extend_from_slice(line);
+                }
+            }
+        }
         unread
     }
 }
 
-/// Returns the content blocks of a prompt. A malformed prompt has none; the agent rejects it.
-fn prompt_content(params: &RawValue) -> Vec<Value> {
-    #[derive(Deserialize)]
-    struct PromptParams {
-        #[serde(default)]
-        prompt: Vec<Value>,
+impl Attachment {
+    /// Returns `true` if an entry shows a prompt that this client has sent itself.
+    fn has_sent(&self, entry: &LiveLogEntry) -> bool {
+        let EntryContent::Line(line) = &entry.content else {
+            return false;
+        };
+        let mut own = self.own_prompts.iter();
+        own.any(|key| {
+            memchr::memmem::find(line, format!("\"promptKey\":\"{key}\"").as_bytes()).is_some()
+        })
     }
-    serde_json::from_str::<PromptParams>(params.get())
-        .map_or_else(|_| Vec::new(), |read| read.prompt)
-}
-
-/// Returns the beginning of a prompt's text.
-pub(super) fn prompt_excerpt(params: &RawValue) -> String {
-    let content = prompt_content(params);
-    let texts = content.iter().filter_map(|block| block["text"].as_str());
-    let text = texts.collect::<Vec<_>>().join(" ");
-    text.chars().take(MAX_EXCERPT_CHARS).collect()
 }

@@ -11,14 +11,14 @@ use super::log::ClientId;
 use crate::metrics::AgentCounters;
 
 /// A live agent whose process and clients are the test.
-struct Harness {
-    agent: LiveAgent,
+pub(super) struct Harness {
+    pub(super) agent: LiveAgent,
     next_id: i64,
 }
 
 impl Harness {
     /// Creates an agent that has answered `initialize` with these capabilities.
-    fn new(capabilities: &Value) -> Self {
+    pub(super) fn new(capabilities: &Value) -> Self {
         let agent = LiveAgent::new(Arc::default(), Arc::<AgentCounters>::default());
         let mut harness = Self { agent, next_id: 1 };
         let [initialize] = harness.take_agent_messages().try_into().unwrap();
@@ -28,30 +28,37 @@ impl Harness {
         harness
     }
 
+    /// Lets the agent's process exit.
+    pub(super) fn end_agent(&mut self, reason: &str) {
+        let status = CloseStatus::failed(reason);
+        self.agent.agent_ended(&status, false);
+        self.agent.close_clients(&status);
+    }
+
     /// Returns the messages to the agent since the last call.
-    fn take_agent_messages(&mut self) -> Vec<Value> {
+    pub(super) fn take_agent_messages(&mut self) -> Vec<Value> {
         messages(&self.agent.take_agent_output())
     }
 
     /// Returns the only message to the agent since the last call.
-    fn take_agent_message(&mut self) -> Value {
+    pub(super) fn take_agent_message(&mut self) -> Value {
         let [message] = self.take_agent_messages().try_into().unwrap();
         message
     }
 
     /// Sends a message of the agent.
-    fn send_from_agent(&mut self, message: &Value) {
+    pub(super) fn send_from_agent(&mut self, message: &Value) {
         let line = message.to_string();
         self.agent.handle_agent_line(line.as_bytes()).unwrap();
     }
 
     /// Sends the agent's response to a request.
-    fn answer(&mut self, request: &Value, result: &Value) {
+    pub(super) fn answer(&mut self, request: &Value, result: &Value) {
         self.send_from_agent(&json!({ "jsonrpc": "2.0", "id": request["id"], "result": result }));
     }
 
     /// Sends a chunk of the agent's message.
-    fn say(&mut self, session: &str, text: &str) {
+    pub(super) fn say(&mut self, session: &str, text: &str) {
         let content = json!({ "type": "text", "text": text });
         let update = json!({ "sessionUpdate": "agent_message_chunk", "content": content });
         let params = json!({ "sessionId": session, "update": update });
@@ -60,14 +67,14 @@ impl Harness {
     }
 
     /// Sends a permission request of the agent.
-    fn ask_permission(&mut self, id: i64, session: &str) {
+    pub(super) fn ask_permission(&mut self, id: i64, session: &str) {
         let params =
             json!({ "sessionId": session, "toolCall": { "toolCallId": "c" }, "options": [] });
         self.send_from_agent(&request(id, "session/request_permission", &params));
     }
 
     /// Connects a client, and initializes the connection.
-    fn connect(&mut self, name: &str) -> ClientId {
+    pub(super) fn connect(&mut self, name: &str) -> ClientId {
         let client = self.agent.add_client(Arc::new(Notify::new()));
         let params = json!({ "protocolVersion": 1, "clientInfo": { "name": name } });
         self.send(client, "initialize", &params);
@@ -77,7 +84,7 @@ impl Harness {
     }
 
     /// Sends a client's request, and returns its id.
-    fn send(&mut self, client: ClientId, method: &str, params: &Value) -> i64 {
+    pub(super) fn send(&mut self, client: ClientId, method: &str, params: &Value) -> i64 {
         let id = self.next_id;
         self.next_id += 1;
         let line = request(id, method, params).to_string();
@@ -85,19 +92,19 @@ impl Harness {
         id
     }
 
-    fn notify(&mut self, client: ClientId, method: &str, params: &Value) {
+    pub(super) fn notify(&mut self, client: ClientId, method: &str, params: &Value) {
         let line = json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string();
         self.agent.handle_client_line(client, line.as_bytes());
     }
 
     /// Sends a client's response to a request.
-    fn respond(&mut self, client: ClientId, id: &Value, result: &Value) {
+    pub(super) fn respond(&mut self, client: ClientId, id: &Value, result: &Value) {
         let line = json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
         self.agent.handle_client_line(client, line.as_bytes());
     }
 
     /// Returns everything that a client can read.
-    fn read(&mut self, client: ClientId) -> Vec<Value> {
+    pub(super) fn read(&mut self, client: ClientId) -> Vec<Value> {
         let mut read = Vec::new();
         loop {
             let output = self.agent.take_client_output(client, 64);
@@ -110,7 +117,7 @@ impl Harness {
     }
 
     /// Opens a session for a client, which reads the response.
-    fn open(&mut self, client: ClientId, session: &str) {
+    pub(super) fn open(&mut self, client: ClientId, session: &str) {
         self.send(
             client,
             "session/new",
@@ -124,14 +131,14 @@ impl Harness {
     }
 
     /// Lets a client load a session, and returns what it reads.
-    fn load(&mut self, client: ClientId, session: &str) -> Vec<Value> {
+    pub(super) fn load(&mut self, client: ClientId, session: &str) -> Vec<Value> {
         let id = self.send(client, "session/load", &load_params(session));
         let read = self.read(client);
         assert!(read.iter().any(|message| message["id"] == id), "{read:?}");
         read
     }
 
-    fn prompt(&mut self, client: ClientId, session: &str, text: &str) -> i64 {
+    pub(super) fn prompt(&mut self, client: ClientId, session: &str, text: &str) -> i64 {
         let prompt = json!([{ "type": "text", "text": text }]);
         let params = json!({ "sessionId": session, "prompt": prompt });
         self.send(client, "session/prompt", &params)
@@ -142,11 +149,11 @@ fn request(id: i64, method: &str, params: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
 }
 
-fn load_params(session: &str) -> Value {
+pub(super) fn load_params(session: &str) -> Value {
     json!({ "sessionId": session, "cwd": "/work", "mcpServers": [] })
 }
 
-fn messages(bytes: &[u8]) -> Vec<Value> {
+pub(super) fn messages(bytes: &[u8]) -> Vec<Value> {
     let lines = bytes.split_inclusive(|byte| *byte == b'\n');
     lines
         .map(|line| serde_json::from_slice(line).unwrap())
@@ -154,7 +161,7 @@ fn messages(bytes: &[u8]) -> Vec<Value> {
 }
 
 /// Describes what a client reads, one word per message: `agent:TEXT`, `user:TEXT`, `response:ID`, or the method.
-fn words(messages: &[Value]) -> Vec<String> {
+pub(super) fn words(messages: &[Value]) -> Vec<String> {
     messages
         .iter()
         .map(|message| {
@@ -587,8 +594,7 @@ fn clients_are_disconnected_when_the_agent_ends() {
     let client = h.connect("client");
     h.open(client, "s");
     h.say("s", "last words");
-    h.agent
-        .agent_ended(&CloseStatus::failed("the agent exited"));
+    h.end_agent("the agent exited");
     let output = h.agent.take_client_output(client, 1024);
     assert_eq!(words(&messages(&output.bytes)), ["agent:last words"]);
     let output = h.agent.take_client_output(client, 1024);
@@ -887,9 +893,7 @@ fn requests_in_flight_fail_with_the_reason_when_the_agent_ends() {
         &json!({ "cwd": "/", "mcpServers": [] }),
     );
     harness.say("s", "last words");
-    harness
-        .agent
-        .agent_ended(&CloseStatus::failed("the agent exited: code 1"));
+    harness.end_agent("the agent exited: code 1");
     let mut read = Vec::new();
     let status = loop {
         let output = harness.agent.take_client_output(client, 64);
