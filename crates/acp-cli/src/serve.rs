@@ -35,6 +35,9 @@ use crate::{config, store, terminal_user};
 /// The name of the token file in the state directory.
 const TOKEN_FILE: &str = "serve.token";
 
+/// The variable that contains the token, for containers. Its name makes sure that agents do not get it.
+const TOKEN_VARIABLE: &str = "ACP_SERVE_TOKEN";
+
 /// The name of the file in the state directory that stores the self-signed certificate and its key.
 const CERTIFICATE_FILE: &str = "serve-certificate.pem";
 
@@ -409,9 +412,17 @@ struct ServerAccess {
 impl ServerAccess {
     fn prepare(args: &ServeArgs, address: SocketAddr) -> Result<Self, CommandExit> {
         let failed = |e: SecretFileError| CommandExit::usage(e.to_string());
-        let (token, token_file) = match args.no_token {
-            true => (None, None),
-            false => {
+        let variable = acp_host::process_secrets::variable(TOKEN_VARIABLE);
+        let (token, token_file) = match (args.no_token, &args.token_file, variable) {
+            (true, _, _) => (None, None),
+            (false, None, Some(text)) => {
+                let token = text.to_str().map(Token::new);
+                let token = token.and_then(Result::ok).ok_or_else(|| {
+                    CommandExit::usage(format!("the variable {TOKEN_VARIABLE} is not a token"))
+                })?;
+                (Some(token), None)
+            }
+            (false, _, _) => {
                 let file = match &args.token_file {
                     Some(file) => file.clone(),
                     None => state_file(TOKEN_FILE, "--token-file")?,
@@ -528,6 +539,9 @@ impl ServerAccess {
                 "acp: clients need the token in {}",
                 paths::display_path(file)
             ),
+            None if self.token.is_some() => {
+                eprintln!("acp: clients need the token in the variable {TOKEN_VARIABLE}");
+            }
             Some(_) => {}
             None => eprintln!(
                 "acp: warning: no token: everyone who can reach this address can use the agent"

@@ -48,6 +48,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// | `/acp` | the agent, if there is only one |
 /// | `/` | a page that shows live sessions in a browser, if there are live agents |
 /// | `/health` | 200 `ok`, or 503 while the server shuts down; needs no token |
+/// | `/ready` | as `/health`, and 503 while the store of live sessions cannot be reached; needs no token |
 /// | `/metrics` | counters, for Prometheus; needs the token, if there is one |
 #[derive(Clone)]
 pub struct AgentServer {
@@ -240,13 +241,14 @@ impl AgentServer {
             let this = this.clone();
             async move { this.reject_new_connections(request, next).await }
         }));
-        let (health, metrics) = (self.clone(), self.clone());
+        let (health, ready, metrics) = (self.clone(), self.clone(), self.clone());
         let agents = match &self.inner.page {
             Some(page) => agents.merge(page_router(Arc::clone(page))),
             None => agents,
         };
         agents
             .route("/health", get(async move || health.health()))
+            .route("/ready", get(async move || ready.ready()))
             .route(
                 "/metrics",
                 get(async move |request: Request| metrics.metrics(&request)),
@@ -324,6 +326,23 @@ impl AgentServer {
         match self.inner.draining.is_cancelled() {
             true => (StatusCode::SERVICE_UNAVAILABLE, "shutting down\n").into_response(),
             false => "ok\n".into_response(),
+        }
+    }
+
+    /// Tells whether the server can take clients.
+    fn ready(&self) -> Response {
+        let mut agents = self.inner.agents.iter();
+        let has_lease = agents.all(|agent| {
+            let node = agent.runner.node();
+            node.is_none_or(|node| node.lease().is_some())
+        });
+        match has_lease {
+            true => self.health(),
+            false => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the store cannot be reached\n",
+            )
+                .into_response(),
         }
     }
 

@@ -51,7 +51,7 @@ pub(crate) struct ServeArgs {
     /// File that contains the token that clients must send.
     ///
     /// If it does not exist, it is created with a random token. Only you may be able to read it. The default is
-    /// serve.token in acp's state directory.
+    /// serve.token in acp's state directory. The token can also be given in the variable ACP_SERVE_TOKEN.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "no_token")]
     pub(crate) token_file: Option<PathBuf>,
 

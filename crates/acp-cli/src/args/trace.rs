@@ -56,7 +56,7 @@ pub(crate) enum TraceSubcommand {
         override_usage = "acp trace serve [OPTIONS] DIR [-- AGENT COMMAND...]",
         after_long_help = SERVE_EXAMPLES
     )]
-    Serve(TraceServeArgs),
+    Serve(Box<TraceServeArgs>),
 }
 
 #[derive(Debug, clap::Args)]

@@ -16,7 +16,7 @@ pub(crate) async fn run_trace(args: TraceArgs) -> CommandExit {
         Some(TraceSubcommand::Lint(args)) => lint::lint_trace(&args),
         Some(TraceSubcommand::Html(args)) => html::write_html(&args),
         Some(TraceSubcommand::Replay(args)) => replay::replay_trace(&args).await,
-        Some(TraceSubcommand::Serve(args)) => serve::serve_and_record(args).await,
+        Some(TraceSubcommand::Serve(args)) => serve::serve_and_record(*args).await,
         None => record::record_trace(args.record).await,
     }
 }

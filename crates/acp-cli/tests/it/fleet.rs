@@ -138,3 +138,124 @@ async fn any_server_takes_any_client_and_continues_after_a_kill() {
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agents_do_not_get_the_password_and_the_token() {
+    let project = TestProject::new();
+    let store = project.path_outside("store").join("live.db");
+    let mut command = project.acp_command(&["serve", "--listen", "127.0.0.1:0", "--live"]);
+    command
+        .args(["--store", store.to_str().unwrap()])
+        .env("ACP_STORE_PASSWORD", "the password")
+        .env("ACP_SERVE_TOKEN", "the-token-of-the-server");
+    let server = Server::from_command(command, 1);
+    let token = Token::new("the-token-of-the-server").unwrap();
+    let agent = connect_client(server.url(), token).await;
+    let session = agent.new_session(SessionSetup::new(project.path()));
+    let session = within_timeout(session).await.unwrap();
+    run(&session, "env; echo the end").await;
+    let text = thread_debug_text(&session);
+    assert!(text.contains("the end") && text.contains("PATH="), "{text}");
+    assert!(!text.contains("the password"), "{text}");
+    assert!(!text.contains("the-token"), "{text}");
+}
+
+#[test]
+fn stores_are_shown_migrated_and_copied() {
+    let project = TestProject::new();
+    let file = project.path_outside("store").join("live.db");
+    let file = file.to_str().unwrap();
+    let server = Server::start(&project, &["--live", "--store", file]);
+    project
+        .run_shell(&format!(
+            "acp run --url '{}' '/read notes.txt'",
+            server.url()
+        ))
+        .expect_code(0);
+    let servers = [
+        "version: 1\n",
+        "sessions: 1 (1 live)\n",
+        "servers: 1\n",
+        "  ws://127.0.0.1:",
+    ];
+    project
+        .run_shell(&format!("acp store status {file}"))
+        .expect_code(0)
+        .expect_stdout(&servers);
+    server.stop();
+    project
+        .run_shell(&format!("acp store status {file}"))
+        .expect_stdout(&["sessions: 1 (0 live)\n", "servers: 0\n"]);
+    for (line, error) in [
+        ("acp store status missing.db", "missing.db: not found"),
+        ("acp store migrate live.db", "a file needs no migration"),
+        (
+            "acp store status mysql://host/db",
+            "unknown kind of store: mysql",
+        ),
+    ] {
+        project.run_shell(line).expect_code(2).expect_stderr(error);
+    }
+    project
+        .run_shell("acp store status postgres://acp:secret@127.0.0.1:1/acp")
+        .expect_code(1)
+        .expect_stderr("store postgres://acp@127.0.0.1:1/acp: cannot reach the store");
+    let Some(postgres) = TestPostgres::shared() else {
+        return;
+    };
+    let url = postgres.new_database();
+    for expected in [
+        "created the tables of version 1",
+        "the store has version 1 already",
+    ] {
+        project
+            .run_shell(&format!("acp store migrate '{url}'"))
+            .expect_code(0)
+            .expect_stdout(&[expected]);
+    }
+    for (copied, skipped) in [(1, 0), (0, 1)] {
+        let expected = format!("copied {copied} sessions; {skipped} were there already");
+        project
+            .run_shell(&format!("acp store import {file} '{url}'"))
+            .expect_code(0)
+            .expect_stdout(&[&expected]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn server_that_shuts_down_leaves_its_sessions_to_the_others() {
+    Fleet::with_each_store(async |mut fleet| {
+        fleet.add_server();
+        let first = fleet.connect(0).await;
+        let session = fleet.open(&first).await;
+        run(&session, "echo one $((10 + 1))").await;
+        let second = fleet.connect(1).await;
+        let shared = fleet.load(&second, session.id()).await;
+        // The lease of the first server is still valid when the second one continues.
+        fleet.servers.remove(0).stop();
+        run(&shared, "echo two $((20 + 2))").await;
+        let text = thread_debug_text(&shared);
+        assert!(text.contains("one 11") && text.contains("two 22"), "{text}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn session_outside_the_directories_of_a_server_is_not_opened_there() {
+    let project = TestProject::new();
+    let other = project.path_outside("other");
+    let store = project.path_outside("store").join("live.db");
+    let store = ["--live", "--store", store.to_str().unwrap()];
+    let first = Server::start(&project, &store);
+    let token = first.token();
+    let agent = connect_client(first.plain_url(), token.clone()).await;
+    let session = agent.new_session(SessionSetup::new(project.path()));
+    let id = within_timeout(session).await.unwrap().id().clone();
+    first.stop();
+    let elsewhere = ["--cwd", other.to_str().unwrap()];
+    let second = Server::start(&project, &[&store[..], &elsewhere].concat());
+    let agent = connect_client(second.plain_url(), token).await;
+    let load = agent.load_session(&id, SessionSetup::new(&other));
+    let error = within_timeout(load).await.unwrap_err().to_string();
+    assert!(error.contains("directory not allowed: `"), "{error}");
+}

@@ -77,7 +77,8 @@ fn run_agent() {
                 let session = params["sessionId"].clone();
                 let mut runs = std::fs::OpenOptions::new();
                 let mut runs = runs.create(true).append(true).open(RUNS).unwrap();
-                writeln!(runs, "{text}").unwrap();
+                // In one write, since several agents write to the file.
+                runs.write_all(format!("{text}\n").as_bytes()).unwrap();
                 let out = Arc::clone(&out);
                 std::thread::spawn(move || {
                     for number in 0..CHUNKS {

@@ -16,9 +16,9 @@ use tokio::sync::Notify;
 
 use super::log::{Audience, ClientId, MAX_LOG_BYTES, QuestionId};
 use super::message::{LiveLine, notification, request, response, to_raw};
-use super::prompt::{Prompt, PromptResponse, RunningTurn, prompt_excerpt};
+use super::prompt::{RunningTurn, SessionPrompt, TurnResponse, prompt_excerpt};
 use super::session::{
-    AgentSessionState, ClientLine, ClientRequestId, ClientTooSlow, Question, SharedSession,
+    ClientLine, ClientRequestId, ClientTooSlow, OpenState, Question, SharedSession,
 };
 use super::unwritten::{StoredSessionEnd, Unwritten};
 use crate::metrics::AgentCounters;
@@ -72,6 +72,8 @@ pub(super) struct LiveAgent {
     pub(super) unwritten: Option<Unwritten>,
     /// The sessions that the agent's process has open.
     pub(super) open_in_agent: HashSet<SessionId>,
+    /// The sessions that this server owns, but has removed from memory.
+    pub(super) at_rest: HashMap<SessionId, FencingToken>,
     /// Whether no more turns are started, since another server is to continue.
     pub(super) starts_no_turns: bool,
 }
@@ -237,6 +239,7 @@ impl LiveAgent {
             is_stopped: false,
             unwritten: None,
             open_in_agent: HashSet::new(),
+            at_rest: HashMap::new(),
             starts_no_turns: false,
         };
         agent.initialize();
@@ -385,7 +388,9 @@ impl LiveAgent {
             let token = session.record.as_ref()?.token;
             Some((unwritten.key(&session.id), token))
         });
-        owned.collect()
+        let at_rest = self.at_rest.iter();
+        let at_rest = at_rest.map(|(id, token)| (unwritten.key(id), *token));
+        owned.chain(at_rest).collect()
     }
 
     /// Returns `true` if a client is another server, which passes on messages of its clients.
@@ -495,7 +500,7 @@ impl LiveAgent {
             return;
         };
         let running = session.prompts.turn.take().map(|turn| turn.prompt);
-        let prompts: Vec<Prompt> = running
+        let prompts: Vec<SessionPrompt> = running
             .into_iter()
             .chain(session.prompts.take_back(|_| true))
             .collect();
@@ -724,7 +729,7 @@ impl LiveAgent {
             return;
         };
         if session.prompts.turn.is_some()
-            || session.agent_state != AgentSessionState::Open
+            || session.agent_state != OpenState::Open
             || self.starts_no_turns
         {
             return;
@@ -773,7 +778,12 @@ impl LiveAgent {
     }
 
     /// Ends a prompt that is no longer in its session's queue, and sends the response.
-    pub(super) fn end_prompt(&mut self, id: &SessionId, prompt: Prompt, response: PromptResponse) {
+    pub(super) fn end_prompt(
+        &mut self,
+        id: &SessionId,
+        prompt: SessionPrompt,
+        response: TurnResponse,
+    ) {
         if let Some(session) = self.sessions.get_mut(id) {
             session.prompt_changed(prompt.ended_record(&response));
             if session.record.is_some() {

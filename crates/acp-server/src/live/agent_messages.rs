@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use super::agent::{LiveAgent, RequestEffect, SentRequest};
 use super::log::{Audience, ClientId};
 use super::message::{LiveLine, notification, response, to_raw};
-use super::prompt::PromptResponse;
+use super::prompt::TurnResponse;
 use super::record::SessionRecord;
-use super::session::{AgentSessionState, ClientRequestId, MAX_QUESTIONS, SharedSession};
+use super::session::{ClientRequestId, MAX_QUESTIONS, OpenState, SharedSession};
 use super::setup::LiveSetup;
 use super::unwritten::StoredSessionEnd;
 
@@ -95,7 +95,7 @@ impl LiveAgent {
             return;
         };
         let update = params.update;
-        if session.agent_state == AgentSessionState::Reopening {
+        if session.agent_state == OpenState::Reopening {
             // The agent sends the history again, which is in the log already.
             return;
         }
@@ -357,7 +357,7 @@ impl LiveAgent {
     }
 
     /// Ends the turn of a session, and starts the next one.
-    fn turn_ended(&mut self, id: &SessionId, key: &str, result: PromptResponse) {
+    fn turn_ended(&mut self, id: &SessionId, key: &str, result: TurnResponse) {
         // If the session was closed meanwhile, the client has its response.
         let Some(session) = self.sessions.get_mut(id) else {
             return;

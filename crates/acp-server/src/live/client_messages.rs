@@ -12,10 +12,11 @@ use super::agent::{
 use super::log::ClientId;
 use super::message::{notification, response, to_raw};
 use super::prompt::{
-    KnownPrompt, MAX_QUEUED_PROMPTS, Prompt, PromptNumber, PromptSender, RunningTurn, prompt_key,
+    KnownPrompt, MAX_QUEUED_PROMPTS, PromptNumber, PromptSender, RunningTurn, SessionPrompt,
+    prompt_key,
 };
 use super::record::SessionRecord;
-use super::session::{AgentSessionState, ClientRequestId, SharedSession, WaitingClient};
+use super::session::{ClientRequestId, OpenState, SharedSession, WaitingClient};
 use crate::store::PromptState;
 
 /// The members of a client's params that matter here.
@@ -352,7 +353,7 @@ impl LiveAgent {
             }
             None => {}
         }
-        if let AgentSessionState::Lost(reason) = &session.agent_state {
+        if let OpenState::Lost(reason) = &session.agent_state {
             return Err(session_lost_error(id, reason));
         }
         if session.prompts.queue().len() >= MAX_QUEUED_PROMPTS {
@@ -495,7 +496,8 @@ impl LiveAgent {
     fn cancel_request(&mut self, request: &ClientRequestId) {
         let mut running = None;
         for session in self.sessions.values_mut() {
-            let is_cancelled = |prompt: &Prompt| prompt.sender.request().as_ref() == Some(request);
+            let is_cancelled =
+                |prompt: &SessionPrompt| prompt.sender.request().as_ref() == Some(request);
             if let Some(prompt) = session.prompts.take_back(is_cancelled).pop() {
                 let id = session.id.clone();
                 self.end_prompt(&id, prompt, Err(jsonrpc::Error::request_cancelled()));

@@ -6,9 +6,11 @@ use acp::v1::SessionId;
 use tokio::time::{sleep, timeout};
 
 use super::process::SharedAgent;
+use super::reopen::session_directories;
 use crate::node::StoreNode;
+use crate::roots::RootError;
 use crate::served_agent::AgentRunner;
-use crate::store::{Claim, LiveSessionKey, LiveStoreError, LoggedLine, NodeInfo};
+use crate::store::{LiveSessionKey, LiveStoreError, LoggedLine, NodeInfo, SessionClaim};
 
 /// The size of the parts in which a log is read from the store, in bytes.
 const READ_SIZE: usize = 4 * 1024 * 1024;
@@ -27,12 +29,22 @@ pub(super) enum SessionPlace {
     Unknown,
 }
 
+/// The reason why a session cannot be found or opened.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LocateError {
+    #[error(transparent)]
+    Store(#[from] LiveStoreError),
+    /// Its directories are not those that this server lets clients open.
+    #[error("cannot open session {0} on this server: {1}")]
+    NotAllowed(SessionId, RootError),
+}
+
 /// Finds a session. If nobody owns it, it becomes live on this server.
 pub(super) async fn locate(
     runner: &AgentRunner,
     agent: &SharedAgent,
     id: &SessionId,
-) -> Result<SessionPlace, LiveStoreError> {
+) -> Result<SessionPlace, LocateError> {
     let (Some(node), Some(lease)) = (runner.node(), &agent.lease) else {
         return Ok(SessionPlace::Unknown);
     };
@@ -46,10 +58,17 @@ pub(super) async fn locate(
         agent: runner.agent.name.clone(),
         session: id.to_string(),
     };
+    // Another server of the store may have allowed other directories.
+    if let Some(stored) = node.store.find(key.clone()).await? {
+        for directory in session_directories(&stored.head) {
+            let checked = runner.roots().check(&directory);
+            checked.map_err(|error| LocateError::NotAllowed(id.clone(), error))?;
+        }
+    }
     let stored = match node.store.claim(key.clone(), lease.id.clone()).await? {
-        Claim::Unknown => return Ok(SessionPlace::Unknown),
-        Claim::Held(owner) => return Ok(SessionPlace::At(owner)),
-        Claim::Granted(stored) => stored,
+        SessionClaim::Unknown => return Ok(SessionPlace::Unknown),
+        SessionClaim::Held(owner) => return Ok(SessionPlace::At(owner)),
+        SessionClaim::Granted(stored) => stored,
     };
     let max_bytes = agent.lock().max_log_bytes;
     let lines = read_log(node, &key, max_bytes).await?;

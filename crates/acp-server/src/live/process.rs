@@ -1,5 +1,6 @@
 //! The process of a live agent: it starts for the first client, and ends when it is no longer needed.
 
+use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -32,6 +33,9 @@ const AGENT_BUFFER: usize = 256 * 1024;
 
 /// How long the store may take to write what is left when the agent ends.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How often to look for sessions that nobody uses.
+const REST_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The maximum number of lines to handle at once.
 const MAX_BATCH_LINES: usize = 256;
@@ -191,6 +195,7 @@ async fn run(
         }, false),
         () = agent.write(stdin) => (runner.exit_status(process).await, false),
         () = agent.wait_for_idle(keep) => (going_away("the agent was not used any more"), true),
+        never = agent.forget_sessions_at_rest() => match never {},
         () = agent.wait_until(|agent| agent.is_stopped) => {
             (going_away("the agent was stopped"), false)
         }
@@ -361,6 +366,14 @@ impl SharedAgent {
             if stdin.write_all(&bytes).await.is_err() || stdin.flush().await.is_err() {
                 return;
             }
+        }
+    }
+
+    /// Removes stored sessions from memory that nobody uses.
+    async fn forget_sessions_at_rest(&self) -> Infallible {
+        loop {
+            sleep(REST_INTERVAL).await;
+            self.update(LiveAgent::forget_sessions_at_rest);
         }
     }
 

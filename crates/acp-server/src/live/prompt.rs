@@ -54,7 +54,7 @@ impl PromptSender {
 
 /// A prompt that waits for the turns before it to end, or whose turn is running.
 #[derive(Debug)]
-pub(super) struct Prompt {
+pub(super) struct SessionPrompt {
     pub(super) number: PromptNumber,
     /// Identifies the prompt when it is sent again.
     pub(super) key: String,
@@ -67,7 +67,7 @@ pub(super) struct Prompt {
 /// A turn that the agent is working on.
 #[derive(Debug)]
 pub(super) struct RunningTurn {
-    pub(super) prompt: Prompt,
+    pub(super) prompt: SessionPrompt,
     /// The beginning of the prompt.
     pub(super) excerpt: String,
     /// The prompt is sent to the agent when the log has been written up to this position. `None` once it has been sent.
@@ -78,9 +78,9 @@ pub(super) struct RunningTurn {
 #[derive(Debug)]
 pub(super) struct Prompts {
     pub(super) turn: Option<RunningTurn>,
-    queue: VecDeque<Prompt>,
+    queue: VecDeque<SessionPrompt>,
     /// The keys of the last prompts that have ended, with their responses.
-    ended: VecDeque<(String, PromptResponse)>,
+    ended: VecDeque<(String, TurnResponse)>,
     next_number: u64,
     next_position: u64,
 }
@@ -98,14 +98,14 @@ impl Default for Prompts {
 }
 
 /// The response to a prompt.
-pub(super) type PromptResponse = Result<Box<RawValue>, jsonrpc::Error>;
+pub(super) type TurnResponse = Result<Box<RawValue>, jsonrpc::Error>;
 
 /// What a session knows about a prompt that is sent again.
 pub(super) enum KnownPrompt {
     /// It waits, or its turn is running. The sender gets the response.
     Open(PromptNumber),
     /// It has ended.
-    Ended(PromptResponse),
+    Ended(TurnResponse),
 }
 
 impl Prompts {
@@ -125,7 +125,7 @@ impl Prompts {
                 PromptState::Running => cut = Some(record),
                 PromptState::Queued => {
                     let params = RawValue::from_string(record.params);
-                    prompts.queue.push_back(Prompt {
+                    prompts.queue.push_back(SessionPrompt {
                         number: PromptNumber(record.number),
                         key: record.key,
                         sender: PromptSender {
@@ -154,7 +154,7 @@ impl Prompts {
     }
 
     /// Returns the prompts that wait, in order.
-    pub(super) fn queue(&self) -> impl ExactSizeIterator<Item = &Prompt> {
+    pub(super) fn queue(&self) -> impl ExactSizeIterator<Item = &SessionPrompt> {
         self.queue.iter()
     }
 
@@ -164,8 +164,8 @@ impl Prompts {
         key: Option<String>,
         sender: PromptSender,
         params: Box<RawValue>,
-    ) -> &Prompt {
-        let prompt = Prompt {
+    ) -> &SessionPrompt {
+        let prompt = SessionPrompt {
             number: PromptNumber(self.next_number),
             key: key.unwrap_or_else(|| format!("{:032x}", fastrand::u128(..))),
             sender,
@@ -191,12 +191,15 @@ impl Prompts {
     }
 
     /// Removes and returns the next prompt.
-    pub(super) fn pop(&mut self) -> Option<Prompt> {
+    pub(super) fn pop(&mut self) -> Option<SessionPrompt> {
         self.queue.pop_front()
     }
 
     /// Removes prompts from the queue, and returns them.
-    pub(super) fn take_back(&mut self, is_taken: impl Fn(&Prompt) -> bool) -> Vec<Prompt> {
+    pub(super) fn take_back(
+        &mut self,
+        is_taken: impl Fn(&SessionPrompt) -> bool,
+    ) -> Vec<SessionPrompt> {
         let queue = std::mem::take(&mut self.queue);
         let (taken, rest): (Vec<_>, Vec<_>) = queue.into_iter().partition(is_taken);
         self.queue = rest.into();
@@ -218,7 +221,7 @@ impl Prompts {
     }
 
     /// Keeps the response of a prompt that has ended, for a client that sends it again.
-    pub(super) fn remember(&mut self, key: String, response: PromptResponse) {
+    pub(super) fn remember(&mut self, key: String, response: TurnResponse) {
         if self.ended.len() == MAX_ENDED_PROMPTS {
             self.ended.pop_front();
         }
@@ -226,7 +229,7 @@ impl Prompts {
     }
 }
 
-impl Prompt {
+impl SessionPrompt {
     /// Returns what to store about a prompt that has not ended.
     pub(super) fn record(&self, state: PromptState) -> PromptRecord {
         PromptRecord {
@@ -241,7 +244,7 @@ impl Prompt {
     }
 
     /// Returns what to store about a prompt that has ended.
-    pub(super) fn ended_record(&self, response: &PromptResponse) -> PromptRecord {
+    pub(super) fn ended_record(&self, response: &TurnResponse) -> PromptRecord {
         PromptRecord {
             params: String::new(),
             response: Some(write_response(response)),
@@ -257,7 +260,7 @@ enum StoredResponse {
     Error(jsonrpc::Error),
 }
 
-pub(super) fn write_response(response: &PromptResponse) -> String {
+pub(super) fn write_response(response: &TurnResponse) -> String {
     let response = match response.clone() {
         Ok(result) => StoredResponse::Result(result),
         Err(error) => StoredResponse::Error(error),
@@ -265,7 +268,7 @@ pub(super) fn write_response(response: &PromptResponse) -> String {
     to_raw(&response).get().to_owned()
 }
 
-fn read_response(text: &str) -> Option<PromptResponse> {
+fn read_response(text: &str) -> Option<TurnResponse> {
     #[derive(Deserialize)]
     struct Members {
         #[serde(default)]

@@ -15,9 +15,9 @@ use super::log::{Audience, LiveLog};
 use super::message::{LiveLine, notification, to_raw};
 use super::prompt::{Prompts, write_response};
 use super::record::SessionRecord;
-use super::session::{AgentSessionState, SharedSession};
+use super::session::{OpenState, SharedSession};
 use super::setup::LiveSetup;
-use crate::store::{LoggedLine, PromptRecord, PromptState, StoredLiveSession};
+use crate::store::{LoggedLine, PromptRecord, PromptState, SessionHead, StoredLiveSession};
 
 /// What the log says when a turn was cut.
 const TURN_CUT: &str = "The server that ran this turn stopped. The turn was cut, and is not continued. What it did until then may be incomplete.";
@@ -61,6 +61,7 @@ impl LiveAgent {
         if self.sessions.contains_key(&id) {
             return;
         }
+        self.at_rest.remove(&id);
         let setup: StoredSetup = serde_json::from_str(&stored.head.setup).unwrap_or_default();
         let mut session = SharedSession::new(id.clone(), stored.head.cwd, self.max_log_bytes);
         session.title = stored.head.title;
@@ -106,7 +107,7 @@ impl LiveAgent {
         params.insert("sessionId".to_owned(), json!(id));
         params.insert("cwd".to_owned(), json!(session.cwd));
         params.entry("mcpServers").or_insert_with(|| json!([]));
-        session.agent_state = AgentSessionState::Reopening;
+        session.agent_state = OpenState::Reopening;
         let purpose = SentRequest::ReopenSession(id.clone());
         self.send_request(method, Some(&to_raw(&params)), purpose);
     }
@@ -122,7 +123,7 @@ impl LiveAgent {
         };
         match result {
             Ok(result) => {
-                session.agent_state = AgentSessionState::Open;
+                session.agent_state = OpenState::Open;
                 let setup = LiveSetup::from_result(result.get());
                 if !setup.to_result().is_empty() {
                     session.setup = setup;
@@ -140,10 +141,19 @@ impl LiveAgent {
     }
 }
 
+/// Returns the directories of a stored session.
+pub(super) fn session_directories(head: &SessionHead) -> Vec<String> {
+    let setup: StoredSetup = serde_json::from_str(&head.setup).unwrap_or_default();
+    let more = setup.params["additionalDirectories"].as_array();
+    let more = more.into_iter().flatten().filter_map(Value::as_str);
+    let cwd = head.cwd.iter().map(String::as_str);
+    cwd.chain(more).map(str::to_owned).collect()
+}
+
 /// Marks a session as lost for the agent. The prompts that wait fail.
 fn lose(session: &mut SharedSession, reason: String) {
     let error = session_lost_error(&session.id, &reason);
-    session.agent_state = AgentSessionState::Lost(reason);
+    session.agent_state = OpenState::Lost(reason);
     let text = format!("{}.", error.message);
     let response = Err(error);
     let prompts = session.prompts.take_back(|_| true);

@@ -22,7 +22,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::agent::{MovedPrompt, MovedSession};
-use super::locate::{SessionPlace, locate};
+use super::locate::{LocateError, SessionPlace, locate};
 use super::log::ClientId;
 use super::message::{notification, response, to_raw};
 use super::process::SharedAgent;
@@ -38,6 +38,9 @@ const BUFFERED_EVENTS: usize = 64;
 
 /// How long to wait before a session is looked for again.
 const RETRY_DELAY: Duration = Duration::from_millis(50);
+
+/// What the data of an error says if the server does not own the session.
+pub(super) const NOT_OWNER: &str = "notOwner";
 
 /// The number of sessions in a page of a list.
 const SESSIONS_PER_PAGE: usize = 100;
@@ -141,6 +144,9 @@ impl<'a> Router<'a> {
         }
         // Another server has found out that this one owns the session, so its clients are not passed on again.
         if self.initialize["_meta"]["live"]["isNode"] == true {
+            if let (Some(session), "session/load" | "session/resume") = (&read.session_id, method) {
+                return self.reject_if_elsewhere(id, session).await;
+            }
             return false;
         }
         if method == "session/list" {
@@ -178,6 +184,20 @@ impl<'a> Router<'a> {
             (_, true) => upstream.open(id, session, line).await,
             _ => upstream.request(id, Some(session), line).await,
         }
+        true
+    }
+
+    /// Rejects a request of another server if this one does not own the session any more. The other server then looks for
+    /// the owner again.
+    async fn reject_if_elsewhere(&self, id: RequestId, session: &SessionId) -> bool {
+        let located = locate(self.runner, self.agent, session).await;
+        if matches!(located, Ok(SessionPlace::Here)) {
+            return false;
+        }
+        let what = format!("live session {session}");
+        let mut error = jsonrpc::Error::resource_not_found(what);
+        error.data = Some(json!({ "live": NOT_OWNER }));
+        self.respond(id, Err(error));
         true
     }
 
@@ -244,7 +264,9 @@ impl<'a> Router<'a> {
                     }
                 }
                 Ok(Ok(place)) => return Ok(place),
-                Ok(Err(error @ LiveStoreError::Unavailable(_))) => error.to_string(),
+                Ok(Err(LocateError::Store(error @ LiveStoreError::Unavailable(_)))) => {
+                    error.to_string()
+                }
                 Ok(Err(error)) => return Err(error.to_string()),
                 Err(_) => "cannot find the session's server in time".to_owned(),
             };
@@ -268,11 +290,25 @@ impl<'a> Router<'a> {
                     None => Vec::new(),
                 };
                 for message in messages {
-                    self.send_to_client(&node, message)?;
+                    if let UpstreamMessage::NotOwner(_, line) = message {
+                        sleep(RETRY_DELAY).await;
+                        self.route_again(&line).await;
+                    } else {
+                        self.send_to_client(&node, message)?;
+                    }
                 }
                 Ok(())
             }
             UpstreamEvent::Ended => self.upstream_ended(&node).await,
+        }
+    }
+
+    /// Passes on a message of the client again, which another server could not handle.
+    async fn route_again(&mut self, line: &[u8]) {
+        if !self.route(line).await {
+            let client = self.client;
+            self.agent
+                .update(|agent| agent.handle_client_line(client, line));
         }
     }
 
@@ -297,6 +333,8 @@ impl<'a> Router<'a> {
                 self.questions.remove(&number);
                 notification("$/cancel_request", &json!({ "requestId": number }))
             }
+            // Handled by the caller.
+            UpstreamMessage::NotOwner(..) => return Ok(()),
             UpstreamMessage::Failed(session, error) => {
                 return Err(format!(
                     "cannot continue with session {session}: {}; load it again",
@@ -337,6 +375,9 @@ impl<'a> Router<'a> {
             error.data = Some(json!({ "live": "ownerStopped" }));
             self.respond(id, Err(error));
         }
+        for line in rest.unseen {
+            self.route_again(&line).await;
+        }
         for session in rest.sessions {
             let opening = rest.opening.remove(&session.id);
             self.continue_session(session, opening).await?;
@@ -361,6 +402,11 @@ impl<'a> Router<'a> {
     ) -> Result<(), String> {
         let id = moved.id;
         self.sessions.remove(&id);
+        // Whatever turn was running there does not go on. Those who watch it must not wait for its end.
+        let error = jsonrpc::Error::internal("the session's server has stopped");
+        let params = json!({ "sessionId": id, "stopReason": null, "error": error });
+        let line = notification("_live/turn_ended", &params);
+        self.agent.lock().send_to_client(self.client, &line);
         let own_prompts: Vec<String> = moved.prompts.iter().map(|p| p.key.clone()).collect();
         match self.find(&id).await {
             Ok(SessionPlace::At(owner)) => {

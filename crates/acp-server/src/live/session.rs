@@ -44,8 +44,10 @@ pub(super) struct SharedSession {
     /// What is to be written to the store, if the session is stored.
     pub(super) record: Option<SessionRecord>,
     /// Whether the agent has the session open.
-    pub(super) agent_state: AgentSessionState,
+    pub(super) agent_state: OpenState,
     pub(super) log: LiveLog,
+    /// How often the session was found at rest, since it last was not.
+    rests: u8,
     attached: HashMap<ClientId, Attachment>,
     questions: BTreeMap<QuestionId, Question>,
     next_question: u64,
@@ -53,7 +55,7 @@ pub(super) struct SharedSession {
 
 /// Whether the agent has a session open.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum AgentSessionState {
+pub(super) enum OpenState {
     /// It has.
     Open,
     /// It is opening a session whose log is known already. If it sends the history again, it is ignored.
@@ -107,8 +109,9 @@ impl SharedSession {
             loading: None,
             prompts: Prompts::default(),
             record: None,
-            agent_state: AgentSessionState::Open,
+            agent_state: OpenState::Open,
             log: LiveLog::new(max_log_bytes),
+            rests: 0,
             attached: HashMap::new(),
             questions: BTreeMap::new(),
             next_question: 0,
@@ -125,7 +128,22 @@ impl SharedSession {
         self.prompts.turn.is_some()
             || self.loading.is_some()
             || !self.questions.is_empty()
-            || self.agent_state == AgentSessionState::Reopening
+            || self.agent_state == OpenState::Reopening
+    }
+
+    /// Returns `true` if the session is at rest and was so the last time: nobody is attached, nothing is to be done, and
+    /// everything is in the store.
+    pub(super) fn is_still_at_rest(&mut self) -> bool {
+        let is_at_rest = self.record.is_some()
+            && self.attached.is_empty()
+            && !self.is_busy()
+            && self.prompts.queue().len() == 0
+            && self.log.is_written(self.log.end());
+        self.rests = match is_at_rest && !self.has_unwritten() {
+            true => self.rests.saturating_add(1),
+            false => 0,
+        };
+        self.rests > 1
     }
 
     /// Returns `true` if a turn is running that can end: it does not wait for an answer, or somebody is there to answer.
@@ -220,6 +238,7 @@ impl SharedSession {
 
     /// Appends a line that is no part of the history.
     pub(super) fn push_event(&mut self, audience: Audience, line: LiveLine) {
+        self.rests = 0;
         self.log.push(audience, EntryContent::Event(line));
     }
 
@@ -237,6 +256,7 @@ impl SharedSession {
 
     /// Appends a line to the log.
     pub(super) fn push(&mut self, audience: Audience, line: LiveLine) {
+        self.rests = 0;
         self.log.push(audience, EntryContent::Line(line));
     }
 

@@ -342,3 +342,35 @@ fn closed_session_is_written_and_given_up() {
     };
     assert_eq!((&ended.key, ended.is_deleted), (&key("s"), false));
 }
+
+#[test]
+fn session_at_rest_is_removed_from_memory_and_not_opened_in_the_agent_again() {
+    let mut h = Harness::stored(&json!({ "sessionCapabilities": { "resume": {} } }));
+    let client = h.connect("client");
+    h.open_stored(client, "s");
+    let other = h.connect("other");
+    h.open_stored(other, "attached");
+    h.say("s", "said");
+    h.write_all();
+    h.agent.remove_client(client);
+    h.agent.forget_sessions_at_rest();
+    assert_eq!(h.agent.sessions.len(), 2);
+    // Something happens, so it is not at rest.
+    h.say("s", "more");
+    h.agent.forget_sessions_at_rest();
+    h.write_all();
+    h.agent.forget_sessions_at_rest();
+    h.agent.forget_sessions_at_rest();
+    let left: Vec<_> = h.agent.sessions.keys().map(ToString::to_string).collect();
+    assert_eq!(left, ["attached"]);
+    // It is still owned, and given up when the agent ends.
+    assert_eq!(h.agent.owned_sessions().len(), 2);
+    h.agent
+        .reopen(stored_session(Vec::new()), vec![chunk_line(0, "said")]);
+    assert!(h.take_agent_messages().is_empty());
+    let late = h.connect("late");
+    h.send(late, "session/load", &load_params("s"));
+    h.prompt(late, "s", "go");
+    h.write_all();
+    assert_eq!(h.take_agent_message()["method"], "session/prompt");
+}

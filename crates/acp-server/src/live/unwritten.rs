@@ -221,6 +221,25 @@ impl LiveAgent {
         }
     }
 
+    /// Removes stored sessions from memory that have been at rest since the last call. This server still owns them, and
+    /// reads them from the store when a client opens them.
+    pub(super) fn forget_sessions_at_rest(&mut self) {
+        let Self {
+            sessions,
+            parents,
+            at_rest,
+            ..
+        } = self;
+        sessions.retain(|id, session| {
+            let is_kept =
+                !session.is_still_at_rest() || parents.values().any(|parent| parent == id);
+            if let (false, Some(record)) = (is_kept, &session.record) {
+                at_rest.insert(id.clone(), record.token);
+            }
+            is_kept
+        });
+    }
+
     /// Gives up a session that another server owns by now. Its clients are passed on to that server.
     fn lose_session(&mut self, id: &SessionId) {
         tracing::warn!(session = %id, "another server owns the session now");

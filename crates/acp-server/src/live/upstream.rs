@@ -4,7 +4,7 @@
 //! requests keep their ids. It also tells how far the client has read each log, so that the client can continue on
 //! another server if this one stops.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::pin::pin;
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::agent::{MovedPrompt, MovedSession, POSITION};
 use super::message::{LiveLine, request};
 use super::process::line_codec;
+use super::route::NOT_OWNER;
 use crate::node::StoreNode;
 use crate::store::{NodeId, NodeInfo};
 
@@ -57,6 +58,8 @@ pub(super) enum UpstreamMessage {
     Cancelled(RequestId),
     /// The response to a request of the client.
     Response(RequestId, LiveLine),
+    /// The other server does not own the session that the client wants to open with this message.
+    NotOwner(RequestId, Vec<u8>),
     /// The response to a request that this server has sent: it could not continue with a session.
     Failed(SessionId, jsonrpc::Error),
 }
@@ -68,8 +71,8 @@ struct UpstreamRequest {
 }
 
 enum UpstreamRequestKind {
-    /// It opens the session.
-    Open,
+    /// It opens the session. The message is sent again if the other server does not own the session any more.
+    Open(Vec<u8>),
     Prompt(MovedPrompt),
     Other,
 }
@@ -92,8 +95,10 @@ pub(super) struct Upstream {
 pub(super) struct UpstreamRest {
     /// The sessions that must be continued on another server.
     pub(super) sessions: Vec<MovedSession>,
-    /// Requests that open a session and have not been answered.
+    /// Requests that open a session and have not been answered, and of which the client has seen something.
     pub(super) opening: HashMap<SessionId, RequestId>,
+    /// Messages to send again: those that open a session of which the client has seen nothing.
+    pub(super) unseen: Vec<Vec<u8>>,
     /// All other requests that have not been answered.
     pub(super) requests: Vec<RequestId>,
 }
@@ -187,7 +192,7 @@ impl Upstream {
             id,
             UpstreamRequest {
                 session: Some(session),
-                kind: UpstreamRequestKind::Open,
+                kind: UpstreamRequestKind::Open(line.to_vec()),
             },
         );
         self.send(line).await;
@@ -248,8 +253,6 @@ impl Upstream {
         };
         let params = json!({
             "sessionId": session,
-            "cwd": "/",
-            "mcpServers": [],
             "_meta": { "live": { "from": position, "ownPrompts": own_prompts } },
         });
         let mut line = Vec::new();
@@ -288,6 +291,14 @@ impl Upstream {
             Ok(Incoming::Response { id, result }) => {
                 let is_own = matches!(&id, RequestId::String(id) if id.starts_with(OWN_REQUEST));
                 match (is_own, result) {
+                    (false, Err(error)) if is_not_owner(&error) => {
+                        match self.requests.get(&id).map(|request| &request.kind) {
+                            Some(UpstreamRequestKind::Open(opening)) => {
+                                UpstreamMessage::NotOwner(id, opening.clone())
+                            }
+                            _ => UpstreamMessage::Response(id, with_line_feed(line)),
+                        }
+                    }
                     (false, _) => UpstreamMessage::Response(id, with_line_feed(line)),
                     (true, Err(error)) => match self.continued.remove(&id.to_string()) {
                         Some(session) => UpstreamMessage::Failed(session, error),
@@ -313,7 +324,7 @@ impl Upstream {
             self.positions.insert(session, position);
         }
         for message in &self.received {
-            if let UpstreamMessage::Response(id, _) = message {
+            if let UpstreamMessage::Response(id, _) | UpstreamMessage::NotOwner(id, _) = message {
                 self.requests.remove(id);
             }
         }
@@ -326,13 +337,23 @@ impl Upstream {
         let mut rest = UpstreamRest {
             sessions: Vec::new(),
             opening: HashMap::new(),
+            unseen: Vec::new(),
             requests: Vec::new(),
         };
+        let mut unseen = HashSet::new();
         let mut prompts: HashMap<SessionId, Vec<MovedPrompt>> = HashMap::new();
         for (id, request) in self.requests {
             match (request.kind, request.session) {
-                (UpstreamRequestKind::Open, Some(session)) => {
-                    rest.opening.insert(session, id);
+                (UpstreamRequestKind::Open(line), Some(session)) => {
+                    match self.positions.contains_key(&session) {
+                        true => {
+                            rest.opening.insert(session, id);
+                        }
+                        false => {
+                            unseen.insert(session);
+                            rest.unseen.push(line);
+                        }
+                    }
                 }
                 (UpstreamRequestKind::Prompt(prompt), Some(session)) => {
                     prompts.entry(session).or_default().push(prompt);
@@ -341,6 +362,9 @@ impl Upstream {
             }
         }
         for id in sessions {
+            if unseen.contains(&id) {
+                continue;
+            }
             rest.sessions.push(MovedSession {
                 position: self.positions.get(&id).copied().unwrap_or_default(),
                 prompts: prompts.remove(&id).unwrap_or_default(),
@@ -356,6 +380,11 @@ impl Upstream {
 /// Returns a request of another server with the id that it has at the client.
 pub(super) fn request_for_client(id: i64, method: &str, params: Option<&RawValue>) -> LiveLine {
     request(id, method, params)
+}
+
+fn is_not_owner(error: &jsonrpc::Error) -> bool {
+    let data = error.data.as_ref();
+    data.is_some_and(|data| data["live"] == NOT_OWNER)
 }
 
 fn with_line_feed(mut line: Vec<u8>) -> LiveLine {

@@ -145,7 +145,7 @@ async fn write(store: &dyn LiveStore, node: &NodeId, change: LiveSessionChange) 
 
 async fn claim(store: &dyn LiveStore, session: &str, node: &NodeId) -> StoredLiveSession {
     match store.claim(key(session), node.clone()).await.unwrap() {
-        Claim::Granted(stored) => *stored,
+        SessionClaim::Granted(stored) => *stored,
         other => panic!("{other:?}"),
     }
 }
@@ -162,10 +162,10 @@ async fn session_has_one_owner(store: &dyn LiveStore) {
     let (a, b) = (join(store, "a", LONG).await, join(store, "b", LONG).await);
     assert!(matches!(
         store.claim(key("s"), a.clone()).await,
-        Ok(Claim::Unknown)
+        Ok(SessionClaim::Unknown)
     ));
     write(store, &a, new_session("s")).await;
-    let Ok(Claim::Held(owner)) = store.claim(key("s"), b.clone()).await else {
+    let Ok(SessionClaim::Held(owner)) = store.claim(key("s"), b.clone()).await else {
         panic!("the session has no owner");
     };
     assert_eq!(owner.id, a);
@@ -187,9 +187,9 @@ async fn expired_lease_can_be_claimed_and_its_owner_is_fenced(store: &dyn LiveSt
     write(store, &a, new_session("other")).await;
     let stored = loop {
         match store.claim(key("s"), b.clone()).await.unwrap() {
-            Claim::Granted(stored) => break stored,
-            Claim::Held(_) => tokio::task::yield_now().await,
-            Claim::Unknown => panic!("the session is not stored"),
+            SessionClaim::Granted(stored) => break stored,
+            SessionClaim::Held(_) => tokio::task::yield_now().await,
+            SessionClaim::Unknown => panic!("the session is not stored"),
         }
     };
     assert_eq!(stored.token, FencingToken(2));
@@ -240,7 +240,7 @@ async fn nodes_give_up_their_sessions(store: &dyn LiveStore) {
     claim(store, "one", &b).await;
     assert!(matches!(
         store.claim(key("two"), b.clone()).await,
-        Ok(Claim::Held(_))
+        Ok(SessionClaim::Held(_))
     ));
     store.leave(a).await.unwrap();
     claim(store, "two", &b).await;

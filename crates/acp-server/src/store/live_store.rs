@@ -16,7 +16,7 @@ pub type LiveStoreFuture<'a, T> = BoxFuture<'a, Result<T, LiveStoreError>>;
 
 /// The result of [`LiveStore::claim`].
 #[derive(Debug)]
-pub enum Claim {
+pub enum SessionClaim {
     /// There is no such session.
     Unknown,
     /// The node owns the session now. Its fencing token is new.
@@ -53,7 +53,7 @@ pub trait LiveStore: Debug + Send + Sync {
     ///
     /// # Errors
     /// [`LeaseExpired`](LiveStoreError::LeaseExpired): the lease of the node that claims has expired.
-    fn claim(&self, session: LiveSessionKey, node: NodeId) -> LiveStoreFuture<'_, Claim>;
+    fn claim(&self, session: LiveSessionKey, node: NodeId) -> LiveStoreFuture<'_, SessionClaim>;
 
     /// Gives sessions of a node up, so that any node can claim them. Sessions with another token are left as they are.
     fn release(

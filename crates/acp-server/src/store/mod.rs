@@ -25,7 +25,7 @@ pub(crate) use record::MAX_ENDED_PROMPTS;
 
 pub use copy::{CopiedSessions, copy_sessions};
 pub use error::LiveStoreError;
-pub use live_store::{Claim, LiveStore, LiveStoreFuture};
+pub use live_store::{LiveStore, LiveStoreFuture, SessionClaim};
 pub use postgres::PostgresLiveStore;
 pub use record::{
     FencingToken, LiveSessionChange, LiveSessionKey, LiveSessionPage, LiveSessionSummary, LogPage,

@@ -12,7 +12,7 @@ use rusqlite::{
 use tokio::time::sleep;
 
 use super::error::LiveStoreError;
-use super::live_store::{Claim, LiveStore, LiveStoreFuture};
+use super::live_store::{LiveStore, LiveStoreFuture, SessionClaim};
 use super::record::{
     FencingToken, LiveSessionChange, LiveSessionKey, LiveSessionPage, LiveSessionSummary, LogPage,
     LoggedLine, MAX_ENDED_PROMPTS, NodeId, NodeInfo, PromptRecord, PromptState, SessionHead,
@@ -176,26 +176,26 @@ impl LiveStore for SqliteLiveStore {
         })
     }
 
-    fn claim(&self, session: LiveSessionKey, node: NodeId) -> LiveStoreFuture<'_, Claim> {
+    fn claim(&self, session: LiveSessionKey, node: NodeId) -> LiveStoreFuture<'_, SessionClaim> {
         self.change(move |db| {
             if find_node(db, &node.0)?.is_none() {
                 return Err(LiveStoreError::LeaseExpired);
             }
             let Some((row, owner, mut stored)) = find_session(db, &session)? else {
-                return Ok(Claim::Unknown);
+                return Ok(SessionClaim::Unknown);
             };
             if let Some(owner) = owner
                 && owner != node.0
                 && let Some(owner) = find_node(db, &owner)?
             {
-                return Ok(Claim::Held(owner));
+                return Ok(SessionClaim::Held(owner));
             }
             stored.token.0 += 1;
             db.execute(
                 "update session set owner = ?, token = ? where number = ?",
                 params![node.0, stored.token.0, row],
             )?;
-            Ok(Claim::Granted(Box::new(stored)))
+            Ok(SessionClaim::Granted(Box::new(stored)))
         })
     }
 

@@ -19,7 +19,7 @@ use tokio_util::task::AbortOnDropHandle;
 use self::connection::{CHANNEL, ConnectionSlot, PostgresConnection, PostgresServer};
 use self::write::number;
 use super::error::LiveStoreError;
-use super::live_store::{Claim, LiveStore, LiveStoreFuture};
+use super::live_store::{LiveStore, LiveStoreFuture, SessionClaim};
 use super::record::{
     FencingToken, LiveSessionChange, LiveSessionKey, LiveSessionPage, LiveSessionSummary, LogPage,
     LoggedLine, NodeId, NodeInfo, PromptRecord, PromptState, SessionHead, StoreSummary,
@@ -214,7 +214,7 @@ impl LiveStore for PostgresLiveStore {
         })
     }
 
-    fn claim(&self, session: LiveSessionKey, node: NodeId) -> LiveStoreFuture<'_, Claim> {
+    fn claim(&self, session: LiveSessionKey, node: NodeId) -> LiveStoreFuture<'_, SessionClaim> {
         self.call(move |db| {
             Box::pin(async move {
                 db.begin().await?;
@@ -409,26 +409,26 @@ async fn claim(
     db: &mut PostgresConnection,
     session: &LiveSessionKey,
     node: &NodeId,
-) -> Result<Claim, LiveStoreError> {
+) -> Result<SessionClaim, LiveStoreError> {
     let key: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&session.agent, &session.session];
     let locked = db.query(LOCK_SESSION, &key).await?;
     if db.query(VALID_NODE, &[&node.0]).await?.is_empty() {
         return Err(LiveStoreError::LeaseExpired);
     }
     let Some(locked) = locked.first() else {
-        return Ok(Claim::Unknown);
+        return Ok(SessionClaim::Unknown);
     };
     let owner: Option<String> = locked.try_get(0)?;
     if let Some(owner) = owner.filter(|owner| *owner != node.0)
         && let Some(owner) = db.query(VALID_NODE, &[&owner]).await?.first()
     {
-        return Ok(Claim::Held(node_info(owner)?));
+        return Ok(SessionClaim::Held(node_info(owner)?));
     }
     db.query(CLAIM, &[&session.agent, &session.session, &node.0])
         .await?;
     Ok(match find(db, session).await? {
-        Some(stored) => Claim::Granted(Box::new(stored)),
-        None => Claim::Unknown,
+        Some(stored) => SessionClaim::Granted(Box::new(stored)),
+        None => SessionClaim::Unknown,
     })
 }
 
