@@ -4,12 +4,14 @@
 //! twice, and no prompt may have run twice.
 //!
 //! `ACP_FLEET_FAULTS=300 cargo test -p acp-toolkit --test it fleet_faults -- --nocapture` causes more faults than
-//! the test does by itself.
+//! the test does by itself. With `ACP_FLEET_NETWORK=1`, as root on Linux, each server is in a network namespace of its own,
+//! and is also cut off from the others, the database and the clients.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -21,7 +23,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 use tokio::time::{sleep, timeout};
 
-use crate::common::{TestProject, itself};
+use crate::common::{ACP, BINARY_VARIABLE, TestProject, itself};
 use crate::fleet::test_server::TestPostgres;
 use crate::serve::{Server, within_timeout};
 
@@ -329,9 +331,88 @@ struct Servers {
     project: TestProject,
     store: String,
     agent: String,
+    network: Option<TestNetwork>,
+}
+
+/// Network namespaces, one for each server, which are connected by a bridge.
+struct TestNetwork;
+
+/// The port of the database on the bridge.
+const DATABASE_PORT: u16 = 5499;
+
+impl TestNetwork {
+    /// The address of the bridge, where the database listens and the clients are.
+    const BRIDGE: &str = "10.77.0.254";
+
+    fn create() -> Self {
+        let network = Self;
+        network.remove();
+        Self::ip("link add acpbridge type bridge");
+        Self::ip(&format!("addr add {}/24 dev acpbridge", Self::BRIDGE));
+        Self::ip("link set acpbridge up");
+        for index in 0..SERVERS {
+            Self::ip(&format!("netns add acp{index}"));
+            Self::ip(&format!(
+                "link add acpveth{index} type veth peer name eth0 netns acp{index}"
+            ));
+            Self::ip(&format!("link set acpveth{index} master acpbridge up"));
+            Self::ip(&format!(
+                "-n acp{index} addr add 10.77.0.{}/24 dev eth0",
+                index + 1
+            ));
+            Self::ip(&format!("-n acp{index} link set eth0 up"));
+            Self::ip(&format!("-n acp{index} link set lo up"));
+        }
+        network
+    }
+
+    fn ip(arguments: &str) {
+        let ip = Command::new("ip").args(arguments.split(' ')).status();
+        assert!(ip.unwrap().success(), "ip {arguments}");
+    }
+
+    /// Cuts a server off, or connects it again.
+    fn set_connected(index: usize, is_connected: bool) {
+        let state = if is_connected { "up" } else { "down" };
+        Self::ip(&format!("link set acpveth{index} {state}"));
+    }
+
+    fn remove(&self) {
+        for index in 0..SERVERS {
+            let mut ip = Command::new("ip");
+            let _ = ip
+                .args(["netns", "del", &format!("acp{index}")])
+                .stderr(Stdio::null())
+                .status();
+        }
+        let mut ip = Command::new("ip");
+        let _ = ip
+            .args(["link", "del", "acpbridge"])
+            .stderr(Stdio::null())
+            .status();
+    }
+}
+
+impl Drop for TestNetwork {
+    fn drop(&mut self) {
+        self.remove();
+    }
 }
 
 impl Servers {
+    /// Returns a command that runs `acp` as a server, where this server is.
+    fn command(&self, index: usize) -> Command {
+        match &self.network {
+            None => self.project.acp_command(&[]),
+            Some(_) => {
+                let acp = std::env::var(BINARY_VARIABLE).unwrap_or_else(|_| ACP.to_owned());
+                let mut command = self.project.program_command("ip");
+                command.args(["netns", "exec", &format!("acp{index}"), &acp]);
+                command
+            }
+        }
+    }
+
     fn start(&mut self, index: usize, listen: &str) {
         let lease = LEASE.to_string();
         let options = [
@@ -345,11 +426,14 @@ impl Servers {
             &lease,
             "--drain-timeout",
             "1",
+            "--insecure",
             "--",
             "sh",
             &self.agent,
         ];
-        let server = Server::from_command(self.project.acp_command(&options), 1);
+        let mut command = self.command(index);
+        command.args(options);
+        let server = Server::from_command(command, 1);
         self.running[index] = Some(server);
     }
 
@@ -381,7 +465,15 @@ fn children(of: Pid) -> Vec<Pid> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_lost_or_done_twice_whatever_is_killed() {
-    let Some(postgres) = TestPostgres::start("-c fsync=off").map(Arc::new) else {
+    let network = std::env::var_os("ACP_FLEET_NETWORK").map(|_| TestNetwork::create());
+    let options = match &network {
+        None => "-c fsync=off".to_owned(),
+        Some(_) => {
+            let address = TestNetwork::BRIDGE;
+            format!("-c fsync=off -c listen_addresses='{address}' -c port={DATABASE_PORT}")
+        }
+    };
+    let Some(postgres) = TestPostgres::start(&options).map(Arc::new) else {
         return;
     };
     let faults = std::env::var("ACP_FLEET_FAULTS").map_or(FAULTS, |text| text.parse().unwrap());
@@ -395,12 +487,25 @@ async fn nothing_is_lost_or_done_twice_whatever_is_killed() {
     std::fs::set_permissions(&agent, PermissionsExt::from_mode(0o700)).unwrap();
     let mut servers = Servers {
         running: (0..SERVERS).map(|_| None).collect(),
-        store: postgres.new_database(),
+        store: match &network {
+            None => postgres.new_database(),
+            Some(_) => {
+                let name = postgres.new_database();
+                let name = name.split(['/', '?']).nth(3).unwrap();
+                let address = TestNetwork::BRIDGE;
+                format!("postgres://postgres@{address}:{DATABASE_PORT}/{name}")
+            }
+        },
+        network,
         agent: agent.to_str().unwrap().to_owned(),
         project,
     };
     for index in 0..SERVERS {
-        servers.start(index, "127.0.0.1:0");
+        let listen = match &servers.network {
+            None => "127.0.0.1:0".to_owned(),
+            Some(_) => format!("10.77.0.{}:7180", index + 1),
+        };
+        servers.start(index, &listen);
     }
     let running = || servers.running.iter().flatten();
     let addresses: Vec<String> = running()
@@ -434,6 +539,12 @@ async fn nothing_is_lost_or_done_twice_whatever_is_killed() {
         sleep(Duration::from_millis(random.u64(200..1200))).await;
         let index = random.usize(..SERVERS);
         let kind = match random.u8(..10) {
+            0..3 if servers.network.is_some() => {
+                TestNetwork::set_connected(index, false);
+                sleep(Duration::from_millis(random.u64(200..4000))).await;
+                TestNetwork::set_connected(index, true);
+                "servers cut off"
+            }
             0..4 => {
                 servers.running[index] = None;
                 sleep(Duration::from_millis(random.u64(..1500))).await;

@@ -19,6 +19,7 @@ pub(crate) struct TestPostgres {
     directory: tempfile::TempDir,
     server: Mutex<Option<Child>>,
     databases: Mutex<u32>,
+    port: String,
 }
 
 impl TestPostgres {
@@ -40,12 +41,17 @@ impl TestPostgres {
             eprintln!("skipped: no PostgreSQL (initdb and postgres) on this machine");
             return None;
         };
+        let port = options
+            .split("-c ")
+            .find_map(|option| option.strip_prefix("port="));
+        let port = port.unwrap_or("5432");
         let directory = tempfile::Builder::new().prefix("acp-pg").tempdir().unwrap();
         let server = Self {
             programs,
             directory,
             server: Mutex::default(),
             databases: Mutex::default(),
+            port: port.trim().to_owned(),
         };
         let owned = Command::new("chown")
             .arg("postgres")
@@ -63,8 +69,14 @@ impl TestPostgres {
             .unwrap();
         assert!(initialized.status.success(), "initdb: {initialized:?}");
         let configuration = data.join("postgresql.auto.conf");
-        let settings = options.split("-c ").map(str::trim).collect::<Vec<_>>();
+        let mut settings = vec!["listen_addresses=''"];
+        settings.extend(options.split("-c ").map(str::trim));
         std::fs::write(configuration, settings.join("\n")).unwrap();
+        // Only matters if the options let it listen on a network.
+        let access = std::fs::OpenOptions::new()
+            .append(true)
+            .open(data.join("pg_hba.conf"));
+        writeln!(access.unwrap(), "host all all samenet trust").unwrap();
         server.run();
         Some(server)
     }
@@ -109,7 +121,6 @@ impl TestPostgres {
             .arg(postgres.get_program())
             .args(postgres.get_args());
         command
-            .args(["-c", "listen_addresses="])
             .arg("-c")
             .arg(format!(
                 "unix_socket_directories={}",
@@ -160,7 +171,8 @@ impl TestPostgres {
     fn psql(&self, database: &str, sql: &str) -> bool {
         let mut command = Command::new(self.programs.join("psql"));
         command
-            .args(["-qX", "-U", "postgres", "-d", database, "-c", sql, "-h"])
+            .args(["-qX", "-U", "postgres", "-d", database, "-c", sql])
+            .args(["-p", &self.port, "-h"])
             .arg(self.directory.path())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
@@ -179,12 +191,8 @@ impl TestPostgres {
         };
         let name = format!("test{number}");
         assert!(self.psql("postgres", &format!("create database {name}")));
-        self.url(&name)
-    }
-
-    fn url(&self, database: &str) -> String {
         let directory = self.directory.path().display().to_string();
-        format!("postgres://postgres@/{database}?host={directory}")
+        format!("postgres://postgres@/{name}?host={directory}")
     }
 }
 
