@@ -8,6 +8,7 @@
 mod chat;
 mod claims;
 mod curves;
+mod live;
 mod machine;
 mod metric;
 mod pair;
@@ -117,6 +118,7 @@ fn main() -> Result<(), BenchError> {
             "{:16} `acp chat` on a terminal, with a long conversation",
             "chat"
         );
+        println!("{:16} live sessions, with each kind of store", "live");
         println!("{:16} CPU time under load, as plots", "curves");
         return Ok(());
     }
@@ -152,6 +154,7 @@ fn main() -> Result<(), BenchError> {
         rows: Vec::new(),
         curves: Vec::new(),
         chat: None,
+        live: Vec::new(),
         missing: peers.missing.clone().into_iter().collect(),
     };
     print!("{}", table::render_head(&results));
@@ -165,6 +168,11 @@ fn main() -> Result<(), BenchError> {
         let chat = measure_chat(&peers, &scratch.path().join("chat"), &args)?;
         print!("{}", chat::render_table(&chat));
         results.chat = Some(chat);
+    }
+    if args.is_selected("live") && args.includes_ours() {
+        let live = live::measure_live(&peers.acp(), &scratch.path().join("live"), args.quick)?;
+        print!("{}", live::render_live(&live));
+        results.live = live;
     }
     if args.is_selected("curves") {
         results.curves = curves::measure_curves(&setting);
@@ -232,6 +240,9 @@ fn write_report(
     let mut text = table::render_head(results);
     text.push_str(&table::render_rows(results));
     text.extend(results.chat.as_ref().map(chat::render_table));
+    if !results.live.is_empty() {
+        text.push_str(&live::render_live(&results.live));
+    }
     let mut end = String::new();
     let mut claims = claims::all_claims(results);
     claims.extend(results.chat.iter().flat_map(chat::chat_claims));

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::chat::ChatReport;
+use crate::live::LiveFigures;
 use crate::metric::{Metric, Sample};
 use crate::peers::PeerId;
 use crate::rows::PeerIds;
@@ -83,6 +84,8 @@ pub(crate) struct Results {
     pub(crate) curves: Vec<Curves>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) chat: Option<ChatReport>,
+    /// Live sessions, with each kind of store.
+    pub(crate) live: Vec<LiveFigures>,
     pub(crate) missing: Vec<(PeerId, String)>,
 }
 

@@ -2,36 +2,29 @@
 //!
 //! The caller passes it each line that it reads, from a client or from the agent, and takes the lines to write.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
-use std::ops::Bound;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use acp::jsonrpc::{self, RequestId};
 use acp::v1::SessionId;
 use acp_remote::CloseStatus;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::log::{Audience, ClientId, MAX_LOG_BYTES, QuestionId};
-use super::message::{LiveLine, notification, request, response, to_raw};
-use super::prompt::{RunningTurn, SessionPrompt, TurnResponse, prompt_excerpt};
-use super::session::{
-    ClientLine, ClientRequestId, ClientTooSlow, OpenState, Question, SharedSession,
-};
+use super::client::LiveClient;
+use super::log::{ClientId, MAX_LOG_BYTES, QuestionId};
+use super::message::{LiveLine, request, response, to_raw};
+use super::session::{ClientRequestId, Question, SharedSession};
 use super::unwritten::{StoredSessionEnd, Unwritten};
 use crate::metrics::AgentCounters;
-use crate::store::{FencingToken, LiveSessionKey, PromptState};
+use crate::store::{FencingToken, LiveSessionKey};
 
 /// The maximum number of sessions of a live agent.
 pub(super) const MAX_SESSIONS: usize = 4096;
 
 /// The maximum number of requests of one client that the agent works on.
 pub(super) const MAX_REQUESTS: usize = 1024;
-
-/// Tells a client its position in the log of a session, after the lines before it.
-pub(super) const POSITION: &str = "_live/position";
 
 /// The maximum number of updates for sessions that are not known yet.
 const MAX_EARLY_LINES: usize = 256;
@@ -54,7 +47,7 @@ pub(super) struct LiveAgent {
     early: Vec<(SessionId, LiveLine)>,
     early_bytes: usize,
     next_request: i64,
-    next_client: u64,
+    pub(super) next_client: u64,
     to_agent: Vec<u8>,
     agent_wake: Arc<Notify>,
     counters: Arc<AgentCounters>,
@@ -87,64 +80,6 @@ pub(super) enum LiveAgentState {
     Ready(Value),
     /// It has exited or rejected `initialize`.
     Ended(String),
-}
-
-/// A connected client.
-#[derive(Debug)]
-pub(super) struct LiveClient {
-    id: ClientId,
-    pub(super) name: Option<String>,
-    pub(super) is_initialized: bool,
-    /// The questions that it wants to be asked.
-    pub(super) answers: AnsweredQuestions,
-    /// The number of its requests that the agent has not answered yet.
-    pub(super) requests: usize,
-    /// The questions that it has been asked, by the id of the request.
-    questions: HashMap<i64, (SessionId, QuestionId)>,
-    next_request: i64,
-    /// Messages that belong to no session.
-    out: Vec<u8>,
-    sessions: BTreeSet<SessionId>,
-    /// The session that was written to last. The next one is written to next.
-    last_session: Option<SessionId>,
-    close: Option<CloseStatus>,
-    wake: Arc<Notify>,
-    /// Whether it is told its position in the logs that it reads.
-    pub(super) wants_positions: bool,
-    /// Whether it is another server, which passes on messages of its clients.
-    pub(super) is_node: bool,
-    /// The sessions that another server owns now, to which the client is passed on.
-    moved: Vec<MovedSession>,
-}
-
-/// A session of a client that another server owns now.
-#[derive(Debug)]
-pub(super) struct MovedSession {
-    pub(super) id: SessionId,
-    /// The client has read everything before this position.
-    pub(super) position: u64,
-    /// The client's prompts that have not ended.
-    pub(super) prompts: Vec<MovedPrompt>,
-}
-
-/// A prompt that is sent again to the session's new owner.
-#[derive(Debug, Clone)]
-pub(super) struct MovedPrompt {
-    pub(super) request: RequestId,
-    pub(super) key: String,
-    pub(super) params: Box<RawValue>,
-}
-
-/// The questions that a client wants to be asked. A script answers by rules, which its user has set for the script's own
-/// turns.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum AnsweredQuestions {
-    #[default]
-    All,
-    /// Those of the turns that it has started.
-    Own,
-    None,
 }
 
 /// A request that was sent to the agent.
@@ -188,34 +123,6 @@ pub(super) enum RequestEffect {
     },
 }
 
-/// What to write to a client.
-#[derive(Debug, Default)]
-pub(super) struct ClientOutput {
-    pub(super) bytes: Vec<u8>,
-    /// The connection ends after these bytes.
-    pub(super) close: Option<CloseStatus>,
-    /// Whether sessions of the client have moved to another server.
-    pub(super) has_moved: bool,
-}
-
-impl LiveClient {
-    /// Adds a session that the client is attached to.
-    pub(super) fn add_session(&mut self, session: &SessionId) {
-        self.sessions.insert(session.clone());
-    }
-
-    /// Returns the client's sessions, beginning after the one that was written to last.
-    fn sessions_to_write(&self) -> Vec<SessionId> {
-        let Some(last) = &self.last_session else {
-            return self.sessions.iter().cloned().collect();
-        };
-        let after = (Bound::Excluded(last), Bound::Unbounded);
-        let up_to = (Bound::Unbounded, Bound::Included(last));
-        let sessions = self.sessions.range(after).chain(self.sessions.range(up_to));
-        sessions.cloned().collect()
-    }
-}
-
 impl LiveAgent {
     /// Creates an agent that has just been started. `agent_wake` is notified when there is something to write to it.
     pub(super) fn new(agent_wake: Arc<Notify>, counters: Arc<AgentCounters>) -> Self {
@@ -244,43 +151,6 @@ impl LiveAgent {
         };
         agent.initialize();
         agent
-    }
-
-    /// Adds a client. `wake` is notified when there is something to write to it.
-    pub(super) fn add_client(&mut self, wake: Arc<Notify>) -> ClientId {
-        let id = ClientId(self.next_client);
-        self.next_client += 1;
-        let client = LiveClient {
-            id,
-            name: None,
-            is_initialized: false,
-            answers: AnsweredQuestions::All,
-            requests: 0,
-            questions: HashMap::new(),
-            next_request: 1,
-            out: Vec::new(),
-            sessions: BTreeSet::new(),
-            last_session: None,
-            close: None,
-            wake,
-            wants_positions: false,
-            is_node: false,
-            moved: Vec::new(),
-        };
-        self.clients.insert(id, client);
-        id
-    }
-
-    /// Removes a client that has disconnected. Its turns and queued prompts go on.
-    pub(super) fn remove_client(&mut self, id: ClientId) {
-        let Some(client) = self.clients.remove(&id) else {
-            return;
-        };
-        for session in client.sessions {
-            if let Some(session) = self.sessions.get_mut(&session) {
-                session.detach(id);
-            }
-        }
     }
 
     /// Returns `true` if the agent has nothing to do: no client is connected, no turn is running, and no question is
@@ -393,13 +263,6 @@ impl LiveAgent {
         owned.chain(at_rest).collect()
     }
 
-    /// Returns `true` if a client is another server, which passes on messages of its clients.
-    pub(super) fn is_node(&self, client: ClientId) -> bool {
-        self.clients
-            .get(&client)
-            .is_some_and(|client| client.is_node)
-    }
-
     /// Returns `true` if the agent has not answered `initialize` yet.
     pub(super) fn is_starting(&self) -> bool {
         matches!(self.state, LiveAgentState::Starting(_))
@@ -413,142 +276,6 @@ impl LiveAgent {
     /// Returns the number of bytes that wait to be written to the agent.
     pub(super) fn agent_backlog(&self) -> usize {
         self.to_agent.len()
-    }
-
-    /// Returns the number of bytes that wait to be written to a client and belong to no session.
-    pub(super) fn client_backlog(&self, client: ClientId) -> usize {
-        self.clients
-            .get(&client)
-            .map_or(0, |client| client.out.len())
-    }
-
-    /// Returns up to about `max_bytes` for a client, and moves its positions past them.
-    pub(super) fn take_client_output(&mut self, id: ClientId, max_bytes: usize) -> ClientOutput {
-        let Self {
-            clients, sessions, ..
-        } = self;
-        let Some(client) = clients.get_mut(&id) else {
-            return ClientOutput::default();
-        };
-        let mut output = ClientOutput {
-            bytes: std::mem::take(&mut client.out),
-            close: None,
-            has_moved: !client.moved.is_empty(),
-        };
-        if client.wants_positions && !output.bytes.is_empty() {
-            let line = notification(POSITION, &json!({}));
-            output.bytes.extend_from_slice(&line);
-        }
-        for session_id in client.sessions_to_write() {
-            let Some(session) = sessions.get_mut(&session_id) else {
-                continue;
-            };
-            let before = output.bytes.len();
-            while output.bytes.len() < max_bytes {
-                match session.next_line(id) {
-                    Ok(None) => break,
-                    Ok(Some(ClientLine::Line(line))) => {
-                        output.bytes.extend_from_slice(&line);
-                        client.last_session = Some(session_id.clone());
-                    }
-                    Ok(Some(ClientLine::Question(question))) => {
-                        let is_asked = match client.answers {
-                            AnsweredQuestions::All => true,
-                            AnsweredQuestions::Own => session.has_turn_of(id),
-                            AnsweredQuestions::None => false,
-                        };
-                        if !is_asked {
-                            session.skip_question(question, id);
-                            continue;
-                        }
-                        let number = client.next_request;
-                        if let Some(line) = session.question_line(question, id, number) {
-                            client.next_request += 1;
-                            client
-                                .questions
-                                .insert(number, (session_id.clone(), question));
-                            output.bytes.extend_from_slice(&line);
-                        }
-                    }
-                    Err(ClientTooSlow) => {
-                        let reason = format!(
-                            "too slow: updates of session {session_id} were dropped before they were read; load it again"
-                        );
-                        output.close = Some(CloseStatus::failed(reason));
-                        return output;
-                    }
-                }
-            }
-            if client.wants_positions && output.bytes.len() > before {
-                let position = session.position(id);
-                let params = json!({ "sessionId": session_id, "position": position });
-                output
-                    .bytes
-                    .extend_from_slice(&notification(POSITION, &params));
-            }
-        }
-        // Whatever is left is read in the next call. Until then, the connection stays open.
-        if output.bytes.is_empty() {
-            output.close.clone_from(&client.close);
-        }
-        output
-    }
-
-    /// Passes the clients of a session on to its new owner.
-    pub(super) fn move_clients(&mut self, id: &SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else {
-            return;
-        };
-        let running = session.prompts.turn.take().map(|turn| turn.prompt);
-        let prompts: Vec<SessionPrompt> = running
-            .into_iter()
-            .chain(session.prompts.take_back(|_| true))
-            .collect();
-        for client_id in session.clients().collect::<Vec<_>>() {
-            let Some(client) = self.clients.get_mut(&client_id) else {
-                continue;
-            };
-            let own = prompts.iter().filter_map(|prompt| {
-                let request = prompt.sender.request()?;
-                (request.client == client_id).then(|| MovedPrompt {
-                    request: request.id,
-                    key: prompt.key.clone(),
-                    params: prompt.params.clone(),
-                })
-            });
-            client.moved.push(MovedSession {
-                id: id.clone(),
-                position: session.position(client_id).unwrap_or_default(),
-                prompts: own.collect(),
-            });
-            client.wake.notify_one();
-        }
-    }
-
-    /// Takes the sessions of a client that another server owns now.
-    pub(super) fn take_moved(&mut self, client: ClientId) -> Vec<MovedSession> {
-        let client = self.clients.get_mut(&client);
-        client.map_or_else(Vec::new, |client| std::mem::take(&mut client.moved))
-    }
-
-    /// Returns a new id for a request that this server passes on to a client.
-    pub(super) fn next_request_id(&mut self, client: ClientId) -> Option<i64> {
-        let client = self.clients.get_mut(&client)?;
-        let id = client.next_request;
-        client.next_request += 1;
-        Some(id)
-    }
-
-    /// Takes the question that a client was asked with this id. Returns `None` if there is none, or it has been closed.
-    pub(super) fn take_asked(
-        &mut self,
-        client: ClientId,
-        id: &RequestId,
-    ) -> Option<(SessionId, QuestionId)> {
-        let RequestId::Number(id) = id else {
-            return None;
-        };
-        self.clients.get_mut(&client)?.questions.remove(id)
     }
 
     /// Closes a question of a session. Returns it, or `None` if it is no longer open.
@@ -612,6 +339,8 @@ impl LiveAgent {
             && let Some(client) = self.clients.get_mut(&client)
         {
             client.out.extend(session.take_unread(client.id));
+            // Nothing of the session is sent to the client any more, so these do not wait.
+            client.take_responses(session.unwritten_responses(client.id));
             client.sessions.remove(&session.id);
             session.detach(client.id);
         }
@@ -628,6 +357,10 @@ impl LiveAgent {
         for client in session.clients().collect::<Vec<_>>() {
             if let Some(client) = self.clients.get_mut(&client) {
                 client.out.extend(session.take_unread(client.id));
+                // What is not written is not shown, if it never will be.
+                if end != StoredSessionEnd::Lost {
+                    client.take_responses(session.unwritten_responses(client.id));
+                }
                 client.sessions.remove(id);
                 client.questions.retain(|_, (session, _)| session != id);
                 client.wake.notify_one();
@@ -721,80 +454,6 @@ impl LiveAgent {
     pub(super) fn send_to_agent(&mut self, line: &[u8]) {
         self.to_agent.extend_from_slice(line);
         self.agent_wake.notify_one();
-    }
-
-    /// Starts the next turn of a session, if none is running and a prompt is waiting.
-    pub(super) fn start_next_turn(&mut self, id: &SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else {
-            return;
-        };
-        if session.prompts.turn.is_some()
-            || session.agent_state != OpenState::Open
-            || self.starts_no_turns
-        {
-            return;
-        }
-        let Some(prompt) = session.prompts.pop() else {
-            return;
-        };
-        let sender = prompt.sender.clone();
-        session.push_prompt(&sender, &prompt.key, &prompt.params);
-        for (audience, is_own) in [
-            (Audience::Only(sender.client), true),
-            (Audience::AllExcept(sender.client), false),
-        ] {
-            let params = json!({ "sessionId": id, "isOwn": is_own, "client": sender.name });
-            session.push_event(audience, notification("_live/turn_started", &params));
-        }
-        session.prompt_changed(prompt.record(PromptState::Running));
-        session.prompts.turn = Some(RunningTurn {
-            excerpt: prompt_excerpt(&prompt.params),
-            prompt,
-            // Another server must not run the prompt once the agent may have seen it.
-            sent_when_written: Some(session.log.end()),
-        });
-        self.wake_clients(id);
-        self.send_prompt_if_written(id);
-    }
-
-    /// Sends the prompt of a session's turn to the agent, if the beginning of the turn has been written.
-    pub(super) fn send_prompt_if_written(&mut self, id: &SessionId) {
-        let session = self.sessions.get_mut(id);
-        let Some(session) = session else {
-            return;
-        };
-        let Some(turn) = &mut session.prompts.turn else {
-            return;
-        };
-        let is_written = |until: &mut u64| session.log.is_written(*until);
-        if turn.sent_when_written.take_if(is_written).is_some() {
-            let params = turn.prompt.params.clone();
-            let purpose = SentRequest::Prompt {
-                key: turn.prompt.key.clone(),
-                session: id.clone(),
-            };
-            self.send_request("session/prompt", Some(&params), purpose);
-        }
-    }
-
-    /// Ends a prompt that is no longer in its session's queue, and sends the response.
-    pub(super) fn end_prompt(
-        &mut self,
-        id: &SessionId,
-        prompt: SessionPrompt,
-        response: TurnResponse,
-    ) {
-        if let Some(session) = self.sessions.get_mut(id) {
-            session.prompt_changed(prompt.ended_record(&response));
-            if session.record.is_some() {
-                session
-                    .prompts
-                    .remember(prompt.key.clone(), response.clone());
-            }
-        }
-        if let Some(request) = prompt.sender.request() {
-            self.respond_in_order(Some(id), &request, &response);
-        }
     }
 
     /// Stores an update for a session that is not known yet.

@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use super::agent::{LiveAgent, RequestEffect, SentRequest};
 use super::log::{Audience, ClientId};
 use super::message::{LiveLine, notification, response, to_raw};
-use super::prompt::TurnResponse;
 use super::record::SessionRecord;
 use super::session::{ClientRequestId, MAX_QUESTIONS, OpenState, SharedSession};
 use super::setup::LiveSetup;
@@ -353,41 +352,6 @@ impl LiveAgent {
                     self.respond(&client.request, &Err(error.clone()));
                 }
             }
-        }
-    }
-
-    /// Ends the turn of a session, and starts the next one.
-    fn turn_ended(&mut self, id: &SessionId, key: &str, result: TurnResponse) {
-        // If the session was closed meanwhile, the client has its response.
-        let Some(session) = self.sessions.get_mut(id) else {
-            return;
-        };
-        let turn = &mut session.prompts.turn;
-        let Some(turn) = turn.take_if(|turn| turn.prompt.key == key) else {
-            return;
-        };
-        let sender = &turn.prompt.sender;
-        let stop_reason = result.as_ref().ok().and_then(|result| {
-            let result: Value = serde_json::from_str(result.get()).ok()?;
-            Some(result["stopReason"].clone())
-        });
-        let params = json!({
-            "sessionId": id,
-            "stopReason": stop_reason,
-            "error": result.as_ref().err(),
-        });
-        let line = notification("_live/turn_ended", &params);
-        session.push_event(sender.others(), line);
-        self.end_prompt(id, turn.prompt, result);
-        let Some(session) = self.sessions.get_mut(id) else {
-            return;
-        };
-        session.compact();
-        let has_queue = session.prompts.queue().len() > 0;
-        self.wake_clients(id);
-        self.start_next_turn(id);
-        if has_queue {
-            self.announce_queue(id);
         }
     }
 

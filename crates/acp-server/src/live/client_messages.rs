@@ -6,18 +6,13 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::agent::{
-    AnsweredQuestions, LiveAgent, MAX_REQUESTS, MAX_SESSIONS, RequestEffect, SentRequest,
-};
+use super::agent::{LiveAgent, MAX_REQUESTS, MAX_SESSIONS, RequestEffect, SentRequest};
+use super::client::AnsweredQuestions;
 use super::log::ClientId;
 use super::message::{notification, response, to_raw};
-use super::prompt::{
-    KnownPrompt, MAX_QUEUED_PROMPTS, PromptNumber, PromptSender, RunningTurn, SessionPrompt,
-    prompt_key,
-};
+use super::prompt::SessionPrompt;
 use super::record::SessionRecord;
-use super::session::{ClientRequestId, OpenState, SharedSession, WaitingClient};
-use crate::store::PromptState;
+use super::session::{ClientRequestId, SharedSession, WaitingClient};
 
 /// The members of a client's params that matter here.
 #[derive(Debug, Default, Deserialize)]
@@ -310,7 +305,7 @@ impl LiveAgent {
     }
 
     /// Returns a session that a client is attached to.
-    fn attached_session(
+    pub(super) fn attached_session(
         &mut self,
         client: ClientId,
         id: &SessionId,
@@ -322,55 +317,6 @@ impl LiveAgent {
                 let what = format!("session {id} (it is not open on this connection)");
                 jsonrpc::Error::resource_not_found(what)
             })
-    }
-
-    /// Adds a prompt to the queue of a session. If the client `waits`, the end of the turn is the response to its request.
-    pub(super) fn prompt(
-        &mut self,
-        request: &ClientRequestId,
-        waits: bool,
-        id: &SessionId,
-        params: Option<&RawValue>,
-    ) -> Result<PromptNumber, jsonrpc::Error> {
-        let name = self.client_name(request.client);
-        let session = self.attached_session(request.client, id)?;
-        let sender = PromptSender {
-            client: request.client,
-            name,
-            request: waits.then(|| request.id.clone()),
-        };
-        let key = prompt_key(params);
-        let known = key
-            .as_ref()
-            .and_then(|key| session.prompts.send_again(key, &sender));
-        match known {
-            Some(KnownPrompt::Open(number)) => return Ok(number),
-            Some(KnownPrompt::Ended(response)) => {
-                if let Some(request) = sender.request() {
-                    self.respond_in_order(Some(id), &request, &response);
-                }
-                return Ok(PromptNumber(0));
-            }
-            None => {}
-        }
-        if let OpenState::Lost(reason) = &session.agent_state {
-            return Err(session_lost_error(id, reason));
-        }
-        if session.prompts.queue().len() >= MAX_QUEUED_PROMPTS {
-            return Err(jsonrpc::Error::internal(format!(
-                "too many queued prompts (limit: {MAX_QUEUED_PROMPTS})"
-            )));
-        }
-        let params = params.map_or_else(|| to_raw(&json!({})), ToOwned::to_owned);
-        let prompt = session.prompts.push(key, sender, params);
-        let (number, record) = (prompt.number, prompt.record(PromptState::Queued));
-        session.prompt_changed(record);
-        match session.prompts.turn {
-            Some(_) => self.announce_queue(id),
-            None => self.start_next_turn(id),
-        }
-        self.wake_clients(id);
-        Ok(number)
     }
 
     /// Detaches a client. If it was the last one, closes the session.
@@ -446,50 +392,6 @@ impl LiveAgent {
                 None => notification(method, &json!({})),
             }),
         }
-    }
-
-    /// Cancels the running turn, and takes back the prompts that this client has queued.
-    pub(super) fn cancel_turn(&mut self, client: ClientId, id: &SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else {
-            return;
-        };
-        let mut ended = session
-            .prompts
-            .take_back(|prompt| prompt.sender.client == client);
-        let is_queue_changed = !ended.is_empty();
-        // The agent need not know of a prompt that it has not been sent yet.
-        let is_unsent = |turn: &mut RunningTurn| turn.sent_when_written.is_some();
-        let unsent = session.prompts.turn.take_if(is_unsent);
-        ended.extend(unsent.map(|turn| turn.prompt));
-        let is_running = session.prompts.turn.is_some();
-        let cancelled = Ok(to_raw(&json!({ "stopReason": "cancelled" })));
-        for prompt in ended {
-            self.end_prompt(id, prompt, cancelled.clone());
-        }
-        let Some(session) = self.sessions.get_mut(id) else {
-            return;
-        };
-        if is_running {
-            // A client must answer its permission requests when it cancels a turn.
-            let open: Vec<_> = session
-                .questions()
-                .filter(|(_, question)| question.method == "session/request_permission")
-                .map(|(id, _)| id)
-                .collect();
-            for question in open {
-                if let Some(closed) = self.close_question(id, question, None) {
-                    let result = Ok(to_raw(&json!({ "outcome": { "outcome": "cancelled" } })));
-                    self.send_to_agent(&response(&closed.id, &result));
-                }
-            }
-            let params = json!({ "sessionId": id });
-            self.send_to_agent(&notification("session/cancel", &params));
-        }
-        if is_queue_changed {
-            self.announce_queue(id);
-        }
-        self.wake_clients(id);
-        self.start_next_turn(id);
     }
 
     /// Cancels a request of a client.

@@ -20,10 +20,13 @@
 //! | `reopen.rs` | opens a session whose log is in the store |
 //! | `setup.rs` | a session's modes, models and config options, kept up to date for clients that attach later |
 //! | `agent.rs` | a live agent: its clients and sessions, without I/O |
+//! | `client.rs` | a client, and what is to be written to it |
+//! | `turns.rs` | the turns of a session, from the prompt to its response |
 //! | `client_messages.rs` | what a live agent does with a client's message |
 //! | `agent_messages.rs` | what a live agent does with the agent's message |
 //! | `control.rs` | the requests for what the protocol has no words for: status, queue, stop |
 //! | `locate.rs` | which server owns a session; takes over those that nobody owns any more |
+//! | `moved.rs` | sessions that another server owns by now |
 //! | `route.rs` | passes a client's messages on to the servers that own its sessions |
 //! | `upstream.rs` | a client's connection to another server |
 //! | `initialize.rs` | what a live agent tells its clients and its agent about itself |
@@ -32,6 +35,7 @@
 
 mod agent;
 mod agent_messages;
+mod client;
 mod client_messages;
 mod connection;
 mod control;
@@ -39,6 +43,7 @@ mod initialize;
 mod locate;
 mod log;
 mod message;
+mod moved;
 mod process;
 mod prompt;
 mod record;
@@ -50,6 +55,7 @@ mod setup;
 mod stored_tests;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod unwritten;
 mod upstream;
 mod writer;

@@ -81,6 +81,8 @@ pub(super) struct Prompts {
     queue: VecDeque<SessionPrompt>,
     /// The keys of the last prompts that have ended, with their responses.
     ended: VecDeque<(String, TurnResponse)>,
+    /// The prompts whose end is not written yet, with the position up to which the log must be written for that.
+    ending: Vec<(u64, SessionPrompt)>,
     next_number: u64,
     next_position: u64,
 }
@@ -91,6 +93,7 @@ impl Default for Prompts {
             turn: None,
             queue: VecDeque::new(),
             ended: VecDeque::new(),
+            ending: Vec::new(),
             next_number: 1,
             next_position: 1,
         }
@@ -218,6 +221,25 @@ impl Prompts {
             self.next_position += 1;
         }
         true
+    }
+
+    /// Keeps a prompt that has ended until its end is written.
+    pub(super) fn keep_until_written(&mut self, position: u64, prompt: SessionPrompt) {
+        self.ending.push((position, prompt));
+    }
+
+    /// Forgets the prompts whose end has been written.
+    pub(super) fn ends_written(&mut self, until: u64) {
+        self.ending.retain(|(position, _)| *position > until);
+    }
+
+    /// Takes all prompts whose response no client has seen.
+    pub(super) fn take_open(&mut self) -> Vec<SessionPrompt> {
+        let ending = std::mem::take(&mut self.ending);
+        let ending = ending.into_iter().map(|(_, prompt)| prompt);
+        let running = self.turn.take().map(|turn| turn.prompt);
+        let queue = std::mem::take(&mut self.queue);
+        ending.chain(running).chain(queue).collect()
     }
 
     /// Keeps the response of a prompt that has ended, for a client that sends it again.

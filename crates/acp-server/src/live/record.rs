@@ -77,6 +77,11 @@ impl SharedSession {
         let (lines, until) = self.log.take_unwritten(max_bytes);
         let setup = self.setup.to_result().clone();
         let record = self.record.as_mut()?;
+        // A prompt must not have ended in the store before its turn is there.
+        let prompts = match until == self.log.end() {
+            true => std::mem::take(&mut record.prompts),
+            false => BTreeMap::new(),
+        };
         let head = record.is_head_changed.then(|| SessionHead {
             cwd: self.cwd.clone(),
             title: self.title.clone(),
@@ -106,7 +111,7 @@ impl SharedSession {
             next_prompt: self.prompts.next_number(),
             replaced: replaced.collect(),
             lines: merged_lines.chain(added).collect(),
-            prompts: std::mem::take(&mut record.prompts).into_values().collect(),
+            prompts: prompts.into_values().collect(),
         };
         record.is_head_changed = false;
         Some((change, until))

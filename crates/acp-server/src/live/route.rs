@@ -21,10 +21,10 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::agent::{MovedPrompt, MovedSession};
 use super::locate::{LocateError, SessionPlace, locate};
 use super::log::ClientId;
 use super::message::{notification, response, to_raw};
+use super::moved::{MovedPrompt, MovedSession};
 use super::process::SharedAgent;
 use super::prompt::prompt_key;
 use super::session::ClientRequestId;

@@ -155,14 +155,21 @@ impl SharedSession {
     /// Attaches a client. With a replay, it gets the history of the session first. If it is attached already, it must
     /// have taken what it has not read yet.
     pub(super) fn attach(&mut self, client: ClientId, with_replay: bool) {
+        if self.is_attached(client) && !with_replay {
+            // It goes on where it is.
+            self.ask_again(client);
+            return;
+        }
+        let again = self.unwritten_responses(client);
         let live_from = self.log.end();
-        let position = match (with_replay, self.attached.get(&client)) {
-            (true, _) => self.log.start(),
-            // What cannot be read yet is still to come.
-            (false, Some(attachment)) => attachment.position,
-            (false, None) => live_from,
+        let position = match with_replay {
+            true => self.log.start(),
+            false => live_from,
         };
         self.attach_from(client, position, live_from, Vec::new());
+        for line in again {
+            self.push_event(Audience::Only(client), line);
+        }
     }
 
     /// Attaches a client that has read everything before a position, on another server. It gets the rest, except for
@@ -193,6 +200,11 @@ impl SharedSession {
             own_prompts,
         };
         self.attached.insert(client, attachment);
+        self.ask_again(client);
+    }
+
+    /// Forgets what a client was asked: it is asked again.
+    fn ask_again(&mut self, client: ClientId) {
         for question in self.questions.values_mut() {
             question.asked.remove(&client);
         }
@@ -430,17 +442,22 @@ impl SharedSession {
                 unread.extend_from_slice(&line);
             }
         }
-        // Responses must not be lost, even if what precedes them is not written yet.
-        if let Some(position) = self.position(client) {
-            for entry in self.log.unreadable_entries(position) {
-                if let EntryContent::Event(line) = &entry.content
-                    && entry.audience == Audience::Only(client)
-                {
-                    unread.extend_from_slice(line);
-                }
-            }
-        }
         unread
+    }
+
+    /// Returns the responses to a client that it cannot read yet.
+    pub(super) fn unwritten_responses(&self, client: ClientId) -> Vec<LiveLine> {
+        let Some(attachment) = self.attached.get(&client) else {
+            return Vec::new();
+        };
+        let entries = self.log.unreadable_entries(attachment.position);
+        let responses = entries.filter_map(|entry| match &entry.content {
+            EntryContent::Event(line) if entry.audience == Audience::Only(client) => {
+                Some(line.clone())
+            }
+            _ => None,
+        });
+        responses.collect()
     }
 }
 

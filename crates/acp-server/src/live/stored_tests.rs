@@ -374,3 +374,46 @@ fn session_at_rest_is_removed_from_memory_and_not_opened_in_the_agent_again() {
     h.write_all();
     assert_eq!(h.take_agent_message()["method"], "session/prompt");
 }
+
+#[test]
+fn response_that_was_not_written_is_not_sent_and_its_prompt_moves() {
+    let mut h = Harness::stored(&json!({}));
+    let client = h.connect("client");
+    h.open_stored(client, "s");
+    let prompt = h.prompt(client, "s", "go");
+    h.write_all();
+    h.read(client);
+    let sent = h.take_agent_message();
+    h.say("s", "said");
+    h.answer(&sent, &json!({ "stopReason": "end_turn" }));
+    // The agent has finished, but another server owns the session by now, and has cut the turn.
+    h.take_batch();
+    h.agent.batch_written(&[key("s")]);
+    assert_eq!(h.read(client).len(), 0);
+    let [moved] = h.agent.take_moved(client).try_into().unwrap();
+    assert_eq!(moved.prompts.len(), 1);
+    assert_eq!(moved.prompts[0].request, prompt.into());
+}
+
+#[test]
+fn client_that_loads_again_gets_the_response_that_it_waits_for() {
+    let mut h = Harness::stored(&json!({}));
+    let client = h.connect("client");
+    h.open_stored(client, "s");
+    let prompt = h.prompt(client, "s", "go");
+    h.write_all();
+    let sent = h.take_agent_message();
+    h.say("s", "said");
+    h.answer(&sent, &json!({ "stopReason": "end_turn" }));
+    h.read(client);
+    let load = h.send(client, "session/load", &load_params("s"));
+    assert!(h.read(client).iter().all(|message| message["id"] != prompt));
+    h.write_all();
+    let read = words(&h.read(client));
+    let at = |word: &str| read.iter().position(|other| other == word).unwrap();
+    assert!(
+        at("agent:said") < at(&format!("response:{prompt}")),
+        "{read:?}"
+    );
+    assert!(read.contains(&format!("response:{load}")), "{read:?}");
+}

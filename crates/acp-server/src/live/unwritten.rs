@@ -7,11 +7,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use acp::v1::SessionId;
-use serde_json::json;
 use tokio::sync::Notify;
 
-use super::agent::{LiveAgent, SentRequest};
-use super::message::{notification, to_raw};
+use super::agent::LiveAgent;
 use super::session::SharedSession;
 use crate::store::{FencingToken, LiveSessionChange, LiveSessionKey};
 
@@ -211,6 +209,7 @@ impl LiveAgent {
                 continue;
             }
             session.log.written(written.until);
+            session.prompts.ends_written(written.until);
             self.wake_clients(id);
             self.send_prompt_if_written(id);
         }
@@ -238,24 +237,6 @@ impl LiveAgent {
             }
             is_kept
         });
-    }
-
-    /// Gives up a session that another server owns by now. Its clients are passed on to that server.
-    fn lose_session(&mut self, id: &SessionId) {
-        tracing::warn!(session = %id, "another server owns the session now");
-        let Some(session) = self.sessions.get(id) else {
-            return;
-        };
-        let params = json!({ "sessionId": id });
-        if session.prompts.turn.is_some() {
-            self.send_to_agent(&notification("session/cancel", &params));
-        }
-        if self.agent_supports(&["sessionCapabilities", "close"]) {
-            let purpose = SentRequest::CloseSession;
-            self.send_request("session/close", Some(&to_raw(&params)), purpose);
-        }
-        self.move_clients(id);
-        self.remove_session(id, StoredSessionEnd::Lost);
     }
 }
 

@@ -21,8 +21,9 @@ use tokio::sync::mpsc;
 use tokio_util::codec::FramedRead;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::agent::{MovedPrompt, MovedSession, POSITION};
+use super::client::POSITION;
 use super::message::{LiveLine, request};
+use super::moved::{MovedPrompt, MovedSession};
 use super::process::line_codec;
 use super::route::NOT_OWNER;
 use crate::node::StoreNode;

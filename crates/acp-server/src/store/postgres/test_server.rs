@@ -22,6 +22,10 @@ pub(crate) struct TestPostgres {
     port: String,
 }
 
+#[allow(
+    dead_code,
+    reason = "not every program that includes this file uses all of it"
+)]
 impl TestPostgres {
     /// Returns the server that all tests of this process share. Starts it first. Returns `None` if there is no PostgreSQL on
     /// this machine, and says why the test is skipped.
@@ -145,7 +149,6 @@ impl TestPostgres {
     }
 
     /// Ends the server at once, as if the machine had crashed.
-    #[allow(dead_code, reason = "not every test that includes this file uses it")]
     pub(crate) fn crash(&self) {
         let pid = std::fs::read_to_string(self.data().join("postmaster.pid")).unwrap();
         let pid = pid.lines().next().unwrap().to_owned();
