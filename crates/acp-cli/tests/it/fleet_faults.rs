@@ -262,7 +262,8 @@ impl World {
         }
     }
 
-    /// Prompts in a session until everything is over. A prompt without a response is sent again on the next connection.
+    /// Prompts in a session until everything is over. A prompt without a response is sent again on the next connection, if
+    /// it has a key.
     async fn prompt(&self, session: &str) {
         let mut open: Option<String> = None;
         while open.is_some() || !self.is_over.load(Ordering::Relaxed) {
@@ -278,12 +279,20 @@ impl World {
                     return Err(ConnectionEnded);
                 }
                 while open.is_some() || !self.is_over.load(Ordering::Relaxed) {
+                    // Only a prompt with a key is still open when the connection ends.
+                    let has_key = open.is_some() || fastrand::bool();
                     let key = open.get_or_insert_with(|| {
                         format!("p{}", self.prompts.fetch_add(1, Ordering::Relaxed))
                     });
                     let mut params = self.params(session);
                     params["prompt"] = json!([{ "type": "text", "text": key }]);
-                    params["_meta"] = json!({ "live": { "promptKey": key } });
+                    if has_key {
+                        params["_meta"] = json!({ "live": { "promptKey": key } });
+                    }
+                    let key = key.clone();
+                    if !has_key {
+                        open = None;
+                    }
                     let response = client.request("session/prompt", &params).await?;
                     let outcome = match response["result"]["stopReason"].as_str() {
                         Some(reason) => reason.to_owned(),
@@ -294,7 +303,7 @@ impl World {
                         },
                     };
                     if outcome == "end_turn" {
-                        self.ended.lock().unwrap().insert(key.clone());
+                        self.ended.lock().unwrap().insert(key);
                     }
                     *self.outcomes.lock().unwrap().entry(outcome).or_default() += 1;
                     open = None;

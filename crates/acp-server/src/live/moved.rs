@@ -1,13 +1,16 @@
 //! Sessions that another server owns by now: their clients are passed on to it.
 
+use std::collections::BTreeMap;
+
 use acp::jsonrpc::RequestId;
 use acp::v1::SessionId;
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::agent::{LiveAgent, SentRequest};
 use super::log::ClientId;
 use super::message::{notification, to_raw};
+use super::prompt::{new_prompt_key, prompt_key};
 use super::unwritten::StoredSessionEnd;
 
 /// A session of a client that another server owns now.
@@ -26,6 +29,40 @@ pub(super) struct MovedPrompt {
     pub(super) request: RequestId,
     pub(super) key: String,
     pub(super) params: Box<RawValue>,
+}
+
+impl MovedPrompt {
+    /// Creates a prompt. Its params contain the key, so that it does not run twice.
+    pub(super) fn new(request: RequestId, key: Option<String>, params: Option<&RawValue>) -> Self {
+        let key = key.unwrap_or_else(new_prompt_key);
+        let params = match params {
+            Some(with_key) if prompt_key(params).as_ref() == Some(&key) => with_key.to_owned(),
+            params => params_with_key(params, &key),
+        };
+        Self {
+            request,
+            key,
+            params,
+        }
+    }
+}
+
+/// Returns a prompt's params with its key. Everything that this server does not know stays as it is.
+fn params_with_key(params: Option<&RawValue>, key: &str) -> Box<RawValue> {
+    let mut members: BTreeMap<String, Box<RawValue>> = params
+        .and_then(|params| serde_json::from_str(params.get()).ok())
+        .unwrap_or_default();
+    let meta = members.remove("_meta");
+    let mut meta: Value = meta
+        .and_then(|meta| serde_json::from_str(meta.get()).ok())
+        .filter(Value::is_object)
+        .unwrap_or_else(|| json!({}));
+    if !meta["live"].is_object() {
+        meta["live"] = json!({});
+    }
+    meta["live"]["promptKey"] = key.into();
+    members.insert("_meta".to_owned(), to_raw(&meta));
+    to_raw(&members)
 }
 
 impl LiveAgent {
@@ -59,10 +96,9 @@ impl LiveAgent {
             };
             let own = prompts.iter().filter_map(|prompt| {
                 let request = prompt.sender.request()?;
-                (request.client == client_id).then(|| MovedPrompt {
-                    request: request.id,
-                    key: prompt.key.clone(),
-                    params: prompt.params.clone(),
+                (request.client == client_id).then(|| {
+                    let key = Some(prompt.key.clone());
+                    MovedPrompt::new(request.id, key, Some(&prompt.params))
                 })
             });
             client.moved.push(MovedSession {

@@ -170,7 +170,7 @@ impl Prompts {
     ) -> &SessionPrompt {
         let prompt = SessionPrompt {
             number: PromptNumber(self.next_number),
-            key: key.unwrap_or_else(|| format!("{:032x}", fastrand::u128(..))),
+            key: key.unwrap_or_else(new_prompt_key),
             sender,
             params,
             position: self.next_position,
@@ -303,6 +303,11 @@ fn read_response(text: &str) -> Option<TurnResponse> {
         Some(error) => Some(Err(error)),
         None => members.result.map(Ok),
     }
+}
+
+/// Returns a new key for a prompt.
+pub(super) fn new_prompt_key() -> String {
+    format!("{:032x}", fastrand::u128(..))
 }
 
 /// Returns the key that a client has given to its prompt: `_meta.live.promptKey`.

@@ -178,7 +178,7 @@ impl<'a> Router<'a> {
         };
         match (method, opens) {
             ("session/prompt", _) => {
-                let prompt = with_key(id, params);
+                let prompt = MovedPrompt::new(id, prompt_key(params), params);
                 upstream.prompt(session, prompt).await;
             }
             (_, true) => upstream.open(id, session, line).await,
@@ -503,36 +503,4 @@ fn read_params(params: Option<&RawValue>) -> RouteParams {
     params
         .and_then(|params| serde_json::from_str(params.get()).ok())
         .unwrap_or_default()
-}
-
-/// Returns a prompt with a key, so that it can be sent again to another server without running twice.
-fn with_key(request: RequestId, params: Option<&RawValue>) -> MovedPrompt {
-    if let (Some(key), Some(params)) = (prompt_key(params), params) {
-        let params = params.to_owned();
-        return MovedPrompt {
-            request,
-            key,
-            params,
-        };
-    }
-    let key = format!("{:032x}", fastrand::u128(..));
-    // Everything that this server does not know is passed on as it is.
-    let mut members: HashMap<String, Box<RawValue>> = params
-        .and_then(|params| serde_json::from_str(params.get()).ok())
-        .unwrap_or_default();
-    let meta = members.remove("_meta");
-    let mut meta: Value = meta
-        .and_then(|meta| serde_json::from_str(meta.get()).ok())
-        .filter(Value::is_object)
-        .unwrap_or_else(|| json!({}));
-    if !meta["live"].is_object() {
-        meta["live"] = json!({});
-    }
-    meta["live"]["promptKey"] = key.as_str().into();
-    members.insert("_meta".to_owned(), to_raw(&meta));
-    MovedPrompt {
-        request,
-        key,
-        params: to_raw(&members),
-    }
 }

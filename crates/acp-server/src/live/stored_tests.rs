@@ -391,8 +391,14 @@ fn response_that_was_not_written_is_not_sent_and_its_prompt_moves() {
     h.agent.batch_written(&[key("s")]);
     assert_eq!(h.read(client).len(), 0);
     let [moved] = h.agent.take_moved(client).try_into().unwrap();
-    assert_eq!(moved.prompts.len(), 1);
-    assert_eq!(moved.prompts[0].request, prompt.into());
+    let [moved] = &moved.prompts[..] else {
+        panic!("{moved:?}");
+    };
+    assert_eq!(moved.request, prompt.into());
+    // It has the key with which it was stored, so it does not run again.
+    let params: Value = serde_json::from_str(moved.params.get()).unwrap();
+    assert_eq!(params["_meta"]["live"]["promptKey"], moved.key.as_str());
+    assert_eq!(params["prompt"][0]["text"], "go");
 }
 
 #[test]

@@ -35,9 +35,6 @@ const BUFFERED_MESSAGES: usize = 64;
 /// The maximum length of a message from another server, in bytes.
 const MAX_MESSAGE: usize = 64 * 1024 * 1024;
 
-/// The ids of requests that this server sends in the name of a client begin with this.
-const OWN_REQUEST: &str = "acp-serve-";
-
 /// What happens on a connection to another server.
 pub(super) enum UpstreamEvent {
     /// A message, without its line feed.
@@ -82,6 +79,9 @@ enum UpstreamRequestKind {
 pub(super) struct Upstream {
     to: mpsc::Sender<Vec<u8>>,
     requests: HashMap<RequestId, UpstreamRequest>,
+    /// The ids of requests that this server sends in the name of the client begin with this. It is random, so that the
+    /// client has no such ids.
+    own_prefix: String,
     /// The sessions that were continued from a position, by the id of the request.
     continued: HashMap<String, SessionId>,
     next_request: u64,
@@ -152,6 +152,7 @@ impl Upstream {
         let mut upstream = Self {
             to,
             requests: HashMap::new(),
+            own_prefix: format!("acp-serve-{:032x}-", fastrand::u128(..)),
             continued: HashMap::new(),
             next_request: 0,
             received: Vec::new(),
@@ -175,7 +176,7 @@ impl Upstream {
 
     fn own_request_id(&mut self) -> RequestId {
         self.next_request += 1;
-        RequestId::String(format!("{OWN_REQUEST}{}", self.next_request))
+        RequestId::String(format!("{}{}", self.own_prefix, self.next_request))
     }
 
     /// Sends a message of the client. If the connection has ended, this is reported as an event.
@@ -290,7 +291,8 @@ impl Upstream {
                 params: params.map(ToOwned::to_owned),
             },
             Ok(Incoming::Response { id, result }) => {
-                let is_own = matches!(&id, RequestId::String(id) if id.starts_with(OWN_REQUEST));
+                let is_own =
+                    matches!(&id, RequestId::String(id) if id.starts_with(&self.own_prefix));
                 match (is_own, result) {
                     (false, Err(error)) if is_not_owner(&error) => {
                         match self.requests.get(&id).map(|request| &request.kind) {
