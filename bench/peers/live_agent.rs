@@ -57,12 +57,13 @@ fn stream(out: &mut impl Write, session: &Value, prompt: &str) -> std::io::Resul
     let (count, rate): (u64, u64) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     let begun = now();
     for number in 0..count {
-        if rate > 0 {
-            let due = begun + number * 1_000_000_000 / rate;
+        let offset = (number * 1_000_000_000).checked_div(rate);
+        if let Some(offset) = offset {
+            let due = begun + offset;
             std::thread::sleep(Duration::from_nanos(due.saturating_sub(now())));
         }
         send(out, session, &format!("{:<CHUNK$}", now()))?;
-        if rate > 0 {
+        if offset.is_some() {
             out.flush()?;
         }
     }

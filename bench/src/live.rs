@@ -17,7 +17,8 @@ use self::test_server::TestPostgres;
 use crate::BenchError;
 use crate::table::format_figure;
 
-// The server that the tests use.
+// The server that the tests use. A benchmark may fail as a test does.
+#[allow(clippy::unwrap_used, clippy::print_stderr)]
 #[path = "../../crates/acp-server/src/store/postgres/test_server.rs"]
 mod test_server;
 
