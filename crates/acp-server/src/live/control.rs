@@ -3,7 +3,7 @@
 //!
 //! | method | params | result |
 //! |---|---|---|
-//! | `_live/status` | | the agent's settings, its clients and its sessions, with their turns and queues |
+//! | `_live/status` | `sessionId`, optional | the agent's settings, its clients and its sessions, with their turns and queues. With a session, those of the server that owns it |
 //! | `_live/prompt` | as in `session/prompt` | the prompt's number. The client does not wait for the turn, and gets all that happens as updates and notifications |
 //! | `_live/cancel` | `sessionId` | whether a turn was running, which is cancelled |
 //! | `_live/queue` | `sessionId` | the prompts that wait, in order |

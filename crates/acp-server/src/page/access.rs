@@ -77,7 +77,7 @@ pub(super) fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
 /// Returns `true` if a request comes from the page itself, or from no page.
 fn has_own_origin(headers: &HeaderMap, is_secure: bool) -> bool {
     let Some(origin) = headers.get(ORIGIN) else {
-        return true;
+        return !is_embedded_elsewhere(headers);
     };
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     let scheme = if is_secure { "https" } else { "http" };
@@ -86,6 +86,16 @@ fn has_own_origin(headers: &HeaderMap, is_secure: bool) -> bool {
     origin
         .to_str()
         .is_ok_and(|origin| own.iter().any(|own| own == origin))
+}
+
+/// Returns `true` if another page loads this address as a part of itself, such as an image. Browsers send no origin then.
+/// Following a link from another page is allowed.
+fn is_embedded_elsewhere(headers: &HeaderMap) -> bool {
+    let is = |name: &str, values: &[&str]| {
+        let value = headers.get(name).and_then(|value| value.to_str().ok());
+        value.is_some_and(|value| values.contains(&value))
+    };
+    is("sec-fetch-site", &["cross-site", "same-site"]) && !is("sec-fetch-mode", &["navigate"])
 }
 
 #[cfg(test)]
@@ -115,6 +125,19 @@ mod tests {
             assert!(!own(other), "{other}");
         }
         assert!(has_own_origin(&headers(&[("host", "localhost")]), false));
+    }
+
+    #[test]
+    fn other_pages_may_link_to_the_page_but_not_embed_it() {
+        let from = |site: &str, mode: &str| {
+            let map = headers(&[("sec-fetch-site", site), ("sec-fetch-mode", mode)]);
+            has_own_origin(&map, false)
+        };
+        assert!(from("same-origin", "cors"));
+        assert!(from("none", "navigate"));
+        assert!(from("cross-site", "navigate"));
+        assert!(!from("cross-site", "no-cors"));
+        assert!(!from("same-site", "cors"));
     }
 
     #[test]

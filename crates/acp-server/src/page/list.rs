@@ -55,7 +55,7 @@ async fn agent_sessions(
 async fn read_sessions(
     agent: &AgentConnection,
 ) -> acp::Result<(Vec<LiveSessionState>, Vec<SessionInfo>)> {
-    let mut live = live_status(agent).await?.sessions;
+    let mut live = live_status(agent, None).await?.sessions;
     let listed = agent
         .list_sessions(&ListSessionsRequest::new())
         .await?

@@ -87,12 +87,17 @@ pub(super) struct LiveSessionState {
     pub(super) queue: Vec<QueuedText>,
 }
 
-/// Returns the state of the agent's live sessions.
-pub(super) async fn live_status(agent: &AgentConnection) -> acp::Result<LiveStatus> {
+/// Returns the state of the agent's live sessions: those of this server, or of the server that owns a session.
+pub(super) async fn live_status(
+    agent: &AgentConnection,
+    owner_of: Option<&str>,
+) -> acp::Result<LiveStatus> {
     let connection = agent.connection();
-    let status = connection
-        .request_raw("_live/status", &serde_json::json!({}))
-        .await?;
+    let params = match owner_of {
+        Some(session) => serde_json::json!({ "sessionId": session }),
+        None => serde_json::json!({}),
+    };
+    let status = connection.request_raw("_live/status", &params).await?;
     Ok(serde_json::from_str(status.get()).unwrap_or_default())
 }
 
@@ -152,7 +157,7 @@ impl SessionView {
         let (agent, state) = Self::connect(runner).await?;
         let session = agent.load_session(id, SessionSetup::new(cwd)).await?;
         // From here on, notifications tell what changes.
-        let status = live_status(&agent).await?;
+        let status = live_status(&agent, Some(id)).await?;
         let live = status
             .sessions
             .into_iter()

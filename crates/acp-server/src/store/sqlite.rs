@@ -26,7 +26,7 @@ const VERSION: u32 = 1;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How often to look for sessions that were given up: SQLite cannot notify other processes.
-const POLL_INTERVAL: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 const SCHEMA: &str = "
     create table node (
@@ -117,23 +117,37 @@ impl SqliteLiveStore {
         })
     }
 
-    /// Runs a change in a transaction, on a thread that may block.
+    /// Runs a change in a transaction, on a thread that may block. Waits for other processes that write.
     fn change<T: Send + 'static>(
         &self,
         change: impl FnOnce(&Transaction<'_>) -> Result<T, LiveStoreError> + Send + 'static,
     ) -> LiveStoreFuture<'_, T> {
+        self.run(TransactionBehavior::Immediate, change)
+    }
+
+    /// Reads in a transaction, on a thread that may block. Does not wait for other processes.
+    fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Transaction<'_>) -> Result<T, LiveStoreError> + Send + 'static,
+    ) -> LiveStoreFuture<'_, T> {
+        self.run(TransactionBehavior::Deferred, read)
+    }
+
+    fn run<T: Send + 'static>(
+        &self,
+        behavior: TransactionBehavior,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, LiveStoreError> + Send + 'static,
+    ) -> LiveStoreFuture<'_, T> {
         let connection = Arc::clone(&self.connection);
         Box::pin(async move {
-            let changed = tokio::task::spawn_blocking(move || {
+            let done = tokio::task::spawn_blocking(move || {
                 let mut connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
-                let transaction =
-                    connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-                let result = change(&transaction)?;
+                let transaction = connection.transaction_with_behavior(behavior)?;
+                let result = work(&transaction)?;
                 transaction.commit()?;
                 Ok(result)
             });
-            changed
-                .await
+            done.await
                 .map_err(|error| LiveStoreError::Failed(error.into()))?
         })
     }
@@ -234,7 +248,7 @@ impl LiveStore for SqliteLiveStore {
     }
 
     fn find(&self, session: LiveSessionKey) -> LiveStoreFuture<'_, Option<StoredLiveSession>> {
-        self.change(move |db| Ok(find_session(db, &session)?.map(|(_, _, stored)| stored)))
+        self.read(move |db| Ok(find_session(db, &session)?.map(|(_, _, stored)| stored)))
     }
 
     fn read_log(
@@ -243,7 +257,7 @@ impl LiveStore for SqliteLiveStore {
         from: u64,
         max_bytes: usize,
     ) -> LiveStoreFuture<'_, LogPage> {
-        self.change(move |db| {
+        self.read(move |db| {
             let mut select = db.prepare_cached(
                 "select line.number, line.until, line.text from line
                  join session on session.number = line.session
@@ -272,7 +286,7 @@ impl LiveStore for SqliteLiveStore {
     }
 
     fn agents(&self) -> LiveStoreFuture<'_, Vec<String>> {
-        self.change(|db| {
+        self.read(|db| {
             let mut select = db.prepare_cached("select distinct agent from session order by 1")?;
             let rows = select.query_map([], |row| row.get(0))?;
             Ok(rows.collect::<Result<_, _>>()?)
@@ -286,7 +300,7 @@ impl LiveStore for SqliteLiveStore {
         cursor: Option<String>,
         limit: usize,
     ) -> LiveStoreFuture<'_, LiveSessionPage> {
-        self.change(move |db| {
+        self.read(move |db| {
             let (time, number) = match cursor {
                 Some(cursor) => parse_list_cursor(&cursor)?,
                 None => (i64::MAX, i64::MAX),
@@ -324,7 +338,7 @@ impl LiveStore for SqliteLiveStore {
     }
 
     fn abandoned(&self, agent: String, limit: usize) -> LiveStoreFuture<'_, Vec<LiveSessionKey>> {
-        self.change(move |db| {
+        self.read(move |db| {
             let mut select = db.prepare_cached(
                 "select id from session where agent = :agent
                  and exists (select 1 from prompt where session = session.number and state < 2)
@@ -355,7 +369,7 @@ impl LiveStore for SqliteLiveStore {
     }
 
     fn summary(&self) -> LiveStoreFuture<'_, StoreSummary> {
-        self.change(|db| {
+        self.read(|db| {
             let now = now();
             let count = |sql: &str| db.query_row(sql, [], |row| row.get(0));
             let mut nodes =
