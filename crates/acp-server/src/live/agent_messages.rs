@@ -283,6 +283,11 @@ impl LiveAgent {
             self.respond(request, &Err(error));
             return;
         };
+        if id.0.contains('\0') {
+            let reason = "the agent's sessionId contains a NUL character";
+            self.respond(request, &Err(jsonrpc::Error::internal(reason)));
+            return;
+        }
         let early = self.take_early(&id);
         if !self.clients.contains_key(&request.client) {
             // Nobody knows of the session.

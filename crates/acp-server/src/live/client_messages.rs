@@ -119,6 +119,13 @@ impl LiveAgent {
             let reason = "the connection is not initialized; send initialize first";
             return Err(jsonrpc::Error::new(jsonrpc::Error::INVALID_REQUEST, reason));
         }
+        // A database cannot store it.
+        if let Some(id) = &read.session_id
+            && id.0.contains('\0')
+        {
+            let reason = "sessionId contains a NUL character";
+            return Err(jsonrpc::Error::invalid_params(reason));
+        }
         if client.requests >= MAX_REQUESTS {
             let reason = format!("too many requests in flight (limit: {MAX_REQUESTS})");
             return Err(jsonrpc::Error::internal(reason));

@@ -423,3 +423,19 @@ fn client_that_loads_again_gets_the_response_that_it_waits_for() {
     );
     assert!(read.contains(&format!("response:{load}")), "{read:?}");
 }
+
+#[test]
+fn session_ids_that_a_database_cannot_store_are_rejected() {
+    let mut h = Harness::stored(&json!({ "loadSession": true }));
+    let client = h.connect("client");
+    h.send(client, "session/load", &load_params("a\0b"));
+    let [response] = h.read(client).try_into().unwrap();
+    assert_eq!(response["error"]["code"], -32602);
+    let params = json!({ "cwd": "/work", "mcpServers": [] });
+    h.send(client, "session/new", &params);
+    let new = h.take_agent_message();
+    h.answer(&new, &json!({ "sessionId": "a\0b" }));
+    let [response] = h.read(client).try_into().unwrap();
+    assert_eq!(response["error"]["code"], -32603);
+    assert!(h.agent.take_unwritten().is_none());
+}

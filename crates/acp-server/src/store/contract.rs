@@ -51,7 +51,11 @@ contract! {
     merged_lines_replace_those_that_they_contain
     new_session_that_exists_is_rejected
     ended_prompts_stay_ended_and_old_ones_are_dropped
+    last_ended_prompts_of_a_large_batch_are_kept
+    zero_characters_do_not_stop_a_batch
+    cursors_out_of_range_find_nothing_or_are_rejected
     logs_are_read_in_pages
+    long_lines_are_read_in_pages
     sessions_are_listed_in_pages
     abandoned_sessions_have_work_and_no_owner
     only_the_owner_deletes_a_session
@@ -386,6 +390,76 @@ async fn ended_prompts_stay_ended_and_old_ones_are_dropped(store: &dyn LiveStore
     assert!(ended.ends_with(&[most + 9, most + 10]), "{ended:?}");
 }
 
+async fn last_ended_prompts_of_a_large_batch_are_kept(store: &dyn LiveStore) {
+    let a = join(store, "a", LONG).await;
+    let most = MAX_ENDED_PROMPTS as u64;
+    let mut new = new_session("s");
+    new.prompts = (1..=most * 3)
+        .map(|number| prompt(number, PromptState::Ended))
+        .collect();
+    new.prompts.push(prompt(most * 3 + 1, PromptState::Queued));
+    write(store, &a, new).await;
+    let stored = store.find(key("s")).await.unwrap().unwrap();
+    let numbers: Vec<u64> = stored.prompts.iter().map(|p| p.number).collect();
+    let mut expected = vec![most * 3 + 1];
+    expected.extend(most * 2 + 1..=most * 3);
+    assert_eq!(numbers, expected);
+}
+
+async fn zero_characters_do_not_stop_a_batch(store: &dyn LiveStore) {
+    let a = join(store, "a", LONG).await;
+    let mut new = new_session("s");
+    if let Some(head) = &mut new.head {
+        head.title = Some("a\0b".to_owned());
+    }
+    new.prompts = vec![PromptRecord {
+        sender: Some("c\0d".to_owned()),
+        ..prompt(1, PromptState::Queued)
+    }];
+    let changes = vec![new, new_session("other")];
+    assert_eq!(store.write(a, changes).await.unwrap(), []);
+    let stored = store.find(key("s")).await.unwrap().unwrap();
+    // PostgreSQL cannot store the character.
+    let title = stored.head.title.unwrap();
+    assert!(["a\0b", "a\u{fffd}b"].contains(&&*title), "{title:?}");
+    assert!(store.find(key("other")).await.unwrap().is_some());
+}
+
+async fn cursors_out_of_range_find_nothing_or_are_rejected(store: &dyn LiveStore) {
+    for cursor in [
+        "7fffffffffffffff.1",
+        "-7fffffffffffffff.1",
+        "386d7ea9ae4bbff.7fffffffffffffff",
+    ] {
+        let cursor = Some(cursor.to_owned());
+        match store.list("agent".to_owned(), None, cursor, 2).await {
+            Ok(page) => assert_eq!(page, LiveSessionPage::default()),
+            Err(error) => assert!(matches!(error, LiveStoreError::InvalidCursor), "{error}"),
+        }
+    }
+}
+
+async fn long_lines_are_read_in_pages(store: &dyn LiveStore) {
+    let a = join(store, "a", LONG).await;
+    let lengths = [0, 10, 5000, 0, 1, 1000, 999, 1, 0, 3000, 2];
+    let lines: Vec<_> = (0..)
+        .zip(lengths)
+        .map(|(number, length)| line(number, &"é".repeat(length)))
+        .collect();
+    write(store, &a, with_lines(new_session("s"), lines.clone())).await;
+    for max_bytes in [0, 1, 2, 2000, 2001, 10_000, 30_000, usize::MAX] {
+        let (mut next, mut read) = (Some(0), Vec::new());
+        while let Some(from) = next {
+            let page = store.read_log(key("s"), from, max_bytes).await.unwrap();
+            let before: usize = page.lines.iter().rev().skip(1).map(|l| l.line.len()).sum();
+            assert!(page.lines.len() == 1 || before < max_bytes);
+            read.extend(page.lines);
+            next = page.next;
+        }
+        assert_eq!(read, lines, "{max_bytes}");
+    }
+}
+
 async fn logs_are_read_in_pages(store: &dyn LiveStore) {
     let a = join(store, "a", LONG).await;
     let text = "x".repeat(100);
@@ -538,6 +612,18 @@ async fn several_processes_share_a_file() {
 }
 
 #[tokio::test]
+async fn reading_does_not_wait_for_another_process_that_writes() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("live.db");
+    let store = SqliteLiveStore::open(&path).unwrap();
+    let a = join(&store, "a", LONG).await;
+    write(&store, &a, with_lines(new_session("s"), [line(0, "a")])).await;
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("begin immediate").unwrap();
+    assert_eq!(texts(&store, "s").await.len(), 1);
+}
+
+#[tokio::test]
 async fn newer_file_is_rejected() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("live.db");
@@ -629,6 +715,57 @@ async fn waiting_servers_are_notified() {
 }
 
 #[tokio::test]
+async fn claim_waits_for_a_renewal_that_has_begun() {
+    let Some(postgres) = TestPostgres::shared() else {
+        return;
+    };
+    let url = postgres.new_database();
+    let store = PostgresLiveStore::connect(&url, None).await.unwrap();
+    let lease = Duration::from_millis(500);
+    let (a, b) = (
+        join(&store, "a", lease).await,
+        join(&store, "b", LONG).await,
+    );
+    write(&store, &a, new_session("s")).await;
+    let no_tls = tokio_postgres::NoTls;
+    let (client, connection) = tokio_postgres::connect(&url, no_tls).await.unwrap();
+    tokio::spawn(connection);
+    let renewal = "begin; update acp.node set lease_until = clock_timestamp() + interval '1 h'
+        where id = 'a' and lease_until > clock_timestamp()";
+    client.batch_execute(renewal).await.unwrap();
+    tokio::time::sleep(lease).await;
+    let commit = async {
+        tokio::time::sleep(lease).await;
+        client.batch_execute("commit").await.unwrap();
+    };
+    let (claimed, ()) = tokio::join!(store.claim(key("s"), b), commit);
+    assert!(matches!(claimed.unwrap(), SessionClaim::Held(_)));
+}
+
+#[tokio::test]
+async fn callers_that_wait_for_the_connection_give_up_in_time() {
+    let Some(postgres) = TestPostgres::shared() else {
+        return;
+    };
+    let url = postgres.new_database();
+    let store = PostgresLiveStore::connect(&url, None).await.unwrap();
+    let a = join(&store, "a", LONG).await;
+    let no_tls = tokio_postgres::NoTls;
+    let (client, connection) = tokio_postgres::connect(&url, no_tls).await.unwrap();
+    tokio::spawn(connection);
+    let lock = "begin; lock acp.node in access exclusive mode";
+    client.batch_execute(lock).await.unwrap();
+    let begun = std::time::Instant::now();
+    let renewals = (0..4).map(|_| store.renew(a.clone(), LONG));
+    for renewed in futures_util::future::join_all(renewals).await {
+        assert!(matches!(renewed, Err(LiveStoreError::Unavailable(_))));
+    }
+    assert!(begun.elapsed() < Duration::from_secs(15));
+    client.batch_execute("rollback").await.unwrap();
+    store.renew(a, LONG).await.unwrap();
+}
+
+#[tokio::test]
 async fn invalid_addresses_are_rejected() {
     for address in ["mysql://localhost/x", "postgres://localhost:port/x"] {
         let error = PostgresLiveStore::connect(address, None).await.unwrap_err();
@@ -637,6 +774,10 @@ async fn invalid_addresses_are_rejected() {
             "{error}"
         );
     }
+    // A password with an `@` that is not encoded.
+    let error = PostgresLiveStore::connect("postgres://user:a@b?secret=1@host/db", None).await;
+    let error = error.unwrap_err();
+    assert!(!format!("{error} {error:?}").contains("secret"));
     let error = PostgresLiveStore::connect("postgres://user:secret@127.0.0.1:1/db", None).await;
     let error = error.unwrap_err();
     assert!(matches!(error, LiveStoreError::Unavailable(_)), "{error}");

@@ -8,8 +8,8 @@ use futures_util::future::BoxFuture;
 use rustls::ClientConfig;
 use rustls_platform_verifier::BuilderVerifierExt;
 use tokio::sync::{Mutex, Notify};
-use tokio::time::{sleep, timeout};
-use tokio_postgres::config::SslMode;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Row, Statement};
@@ -52,7 +52,7 @@ impl PostgresServer {
     pub(super) fn new(address: &str, password: Option<&str>) -> Result<Self, LiveStoreError> {
         let config: Config = address
             .parse()
-            .map_err(|error| LiveStoreError::InvalidAddress(error_text(&error)))?;
+            .map_err(|error| LiveStoreError::InvalidAddress(address_error(&error)))?;
         let mut config = config;
         if let Some(password) = password {
             config.password(password);
@@ -87,7 +87,13 @@ impl PostgresServer {
         &self,
         received: Option<Arc<Notify>>,
     ) -> Result<PostgresConnection, LiveStoreError> {
+        // No TLS on Unix-domain sockets, and no certificates needed: there may be none on this machine.
+        let is_local = self.config.get_hosts().iter().all(is_unix);
         let (client, driver) = match self.config.get_ssl_mode() {
+            SslMode::Prefer if is_local => {
+                let (client, connection) = self.config.connect(NoTls).await?;
+                (client, tokio::spawn(drive(connection, received)))
+            }
             SslMode::Disable => {
                 let (client, connection) = self.config.connect(NoTls).await?;
                 (client, tokio::spawn(drive(connection, received)))
@@ -120,6 +126,20 @@ impl PostgresServer {
             }
             sleep(LISTEN_DELAY).await;
         }
+    }
+}
+
+fn is_unix(host: &Host) -> bool {
+    !matches!(host, Host::Tcp(_))
+}
+
+/// Says why an address is invalid. An unknown option is not named: it can be a part of the password, if that contains
+/// an `@`.
+fn address_error(error: &tokio_postgres::Error) -> String {
+    let text = error_text(error);
+    match text.find("unknown option") {
+        Some(_) => "it has an unknown option. Encode special characters of the password".to_owned(),
+        None => text,
     }
 }
 
@@ -170,13 +190,17 @@ impl ConnectionSlot {
         ) -> BoxFuture<'c, Result<T, LiveStoreError>>
         + Send,
     ) -> Result<T, LiveStoreError> {
-        let mut slot = self.0.lock().await;
+        // Includes the time that other callers take.
+        let deadline = Instant::now() + CALL_TIMEOUT;
+        let mut slot = timeout_at(deadline, self.0.lock())
+            .await
+            .map_err(|_| timed_out("waiting for the connection"))?;
         // Taken out of the slot, so that it is closed if the caller does not wait for the end.
         let mut connection = match slot.take().filter(|open| !open.client.is_closed()) {
             Some(connection) => connection,
             None => server.connect(None).await?,
         };
-        let called = timeout(CALL_TIMEOUT, call(&mut connection)).await;
+        let called = timeout_at(deadline, call(&mut connection)).await;
         let result = called.map_err(|_| timed_out("a statement"))?;
         let is_usable = !matches!(result, Err(LiveStoreError::Unavailable(_)));
         if is_usable && !connection.client.is_closed() {

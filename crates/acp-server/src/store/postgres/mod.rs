@@ -22,12 +22,15 @@ use super::error::LiveStoreError;
 use super::live_store::{LiveStore, LiveStoreFuture, SessionClaim};
 use super::record::{
     FencingToken, LiveSessionChange, LiveSessionKey, LiveSessionPage, LiveSessionSummary, LogPage,
-    LoggedLine, NodeId, NodeInfo, PromptRecord, PromptState, SessionHead, StoreSummary,
-    StoredLiveSession, list_cursor, parse_list_cursor,
+    LoggedLine, MAX_ENDED_PROMPTS, NodeId, NodeInfo, PromptRecord, PromptState, SessionHead,
+    StoreSummary, StoredLiveSession, list_cursor, parse_list_cursor,
 };
 
 /// How long to wait for a notification before sessions are looked for all the same.
 const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The latest time in a cursor: the end of the year 9999, in microseconds since 1970.
+const MAX_CURSOR_TIME: i64 = 253_402_300_799_999_999;
 
 /// The number of lines to read at once.
 const LINES_PER_READ: i64 = 4096;
@@ -58,23 +61,39 @@ const LOCK_SESSION: &str = "
 const VALID_NODE: &str = "
     select id, address from acp.node where id = $1 and lease_until > clock_timestamp()";
 
+/// Waits for a renewal that has begun before the lease expired: it counts, so the node still owns its sessions.
+const LOCK_OWNER: &str = "
+    select id, address, lease_until > clock_timestamp() from acp.node where id = $1 for share";
+
 const CLAIM: &str = "
     update acp.session set owner = $3, token = token + 1 where agent = $1 and id = $2";
 
+/// A batch that ends several prompts deletes older ones only with the next batch, so they are left out here.
 const PROMPTS: &str = "
-    select number, key, sender, params, state, position, response from acp.prompt
-    where session = $1 order by state = 2, position, number";
+    select number, key, sender, params, state, position, response from (
+        (select * from acp.prompt where session = $1 and state < 2)
+        union all
+        (select * from acp.prompt where session = $1 and state = 2 order by number desc limit $2)
+    ) p order by state = 2, position, number";
 
 const RELEASE: &str = "
     update acp.session s set owner = null
     from unnest($2::text[], $3::text[], $4::bigint[]) as r (agent, id, token)
     where s.agent = r.agent and s.id = r.id and s.token = r.token and s.owner = $1";
 
+/// Leaves out what does not fit into a page: lines can be long. The first line that does not fit is there, too.
 const LINES: &str = "
-    select l.number, l.until, l.text from acp.line l
-    join acp.session s on s.number = l.session
-    where s.agent = $1 and s.id = $2 and l.number >= $3
-    order by l.number limit $4";
+    select number, until, text from (
+        select number, until, text,
+            sum(octet_length(text)) over (order by number rows unbounded preceding)
+                - octet_length(text) - lag(octet_length(text), 1, 0) over (order by number) as before
+        from (
+            select l.number, l.until, l.text from acp.line l
+            join acp.session s on s.number = l.session
+            where s.agent = $1 and s.id = $2 and l.number >= $3
+            order by l.number limit $4
+        ) line
+    ) line where before < $5 order by number";
 
 const AGENTS: &str = "select distinct agent from acp.session order by 1";
 
@@ -114,6 +133,8 @@ pub struct PostgresLiveStore {
     server: PostgresServer,
     /// The connection for changes of sessions.
     writer: ConnectionSlot,
+    /// The connection for renewing the lease, which must not wait for anything.
+    renewal: ConnectionSlot,
     /// The connection for everything else.
     other: ConnectionSlot,
     /// Notified when sessions were given up.
@@ -142,6 +163,7 @@ impl PostgresLiveStore {
         Ok(Self {
             server,
             writer: ConnectionSlot::default(),
+            renewal: ConnectionSlot::default(),
             other: ConnectionSlot::default(),
             released,
             _listener: AbortOnDropHandle::new(listener),
@@ -187,7 +209,7 @@ impl LiveStore for PostgresLiveStore {
     }
 
     fn renew(&self, node: NodeId, lease: Duration) -> LiveStoreFuture<'_, ()> {
-        self.call(move |db| {
+        let call = self.renewal.call(&self.server, move |db| {
             Box::pin(async move {
                 let renewed = db.query(RENEW, &[&node.0, &millis(lease)]).await?;
                 match renewed.is_empty() {
@@ -195,7 +217,8 @@ impl LiveStore for PostgresLiveStore {
                     false => Ok(()),
                 }
             })
-        })
+        });
+        Box::pin(call)
     }
 
     fn leave(&self, node: NodeId) -> LiveStoreFuture<'_, ()> {
@@ -267,12 +290,14 @@ impl LiveStore for PostgresLiveStore {
             Box::pin(async move {
                 let mut page = LogPage::default();
                 let (mut bytes, mut from) = (0, number(from));
+                // The first line is read in any case.
+                let most = i64::try_from(max_bytes.max(1)).unwrap_or(i64::MAX);
                 loop {
                     let (agent, id) = (&session.agent, &session.session);
                     let rows = db
-                        .query(LINES, &[agent, id, &from, &LINES_PER_READ])
+                        .query(LINES, &[agent, id, &from, &LINES_PER_READ, &most])
                         .await?;
-                    let is_last = rows.len() < usize::try_from(LINES_PER_READ).unwrap_or_default();
+                    let is_last = rows.is_empty();
                     for row in rows {
                         let line = logged_line(&row)?;
                         if bytes >= max_bytes && !page.lines.is_empty() {
@@ -314,6 +339,10 @@ impl LiveStore for PostgresLiveStore {
         self.call(move |db| {
             Box::pin(async move {
                 let cursor = cursor.as_deref().map(parse_list_cursor).transpose()?;
+                // PostgreSQL has no times that are much later.
+                if cursor.is_some_and(|(time, _)| !(0..=MAX_CURSOR_TIME).contains(&time)) {
+                    return Err(LiveStoreError::InvalidCursor);
+                }
                 let (time, row) = cursor.unzip();
                 let most = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
                 let rows = db.query(LIST, &[&agent, &cwd, &time, &row, &most]).await?;
@@ -420,7 +449,8 @@ async fn claim(
     };
     let owner: Option<String> = locked.try_get(0)?;
     if let Some(owner) = owner.filter(|owner| *owner != node.0)
-        && let Some(owner) = db.query(VALID_NODE, &[&owner]).await?.first()
+        && let Some(owner) = db.query(LOCK_OWNER, &[&owner]).await?.first()
+        && owner.try_get(2)?
     {
         return Ok(SessionClaim::Held(node_info(owner)?));
     }
@@ -455,7 +485,8 @@ async fn find(
         next_prompt: unsigned(row, 6)?,
         prompts: Vec::new(),
     };
-    for row in db.query(PROMPTS, &[&session_number]).await? {
+    let kept = i64::try_from(MAX_ENDED_PROMPTS).unwrap_or(i64::MAX);
+    for row in db.query(PROMPTS, &[&session_number, &kept]).await? {
         stored.prompts.push(PromptRecord {
             number: unsigned(&row, 0)?,
             key: row.try_get(1)?,

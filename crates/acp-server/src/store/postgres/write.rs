@@ -200,8 +200,8 @@ impl WriteColumns {
             Some(head) => (head.cwd, head.title, Some(head.setup)),
             None => (None, None, None),
         };
-        self.cwds.push(cwd);
-        self.titles.push(title);
+        self.cwds.push(cwd.map(without_nul));
+        self.titles.push(title.map(without_nul));
         self.setups.push(setup);
         for (first, until) in change.replaced {
             self.merged_places.push(place);
@@ -223,7 +223,8 @@ impl WriteColumns {
         if change.prompts.iter().any(has_ended) {
             self.trimmed_places.push(place);
         }
-        for prompt in change.prompts {
+        for mut prompt in change.prompts {
+            prompt.sender = prompt.sender.map(without_nul);
             self.prompt_places.push(place);
             self.prompts.push(prompt);
         }
@@ -285,6 +286,14 @@ impl WriteColumns {
             places.push(row.try_get(0)?);
         }
         Ok(places)
+    }
+}
+
+/// Replaces what PostgreSQL cannot store as text. JSON text does not contain it.
+fn without_nul(text: String) -> String {
+    match text.contains('\0') {
+        true => text.replace('\0', "\u{fffd}"),
+        false => text,
     }
 }
 
