@@ -277,11 +277,12 @@ async fn measure(
     server: &LiveServer,
     work: &LiveWork,
 ) -> Result<LiveFigures, BenchError> {
+    // First, because the server keeps memory that it has needed once.
+    let session_kb = within_limit(measure_sessions(server, work.sessions)).await?;
     let (delays, seconds) = within_limit(measure_delays(server, work.paced)).await?;
     let rate = within_limit(measure_rate(server, work.streamed)).await?;
     let two = within_limit(measure_watchers(server, 2, work.watched)).await?;
     let many = within_limit(measure_watchers(server, work.watchers, work.watched)).await?;
-    let session_kb = within_limit(measure_sessions(server, work.sessions)).await?;
     Ok(LiveFigures {
         store,
         delay_p50: percentile(&delays, 50),
