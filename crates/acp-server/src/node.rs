@@ -47,6 +47,8 @@ pub(crate) struct NodeLease {
     pub(crate) id: NodeId,
     /// Cancelled when the lease may have expired.
     pub(crate) lost: CancellationToken,
+    /// Until when it is valid by this server's clock, unless it is renewed.
+    valid_until: Instant,
 }
 
 /// A server that stores its live sessions.
@@ -70,7 +72,7 @@ impl StoreNode {
             options,
             lease,
         };
-        let (lease, _) = node.new_lease().await?;
+        let lease = node.new_lease().await?;
         node.lease.send_replace(Some(lease));
         Ok(node)
     }
@@ -80,8 +82,8 @@ impl StoreNode {
         self.lease.borrow().clone()
     }
 
-    /// Joins with a new id. Returns the lease, and until when it is valid by this server's clock.
-    async fn new_lease(&self) -> Result<(NodeLease, Instant), LiveStoreError> {
+    /// Joins with a new id.
+    async fn new_lease(&self) -> Result<NodeLease, LiveStoreError> {
         let id = NodeId(format!("{:032x}", fastrand::u128(..)));
         let asked_at = Instant::now();
         let info = NodeInfo {
@@ -89,8 +91,11 @@ impl StoreNode {
             address: self.options.address.clone(),
         };
         self.store.join(info, self.options.lease).await?;
-        let lost = CancellationToken::new();
-        Ok((NodeLease { id, lost }, asked_at + self.options.lease))
+        Ok(NodeLease {
+            id,
+            lost: CancellationToken::new(),
+            valid_until: asked_at + self.options.lease,
+        })
     }
 
     /// Renews the lease until it is stopped. If the lease expires, joins with a new one.
@@ -104,7 +109,7 @@ impl StoreNode {
                     lease.lost.cancel();
                 }
                 match self.new_lease().await {
-                    Ok((lease, _)) => {
+                    Ok(lease) => {
                         tracing::info!(node = %lease.id, "joined the store");
                         self.lease.send_replace(Some(lease));
                     }
@@ -124,7 +129,7 @@ impl StoreNode {
     /// Renews a lease. Returns when it has expired, or may have.
     async fn renew_until_lost(&self, lease: &NodeLease) {
         let duration = self.options.lease;
-        let mut valid_until = Instant::now() + duration;
+        let mut valid_until = lease.valid_until;
         loop {
             sleep(duration / 3).await;
             // From here on, the lease is valid only if the store says so in time. A paused process notices here.

@@ -1,7 +1,5 @@
 //! What a live agent does with a message of its agent.
 
-use std::sync::Arc;
-
 use acp::jsonrpc::{self, Incoming, RequestId};
 use acp::v1::SessionId;
 use serde::Deserialize;
@@ -10,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::agent::{LiveAgent, RequestEffect, SentRequest};
 use super::log::{Audience, ClientId};
-use super::message::{LiveLine, notification, response, to_raw};
+use super::message::{LiveLine, notification, response, to_raw, with_line_feed};
 use super::record::SessionRecord;
 use super::session::{ClientRequestId, MAX_QUESTIONS, OpenState, SharedSession};
 use super::setup::LiveSetup;
@@ -408,11 +406,4 @@ impl LiveAgent {
         session.push(Audience::AllExcept(request.client), line);
         self.wake_clients(id);
     }
-}
-
-fn with_line_feed(line: &[u8]) -> LiveLine {
-    let mut text = Vec::with_capacity(line.len() + 1);
-    text.extend_from_slice(line);
-    text.push(b'\n');
-    Arc::from(text)
 }

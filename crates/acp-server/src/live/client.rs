@@ -78,11 +78,6 @@ impl LiveClient {
         }
     }
 
-    /// Adds a session that the client is attached to.
-    pub(super) fn add_session(&mut self, session: &SessionId) {
-        self.sessions.insert(session.clone());
-    }
-
     /// Returns the client's sessions, beginning after the one that was written to last.
     fn sessions_to_write(&self) -> Vec<SessionId> {
         let Some(last) = &self.last_session else {

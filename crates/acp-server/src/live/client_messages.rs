@@ -291,7 +291,7 @@ impl LiveAgent {
             None => session.ask_open_questions(client),
         }
         if let Some(client) = self.clients.get_mut(&client) {
-            client.add_session(id);
+            client.sessions.insert(id.clone());
         }
         self.wake_clients(id);
         Ok(())

@@ -32,6 +32,11 @@ pub(super) fn response(id: &RequestId, result: &Result<Box<RawValue>, jsonrpc::E
     }
 }
 
+/// Returns a message that was received without its line feed.
+pub(super) fn with_line_feed(message: &[u8]) -> LiveLine {
+    [message, b"\n"].concat().into()
+}
+
 /// Converts a value to JSON text. A value that cannot be converted becomes `null`; there is none among those that this
 /// crate writes.
 pub(super) fn to_raw(value: &impl Serialize) -> Box<RawValue> {

@@ -291,17 +291,9 @@ pub(super) fn write_response(response: &TurnResponse) -> String {
 }
 
 fn read_response(text: &str) -> Option<TurnResponse> {
-    #[derive(Deserialize)]
-    struct Members {
-        #[serde(default)]
-        result: Option<Box<RawValue>>,
-        #[serde(default)]
-        error: Option<jsonrpc::Error>,
-    }
-    let members: Members = serde_json::from_str(text).ok()?;
-    match members.error {
-        Some(error) => Some(Err(error)),
-        None => members.result.map(Ok),
+    match serde_json::from_str(text).ok()? {
+        StoredResponse::Result(result) => Some(Ok(result)),
+        StoredResponse::Error(error) => Some(Err(error)),
     }
 }
 
@@ -337,4 +329,21 @@ pub(super) fn prompt_excerpt(params: &RawValue) -> String {
     let texts = content.iter().filter_map(|block| block["text"].as_str());
     let text = texts.collect::<Vec<_>>().join(" ");
     text.chars().take(MAX_EXCERPT_CHARS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn responses_are_read_as_they_were_written() {
+        let result = RawValue::from_string(r#"{"stopReason": "end_turn","n":1.50}"#.to_owned());
+        for response in [Ok(result.unwrap()), Err(jsonrpc::Error::internal("why"))] {
+            let text = write_response(&response);
+            let read = read_response(&text).unwrap();
+            assert_eq!(write_response(&read), text);
+            assert_eq!(read.is_ok(), response.is_ok());
+        }
+        assert!(read_response("{}").is_none());
+    }
 }

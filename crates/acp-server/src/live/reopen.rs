@@ -1,7 +1,6 @@
 //! Opens a session whose log is in the store, after another server or an earlier process of the agent has owned it.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use acp::jsonrpc;
 use acp::v1::SessionId;
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 use super::agent::{LiveAgent, SentRequest};
 use super::client_messages::session_lost_error;
 use super::log::{Audience, LiveLog};
-use super::message::{LiveLine, notification, to_raw};
+use super::message::{LiveLine, notification, to_raw, with_line_feed};
 use super::prompt::{Prompts, write_response};
 use super::record::SessionRecord;
 use super::session::{OpenState, SharedSession};
@@ -69,9 +68,13 @@ impl LiveAgent {
         session.record = Some(SessionRecord::stored(stored.token, setup.params.clone()));
         let (prompts, cut) = Prompts::stored(stored.next_prompt, stored.prompts);
         session.prompts = prompts;
-        let lines = lines
-            .into_iter()
-            .map(|line| (line.number, line.until, with_line_feed(&line.line)));
+        let lines = lines.into_iter().map(|line| {
+            (
+                line.number,
+                line.until,
+                with_line_feed(line.line.as_bytes()),
+            )
+        });
         let lines: Vec<(u64, u64, LiveLine)> = lines.collect();
         let unfinished = cut.as_ref().map(|_| unfinished_tool_calls(&lines));
         session.log = LiveLog::stored(self.max_log_bytes, stored.next_line, lines);
@@ -233,8 +236,4 @@ fn unfinished_tool_calls(lines: &[(u64, u64, LiveLine)]) -> Vec<(SessionId, Stri
     let mut unfinished: Vec<_> = unfinished.into_iter().map(|(id, of)| (of, id)).collect();
     unfinished.sort();
     unfinished
-}
-
-fn with_line_feed(line: &Arc<str>) -> LiveLine {
-    [line.as_bytes(), b"\n"].concat().into()
 }

@@ -23,12 +23,12 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::locate::{LocateError, SessionPlace, locate};
 use super::log::ClientId;
-use super::message::{notification, response, to_raw};
+use super::message::{notification, request, response, to_raw};
 use super::moved::{MovedPrompt, MovedSession};
 use super::process::SharedAgent;
 use super::prompt::prompt_key;
 use super::session::ClientRequestId;
-use super::upstream::{Upstream, UpstreamEvent, UpstreamMessage, request_for_client};
+use super::upstream::{Upstream, UpstreamEvent, UpstreamMessage};
 use crate::node::StoreNode;
 use crate::served_agent::AgentRunner;
 use crate::store::{LiveSessionSummary, LiveStoreError, NodeId};
@@ -182,7 +182,7 @@ impl<'a> Router<'a> {
                 upstream.prompt(session, prompt).await;
             }
             (_, true) => upstream.open(id, session, line).await,
-            _ => upstream.request(id, Some(session), line).await,
+            _ => upstream.request(id, session, line).await,
         }
         true
     }
@@ -321,7 +321,7 @@ impl<'a> Router<'a> {
                     return Ok(());
                 };
                 self.questions.insert(number, (node.clone(), id));
-                request_for_client(number, &method, params.as_deref())
+                request(number, &method, params.as_deref())
             }
             UpstreamMessage::Cancelled(id) => {
                 let of_request = (node.clone(), id);

@@ -22,7 +22,7 @@ use tokio_util::codec::FramedRead;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::client::POSITION;
-use super::message::{LiveLine, request};
+use super::message::{LiveLine, with_line_feed};
 use super::moved::{MovedPrompt, MovedSession};
 use super::process::line_codec;
 use super::route::NOT_OWNER;
@@ -64,7 +64,7 @@ pub(super) enum UpstreamMessage {
 
 /// A request of the client that the other server has not answered yet.
 struct UpstreamRequest {
-    session: Option<SessionId>,
+    session: SessionId,
     kind: UpstreamRequestKind,
 }
 
@@ -83,7 +83,7 @@ pub(super) struct Upstream {
     /// client has no such ids.
     own_prefix: String,
     /// The sessions that were continued from a position, by the id of the request.
-    continued: HashMap<String, SessionId>,
+    continued: HashMap<RequestId, SessionId>,
     next_request: u64,
     /// What has been received since the last position.
     received: Vec<UpstreamMessage>,
@@ -193,7 +193,7 @@ impl Upstream {
         self.requests.insert(
             id,
             UpstreamRequest {
-                session: Some(session),
+                session,
                 kind: UpstreamRequestKind::Open(line.to_vec()),
             },
         );
@@ -211,7 +211,7 @@ impl Upstream {
         self.requests.insert(
             prompt.request.clone(),
             UpstreamRequest {
-                session: Some(session),
+                session,
                 kind: UpstreamRequestKind::Prompt(prompt),
             },
         );
@@ -219,7 +219,7 @@ impl Upstream {
     }
 
     /// Sends any other request.
-    pub(super) async fn request(&mut self, id: RequestId, session: Option<SessionId>, line: &[u8]) {
+    pub(super) async fn request(&mut self, id: RequestId, session: SessionId, line: &[u8]) {
         self.requests.insert(
             id,
             UpstreamRequest {
@@ -245,23 +245,20 @@ impl Upstream {
         opening: Option<RequestId>,
     ) {
         self.positions.insert(session.clone(), position);
-        let id = match opening {
-            Some(id) => id,
-            None => {
-                let id = self.own_request_id();
-                self.continued.insert(id.to_string(), session.clone());
-                id
-            }
-        };
+        let id = opening.clone().unwrap_or_else(|| self.own_request_id());
         let params = json!({
             "sessionId": session,
             "_meta": { "live": { "from": position, "ownPrompts": own_prompts } },
         });
         let mut line = Vec::new();
-        if jsonrpc::write_request(&mut line, &id, "session/resume", &params).is_ok() {
-            match self.continued.contains_key(&id.to_string()) {
-                true => self.send(&line).await,
-                false => self.open(id, session.clone(), &line).await,
+        if jsonrpc::write_request(&mut line, &id, "session/resume", &params).is_err() {
+            return;
+        }
+        match opening {
+            Some(id) => self.open(id, session.clone(), &line).await,
+            None => {
+                self.continued.insert(id, session.clone());
+                self.send(&line).await;
             }
         }
     }
@@ -271,7 +268,7 @@ impl Upstream {
     pub(super) fn receive(&mut self, line: Vec<u8>) -> Vec<UpstreamMessage> {
         if let Some(("session/update", _)) = jsonrpc::parse_plain_notification(&line) {
             self.received
-                .push(UpstreamMessage::Line(with_line_feed(line)));
+                .push(UpstreamMessage::Line(with_line_feed(&line)));
             return Vec::new();
         }
         let message = match jsonrpc::parse(&line) {
@@ -282,7 +279,7 @@ impl Upstream {
                 match (&*method, read.request_id) {
                     (POSITION, _) => return self.flush(read.session_id, read.position),
                     ("$/cancel_request", Some(id)) => UpstreamMessage::Cancelled(id),
-                    _ => UpstreamMessage::Line(with_line_feed(line)),
+                    _ => UpstreamMessage::Line(with_line_feed(&line)),
                 }
             }
             Ok(Incoming::Request { id, method, params }) => UpstreamMessage::Request {
@@ -299,16 +296,16 @@ impl Upstream {
                             Some(UpstreamRequestKind::Open(opening)) => {
                                 UpstreamMessage::NotOwner(id, opening.clone())
                             }
-                            _ => UpstreamMessage::Response(id, with_line_feed(line)),
+                            _ => UpstreamMessage::Response(id, with_line_feed(&line)),
                         }
                     }
-                    (false, _) => UpstreamMessage::Response(id, with_line_feed(line)),
-                    (true, Err(error)) => match self.continued.remove(&id.to_string()) {
+                    (false, _) => UpstreamMessage::Response(id, with_line_feed(&line)),
+                    (true, Err(error)) => match self.continued.remove(&id) {
                         Some(session) => UpstreamMessage::Failed(session, error),
                         None => return Vec::new(),
                     },
                     (true, Ok(_)) => {
-                        self.continued.remove(&id.to_string());
+                        self.continued.remove(&id);
                         return Vec::new();
                     }
                 }
@@ -346,22 +343,19 @@ impl Upstream {
         let mut unseen = HashSet::new();
         let mut prompts: HashMap<SessionId, Vec<MovedPrompt>> = HashMap::new();
         for (id, request) in self.requests {
-            match (request.kind, request.session) {
-                (UpstreamRequestKind::Open(line), Some(session)) => {
-                    match self.positions.contains_key(&session) {
-                        true => {
-                            rest.opening.insert(session, id);
-                        }
-                        false => {
-                            unseen.insert(session);
-                            rest.unseen.push(line);
-                        }
-                    }
+            let session = request.session;
+            match request.kind {
+                UpstreamRequestKind::Open(_) if self.positions.contains_key(&session) => {
+                    rest.opening.insert(session, id);
                 }
-                (UpstreamRequestKind::Prompt(prompt), Some(session)) => {
+                UpstreamRequestKind::Open(line) => {
+                    unseen.insert(session);
+                    rest.unseen.push(line);
+                }
+                UpstreamRequestKind::Prompt(prompt) => {
                     prompts.entry(session).or_default().push(prompt);
                 }
-                _ => rest.requests.push(id),
+                UpstreamRequestKind::Other => rest.requests.push(id),
             }
         }
         for id in sessions {
@@ -380,19 +374,9 @@ impl Upstream {
     }
 }
 
-/// Returns a request of another server with the id that it has at the client.
-pub(super) fn request_for_client(id: i64, method: &str, params: Option<&RawValue>) -> LiveLine {
-    request(id, method, params)
-}
-
 fn is_not_owner(error: &jsonrpc::Error) -> bool {
     let data = error.data.as_ref();
     data.is_some_and(|data| data["live"] == NOT_OWNER)
-}
-
-fn with_line_feed(mut line: Vec<u8>) -> LiveLine {
-    line.push(b'\n');
-    line.into()
 }
 
 async fn read(
