@@ -79,8 +79,8 @@ pub(super) struct RunningTurn {
 pub(super) struct Prompts {
     pub(super) turn: Option<RunningTurn>,
     queue: VecDeque<SessionPrompt>,
-    /// The keys of the last prompts that have ended, with their responses.
-    ended: VecDeque<(String, TurnResponse)>,
+    /// The last prompts that have ended.
+    ended: VecDeque<EndedPrompt>,
     /// The prompts whose end is not written yet, with the position up to which the log must be written for that.
     ending: Vec<(u64, SessionPrompt)>,
     next_number: u64,
@@ -100,6 +100,14 @@ impl Default for Prompts {
     }
 }
 
+/// A prompt that has ended, for a client that sends it again.
+#[derive(Debug)]
+struct EndedPrompt {
+    number: PromptNumber,
+    key: String,
+    response: TurnResponse,
+}
+
 /// The response to a prompt.
 pub(super) type TurnResponse = Result<Box<RawValue>, jsonrpc::Error>;
 
@@ -108,7 +116,7 @@ pub(super) enum KnownPrompt {
     /// It waits, or its turn is running. The sender gets the response.
     Open(PromptNumber),
     /// It has ended.
-    Ended(TurnResponse),
+    Ended(PromptNumber, TurnResponse),
 }
 
 impl Prompts {
@@ -143,7 +151,7 @@ impl Prompts {
                 PromptState::Ended => {
                     let response = record.response.as_deref().and_then(read_response);
                     if let Some(response) = response {
-                        prompts.remember(record.key, response);
+                        prompts.remember(PromptNumber(record.number), record.key, response);
                     }
                 }
             }
@@ -189,8 +197,8 @@ impl Prompts {
             prompt.sender = sender.clone();
             return Some(KnownPrompt::Open(prompt.number));
         }
-        let (_, response) = self.ended.iter().find(|(ended, _)| ended == key)?;
-        Some(KnownPrompt::Ended(response.clone()))
+        let ended = self.ended.iter().find(|ended| ended.key == key)?;
+        Some(KnownPrompt::Ended(ended.number, ended.response.clone()))
     }
 
     /// Removes and returns the next prompt.
@@ -243,11 +251,15 @@ impl Prompts {
     }
 
     /// Keeps the response of a prompt that has ended, for a client that sends it again.
-    pub(super) fn remember(&mut self, key: String, response: TurnResponse) {
+    pub(super) fn remember(&mut self, number: PromptNumber, key: String, response: TurnResponse) {
         if self.ended.len() == MAX_ENDED_PROMPTS {
             self.ended.pop_front();
         }
-        self.ended.push_back((key, response));
+        self.ended.push_back(EndedPrompt {
+            number,
+            key,
+            response,
+        });
     }
 }
 

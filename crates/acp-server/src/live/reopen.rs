@@ -12,7 +12,7 @@ use super::agent::{LiveAgent, SentRequest};
 use super::client_messages::session_lost_error;
 use super::log::{Audience, LiveLog};
 use super::message::{LiveLine, notification, to_raw, with_line_feed};
-use super::prompt::{Prompts, write_response};
+use super::prompt::{PromptNumber, Prompts, write_response};
 use super::record::SessionRecord;
 use super::session::{OpenState, SharedSession};
 use super::setup::LiveSetup;
@@ -168,7 +168,10 @@ fn lose(session: &mut SharedSession, reason: String) {
         if let Some(request) = prompt.sender.request() {
             session.respond(&request, &response);
         }
-        session.prompts.remember(prompt.key, response.clone());
+        let number = prompt.number;
+        session
+            .prompts
+            .remember(number, prompt.key, response.clone());
     }
 }
 
@@ -194,7 +197,8 @@ fn cut_turn(session: &mut SharedSession, cut: PromptRecord, unfinished: Vec<(Ses
         response: Some(write_response(&response)),
         ..cut.clone()
     });
-    session.prompts.remember(cut.key, response);
+    let number = PromptNumber(cut.number);
+    session.prompts.remember(number, cut.key, response);
 }
 
 /// Appends a text of this server to the log.

@@ -43,11 +43,11 @@ impl LiveAgent {
             .and_then(|key| session.prompts.send_again(key, &sender));
         match known {
             Some(KnownPrompt::Open(number)) => return Ok(number),
-            Some(KnownPrompt::Ended(response)) => {
+            Some(KnownPrompt::Ended(number, response)) => {
                 if let Some(request) = sender.request() {
                     self.respond_in_order(Some(id), &request, &response);
                 }
-                return Ok(PromptNumber(0));
+                return Ok(number);
             }
             None => {}
         }
@@ -137,7 +137,7 @@ impl LiveAgent {
             if session.record.is_some() {
                 session
                     .prompts
-                    .remember(prompt.key.clone(), response.clone());
+                    .remember(prompt.number, prompt.key.clone(), response.clone());
             }
         }
         if let Some(request) = prompt.sender.request() {
