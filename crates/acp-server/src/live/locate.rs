@@ -51,6 +51,7 @@ pub(super) async fn locate(
     // What the agent supports decides how it opens the session.
     agent.wait_until(|agent| !agent.is_starting()).await;
     let _opening = agent.opening.lock().await;
+    agent.wait_until_ended(id).await;
     if agent.lock().sessions.contains_key(id) {
         return Ok(SessionPlace::Here);
     }

@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use acp::v1::SessionId;
 use acp_host::AgentProcess;
 use acp_remote::CloseStatus;
 use bytes::Bytes;
@@ -315,6 +316,18 @@ impl SharedAgent {
             self.wait_for_store().await;
         }
         None
+    }
+
+    /// Waits until the end of a session is written, if it has just been closed.
+    pub(super) async fn wait_until_ended(&self, session: &SessionId) {
+        loop {
+            let mut written = pin!(self.store_room.notified());
+            written.as_mut().enable();
+            if !self.lock().is_ending(session) {
+                return;
+            }
+            written.await;
+        }
     }
 
     /// Waits until the store has written most of what the agent has sent.

@@ -341,6 +341,11 @@ fn closed_session_is_written_and_given_up() {
         panic!("{batch:?}");
     };
     assert_eq!((&ended.key, ended.is_deleted), (&key("s"), false));
+    // Until that is written, the session is not claimed again: the change would be rejected.
+    let id = "s".into();
+    assert!(h.agent.is_ending(&id));
+    h.agent.batch_written(&[]);
+    assert!(!h.agent.is_ending(&id));
 }
 
 #[test]

@@ -31,6 +31,8 @@ pub(super) struct Unwritten {
     ended: Vec<EndedSession>,
     /// The batch that is being written.
     in_flight: Vec<SessionInFlight>,
+    /// The sessions whose end is in that batch.
+    ended_in_flight: Vec<LiveSessionKey>,
     /// The size of the lines that have not been written yet.
     bytes: usize,
     /// Notified when there is something to write.
@@ -82,6 +84,7 @@ impl Unwritten {
             last_changes: Vec::new(),
             ended: Vec::new(),
             in_flight: Vec::new(),
+            ended_in_flight: Vec::new(),
             bytes: 0,
             wake,
         }
@@ -137,6 +140,15 @@ impl LiveAgent {
             .map_or(0, |unwritten| unwritten.bytes)
     }
 
+    /// Returns `true` if the end of a session is not written yet. It must not be opened again before.
+    pub(super) fn is_ending(&self, session: &SessionId) -> bool {
+        self.unwritten.as_ref().is_some_and(|unwritten| {
+            let waiting = unwritten.ended.iter().map(|ended| &ended.key);
+            let mut all = waiting.chain(&unwritten.ended_in_flight);
+            all.any(|key| key.session == session.0.as_ref())
+        })
+    }
+
     /// Takes what is to be written to the store. Returns `None` if there is nothing. The caller writes it, and then calls
     /// [`batch_written`](Self::batch_written).
     pub(super) fn take_unwritten(&mut self) -> Option<UnwrittenBatch> {
@@ -145,6 +157,8 @@ impl LiveAgent {
             changes: std::mem::take(&mut unwritten.last_changes),
             ended: std::mem::take(&mut unwritten.ended),
         };
+        let ended = batch.ended.iter().map(|ended| ended.key.clone());
+        unwritten.ended_in_flight = ended.collect();
         let mut room = MAX_BATCH_BYTES;
         let mut readable = Vec::new();
         for id in std::mem::take(&mut unwritten.sessions) {
@@ -191,6 +205,7 @@ impl LiveAgent {
         let Some(unwritten) = &mut self.unwritten else {
             return;
         };
+        unwritten.ended_in_flight.clear();
         for written in std::mem::take(&mut unwritten.in_flight) {
             let id = &written.id;
             if let Some(unwritten) = &mut self.unwritten {
