@@ -19,6 +19,7 @@ pub(crate) mod sessions;
 pub(crate) mod shared;
 pub(crate) mod store;
 pub(crate) mod trace;
+pub(crate) mod users;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use tracing_subscriber::filter::LevelFilter;
@@ -37,6 +38,7 @@ use self::serve::ServeArgs;
 use self::sessions::SessionsArgs;
 use self::store::StoreArgs;
 use self::trace::TraceArgs;
+use self::users::UsersArgs;
 
 /// Run, chat with, serve and debug Agent Client Protocol (ACP) agents.
 #[derive(Debug, Parser)]
@@ -103,6 +105,9 @@ pub(crate) enum CliCommand {
 
     /// Show, migrate or copy the stores in which `acp serve` keeps live sessions.
     Store(StoreArgs),
+
+    /// Add, list or remove users of `acp serve`, who have tokens of their own.
+    Users(UsersArgs),
 
     /// Make a remote agent available on stdin and stdout.
     ///

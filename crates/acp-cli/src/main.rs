@@ -34,6 +34,7 @@ mod store;
 mod terminal_user;
 mod this_program;
 mod trace;
+mod users;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -92,6 +93,7 @@ fn main() -> ExitCode {
         CliCommand::Serve(args) => block_on(serve::serve(args, None)),
         CliCommand::Sessions(args) => block_on(sessions::run_sessions(args)),
         CliCommand::Store(args) => block_on(store::run_store(args)),
+        CliCommand::Users(args) => users::run_users(&args),
         CliCommand::Trace(args) => block_on(trace::run_trace(args)),
     };
     exit.report()

@@ -11,8 +11,9 @@ use acp_config::{AgentEnvironment, AgentSelector, paths};
 use acp_host::AgentCommand;
 use acp_remote::Token;
 use acp_remote::server::{
-    AllowedHosts, AllowedOrigins, ServerConfig, ServerLimits, TlsConfig, TlsIdentity,
+    AllowedHosts, AllowedOrigins, ServerConfig, ServerLimits, TlsConfig, TlsIdentity, UserTokens,
 };
+use acp_server::users::{AuditLog, Users};
 use acp_server::{
     AgentServer, AllowedRoots, DrainOptions, NodeOptions, SecretFileError, ServedAgent,
     self_signed_identity, token_from_file,
@@ -86,13 +87,15 @@ async fn run_server(
         ListenAddress::Unix(path) => return run_unix_server(args, recorded, path, signals).await,
     };
     check_exposure(args, address)?;
-    let served = served_agents(args, recorded)?;
+    let users = users(args)?;
+    let served = served_agents(args, recorded, users.as_ref())?;
     let access = ServerAccess::prepare(args, address)?;
     let cannot_listen =
         |e: std::io::Error| CommandExit::failed(format!("cannot listen on {address}: {e}"));
     let listener = TcpListener::bind(address).await.map_err(cannot_listen)?;
     let address = listener.local_addr().map_err(cannot_listen)?;
-    let config = access.config(args, address);
+    let mut config = access.config(args, address);
+    config.users = users.clone().map(|users| users as Arc<dyn UserTokens>);
     let server = match &access.tls {
         Some(_) => AgentServer::new_secure(config, served.agents),
         None => AgentServer::new(config, served.agents),
@@ -115,8 +118,15 @@ async fn run_server(
     };
     tokio::pin!(serving);
     let failed = |e: std::io::Error| CommandExit::failed(format!("the server failed: {e}"));
+    let follow_users = async {
+        match &users {
+            Some(users) => users.follow_file().await,
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
         served = &mut serving => return served.map_err(failed),
+        () = follow_users => {}
         _ = signals.next() => {}
     }
     announce_shutdown(args, server.open_connections());
@@ -159,6 +169,18 @@ async fn join_store(
     Ok(Box::pin(joined))
 }
 
+/// Returns the users with tokens of their own.
+fn users(args: &ServeArgs) -> Result<Option<Arc<Users>>, CommandExit> {
+    if args.no_token {
+        return Ok(None);
+    }
+    let Some(file) = args.users.clone().or_else(crate::users::default_file) else {
+        return Ok(None);
+    };
+    let users = Users::open(&file).map_err(|e| CommandExit::usage(e.to_string()))?;
+    Ok(Some(Arc::new(users)))
+}
+
 /// Shuts the server down. Another signal closes all connections immediately.
 async fn drain(args: &ServeArgs, server: &AgentServer, signals: &mut Signals) {
     let patience = Duration::from_secs(args.drain_timeout);
@@ -184,13 +206,14 @@ async fn run_unix_server(
         ("--origin", !args.origin.is_empty()),
         ("--insecure", args.insecure),
         ("--store", args.store.is_some()),
+        ("--users", args.users.is_some()),
     ];
     if let Some((option, _)) = needless.iter().find(|(_, is_given)| *is_given) {
         return Err(CommandExit::usage(format!(
             "{option} does not apply to a Unix-domain socket"
         )));
     }
-    let agents = served_agents(args, recorded)?.agents;
+    let agents = served_agents(args, recorded, None)?.agents;
     let [agent] = agents.as_slice() else {
         let message = "a Unix-domain socket serves one agent; remove the other --agent options";
         return Err(CommandExit::usage(message));
@@ -288,7 +311,10 @@ impl LocalSocket {
 fn served_agents(
     args: &ServeArgs,
     recorded: Option<&RecordedConnections>,
+    users: Option<&Arc<Users>>,
 ) -> Result<ServedAgents, CommandExit> {
+    let audit_log = args.audit_log.as_deref().map(AuditLog::open).transpose();
+    let audit_log = audit_log.map_err(|e| CommandExit::usage(format!("--audit-log: {e}")))?;
     let roots: Vec<PathBuf> = match args.cwd.as_slice() {
         [] => vec![absolute_directory(Path::new("."))?],
         roots => roots
@@ -357,6 +383,12 @@ fn served_agents(
             .or(choice.name.clone())
             .unwrap_or_else(|| "agent".to_owned());
         let mut agent = ServedAgent::new(name.clone(), command).roots(allowed.clone());
+        if let Some(users) = users {
+            agent = agent.users(Arc::clone(users));
+        }
+        if let Some(log) = &audit_log {
+            agent = agent.audit(Arc::clone(log));
+        }
         if args.live {
             agent = agent.live(Duration::from_secs(args.keep));
         }

@@ -19,6 +19,8 @@ impl CloseStatus {
     pub const GOING_AWAY: u16 = 1001;
     /// The close code used when the peer violates the transport's protocol.
     pub const PROTOCOL_ERROR: u16 = 1002;
+    /// The close code used when the client may not do something.
+    pub const POLICY_VIOLATION: u16 = 1008;
     /// The close code used when a message is too large.
     pub const TOO_LARGE: u16 = 1009;
     /// The close code used by a server when its agent has failed.

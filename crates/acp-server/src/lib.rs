@@ -36,6 +36,7 @@
 //! | `store/` | where live sessions are stored |
 //! | `node.rs` | the server as a node of a store: its lease |
 //! | `usage.rs` | whether the server is in use |
+//! | `users/` | users with tokens of their own, and the log of what they did |
 //! | `metrics.rs` | counters, and their text for Prometheus |
 //! | `secret_file.rs` | token and certificate, in files that only their owner can read |
 
@@ -54,6 +55,7 @@ pub mod store;
 #[cfg(unix)]
 mod unix_socket;
 mod usage;
+pub mod users;
 
 pub use node::NodeOptions;
 pub use roots::{AllowedRoots, RootError};

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use acp_remote::server::{TlsError, TlsIdentity};
 use acp_remote::{InvalidToken, Token};
+use tempfile::{NamedTempFile, PersistError};
 
 /// The maximum size of a file, in bytes.
 const MAX_SIZE: u64 = 64 * 1024;
@@ -83,7 +84,7 @@ pub fn self_signed_identity(file: &Path, names: &[String]) -> Result<TlsIdentity
 }
 
 /// Reads a file that only its owner may read. Returns `None` if it does not exist.
-fn read_private(file: &Path) -> Result<Option<String>, SecretFileError> {
+pub(crate) fn read_private(file: &Path) -> Result<Option<String>, SecretFileError> {
     let failed = |source| SecretFileError::Io {
         file: file.to_owned(),
         source,
@@ -113,6 +114,20 @@ fn read_private(file: &Path) -> Result<Option<String>, SecretFileError> {
 
 /// Creates a file that only its owner can read. Fails if it exists.
 fn write_private(file: &Path, text: &str) -> Result<(), SecretFileError> {
+    write(file, text, |new| new.persist_noclobber(file))
+}
+
+/// Creates or replaces a file that only its owner can read.
+pub(crate) fn replace_private(file: &Path, text: &str) -> Result<(), SecretFileError> {
+    write(file, text, |new| new.persist(file))
+}
+
+/// Writes a file as a whole, or not at all.
+fn write(
+    file: &Path,
+    text: &str,
+    persist: impl FnOnce(NamedTempFile) -> Result<File, PersistError>,
+) -> Result<(), SecretFileError> {
     let failed = |source| SecretFileError::Io {
         file: file.to_owned(),
         source,
@@ -129,11 +144,11 @@ fn write_private(file: &Path, text: &str) -> Result<(), SecretFileError> {
         directories.mode(0o700);
     }
     directories.create(directory).map_err(failed)?;
-    // Written whole or not at all, and readable by its owner only from the beginning.
-    let mut new = tempfile::NamedTempFile::new_in(directory).map_err(failed)?;
+    // Readable by its owner only from the beginning.
+    let mut new = NamedTempFile::new_in(directory).map_err(failed)?;
     new.write_all(text.as_bytes()).map_err(failed)?;
     new.as_file().sync_all().map_err(failed)?;
-    new.persist_noclobber(file).map_err(|e| failed(e.error))?;
+    persist(new).map_err(|e| failed(e.error))?;
     Ok(())
 }
 

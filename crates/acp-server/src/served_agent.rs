@@ -6,6 +6,7 @@ use std::time::Duration;
 use acp::Transport;
 use acp_host::{AgentCommand, AgentProcess};
 use acp_remote::CloseStatus;
+use acp_remote::server::TokenUser;
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -19,12 +20,16 @@ use crate::node::StoreNode;
 use crate::relay::{AgentRelayEnd, RelayContext, relay};
 use crate::roots::AllowedRoots;
 use crate::usage::ServerUsage;
+use crate::users::{AuditLog, Scope, User, Users};
 
 /// How long an agent may take to exit after its stdin is closed, and again after it is asked to exit.
 pub(crate) const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long to wait for an agent's exit code after it has closed its stdout.
 const EXIT_CODE_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Why a user is disconnected.
+const TOKEN_CHANGED: &str = "permission denied: the user's token was changed or removed";
 
 /// An agent to serve: a command that speaks the protocol on stdin and stdout.
 #[derive(Debug, Clone)]
@@ -38,6 +43,10 @@ pub struct ServedAgent {
     pub(crate) settings: Option<String>,
     /// Whether all clients belong to one user, who has also started the agent.
     pub(crate) is_private: bool,
+    /// The users with tokens of their own.
+    pub(crate) users: Option<Arc<Users>>,
+    /// Where it is recorded what clients of a live agent do.
+    pub(crate) audit: Option<Arc<AuditLog>>,
 }
 
 impl ServedAgent {
@@ -50,6 +59,8 @@ impl ServedAgent {
             keep: None,
             settings: None,
             is_private: false,
+            users: None,
+            audit: None,
         }
     }
 
@@ -92,6 +103,20 @@ impl ServedAgent {
         self
     }
 
+    /// Sets the users with tokens of their own. The server's configuration must have them, too.
+    #[must_use]
+    pub fn users(mut self, users: Arc<Users>) -> Self {
+        self.users = Some(users);
+        self
+    }
+
+    /// Records what clients of a live agent do.
+    #[must_use]
+    pub fn audit(mut self, log: Arc<AuditLog>) -> Self {
+        self.audit = Some(log);
+        self
+    }
+
     /// Sets the directories that clients may open. By default, they may open every directory.
     #[must_use]
     pub fn roots(mut self, roots: AllowedRoots) -> Self {
@@ -122,18 +147,64 @@ pub(crate) struct AgentRunner {
 }
 
 impl AgentRunner {
-    /// Runs the agent for a connection until either of them ends. `span` describes the connection.
-    pub(crate) async fn handle(self: Arc<Self>, span: Span, transport: Transport) -> CloseStatus {
+    /// Runs the agent for a connection until either of them ends. `span` describes the connection, `user` is who has
+    /// opened it.
+    pub(crate) async fn handle(
+        self: Arc<Self>,
+        span: Span,
+        user: TokenUser,
+        transport: Transport,
+    ) -> CloseStatus {
         let _used = self.usage.begin();
         let run = async {
-            let status = match self.agent.keep {
-                Some(keep) => serve_client(&self, keep, transport).await,
-                None => self.run(transport).await,
+            let status = match user {
+                TokenUser::Owner => self.serve(None, transport).await,
+                TokenUser::Named(name) => self.serve_user(&name, transport).await,
             };
             tracing::info!(%status, "connection closed");
             status
         };
         self.connections.track_future(run.instrument(span)).await
+    }
+
+    async fn serve(
+        self: &Arc<Self>,
+        user: Option<&Arc<User>>,
+        transport: Transport,
+    ) -> CloseStatus {
+        match self.agent.keep {
+            Some(keep) => serve_client(self, keep, user, transport).await,
+            None => self.run(user.map(|user| &**user), transport).await,
+        }
+    }
+
+    /// Serves a user with a token of their own.
+    async fn serve_user(self: &Arc<Self>, name: &str, transport: Transport) -> CloseStatus {
+        let denied = |reason: &str| CloseStatus::new(CloseStatus::POLICY_VIOLATION, reason);
+        let Some(users) = &self.agent.users else {
+            return denied("permission denied: this agent has no users");
+        };
+        let Some(user) = users.named(name) else {
+            return denied(TOKEN_CHANGED);
+        };
+        let may_use_alone = user.can(Scope::Prompt) && user.can(Scope::Answer);
+        if !self.agent.is_live() && !may_use_alone {
+            return denied("permission denied: this agent needs the scopes `prompt` and `answer`");
+        }
+        let Some(_connection) = users.begin_connection(&user) else {
+            let reason = format!("too many connections of user {name}");
+            return CloseStatus::new(CloseStatus::TRY_AGAIN_LATER, reason);
+        };
+        self.serve(Some(&user), transport).await
+    }
+
+    /// Completes when a user must be disconnected, since the token was changed or removed.
+    pub(crate) async fn revoked(&self, user: Option<&User>) -> CloseStatus {
+        match (&self.agent.users, user) {
+            (Some(users), Some(user)) => users.revoked(user).await,
+            _ => std::future::pending().await,
+        }
+        CloseStatus::new(CloseStatus::POLICY_VIOLATION, TOKEN_CHANGED)
     }
 
     /// Returns the server's node, if live sessions are stored.
@@ -179,7 +250,7 @@ impl AgentRunner {
         }
     }
 
-    async fn run(&self, transport: Transport) -> CloseStatus {
+    async fn run(&self, user: Option<&User>, transport: Transport) -> CloseStatus {
         let (process, stdio) = match self.spawn() {
             Ok(started) => started,
             Err(status) => return status,
@@ -198,6 +269,7 @@ impl AgentRunner {
         let status = tokio::select! {
             biased;
             end = relay(transport, stdio, &context) => self.close_status(end, &process).await,
+            status = self.revoked(user) => status,
             () = drained => CloseStatus::new(CloseStatus::GOING_AWAY, "the server is shutting down"),
         };
         self.shut_down(&process).await;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use acp::Transport;
 use acp_remote::CloseStatus;
 use acp_remote::server::{
-    AgentEndpoint, ConnectionHandler, ConnectionInfo, ServeOptions, ServerConfig,
+    AgentEndpoint, ConnectionHandler, ConnectionInfo, ServeOptions, ServerConfig, TokenUser,
 };
 use axum::Router;
 use axum::extract::Request;
@@ -30,6 +30,7 @@ use crate::page::{PageState, page_router};
 use crate::served_agent::{AgentRunner, ServedAgent};
 use crate::store::{LiveStore, LiveStoreError};
 use crate::usage::ServerUsage;
+use crate::users::Scope;
 
 /// The header with which a request refers to an existing connection.
 const CONNECTION_ID: &str = "acp-connection-id";
@@ -83,9 +84,10 @@ impl ConnectionHandler for AgentHandler {
         let span = tracing::info_span!("connection", id = info.id, agent = runner.agent.name);
         let peer = info.peer.map(|peer| peer.to_string());
         span.in_scope(|| {
-            tracing::info!(transport = ?info.kind, http = ?info.version, peer, "connection opened");
+            let user = info.user.name().map(|name| &**name);
+            tracing::info!(transport = ?info.kind, http = ?info.version, peer, user, "connection opened");
         });
-        runner.handle(span, transport).await
+        runner.handle(span, info.user, transport).await
     }
 }
 
@@ -349,11 +351,18 @@ impl AgentServer {
     fn metrics(&self, request: &Request) -> Response {
         let agents = &self.inner.agents;
         // The access is the same for all agents.
-        let rejection = agents
-            .first()
-            .and_then(|agent| agent.endpoint.access_rejection(request));
-        if let Some(rejection) = rejection {
-            return rejection.map(axum::body::Body::new);
+        if let Some(agent) = agents.first() {
+            let user = match agent.endpoint.check_access(request) {
+                Ok(user) => user,
+                Err(rejection) => return rejection.map(axum::body::Body::new),
+            };
+            let named = |name| agent.runner.agent.users.as_ref()?.named(name);
+            if let TokenUser::Named(name) = user
+                && !named(&name).is_some_and(|user| user.can(Scope::Administer))
+            {
+                let reason = "permission denied: metrics need the scope `administer`\n";
+                return (StatusCode::FORBIDDEN, reason).into_response();
+            }
         }
         let figures: Vec<AgentMetrics<'_>> = agents
             .iter()

@@ -11,6 +11,8 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use acp_remote::server::TokenUser;
+
 use crate::served_agent::AgentRunner;
 
 /// How long to wait after a connection could not be accepted.
@@ -51,7 +53,8 @@ pub(crate) async fn serve_unix(
         let span = tracing::info_span!("connection", id, agent = runner.agent.name);
         span.in_scope(|| tracing::info!("connection opened"));
         let (reader, writer) = stream.into_split();
-        let handled = Arc::clone(runner).handle(span, Transport::new(reader, writer));
+        let handled =
+            Arc::clone(runner).handle(span, TokenUser::Owner, Transport::new(reader, writer));
         let ended = ended.clone();
         connections.spawn(async move {
             let _permit = permit;

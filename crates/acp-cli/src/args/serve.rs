@@ -55,6 +55,19 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "no_token")]
     pub(crate) token_file: Option<PathBuf>,
 
+    /// File that stores users with tokens of their own.
+    ///
+    /// Manage it with `acp users`. It is read again when it changes. The default is serve-users.toml in acp's state
+    /// directory.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "no_token")]
+    pub(crate) users: Option<PathBuf>,
+
+    /// File to which it is appended what clients do: who sent which prompt, and who answered what.
+    ///
+    /// Each line is a JSON object. What cannot be recorded is not done.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "live")]
+    pub(crate) audit_log: Option<PathBuf>,
+
     /// Allow anyone who can reach the address to use the agent.
     ///
     /// An agent can usually read your files and run commands. Every user and program of this machine can reach

@@ -8,6 +8,7 @@ use url::{Host, Url};
 
 use super::body::ResponseBody;
 use super::config::{AllowedHosts, AllowedOrigins, ServerConfig};
+use super::user::TokenUser;
 use crate::header;
 
 /// The response to a rejected request. The reason is sent as the body, so that users see how to fix the problem.
@@ -25,21 +26,30 @@ impl Refusal {
 }
 
 impl ServerConfig {
-    /// Checks the host, the origin and the token of a request to another service of the same server. Returns the
-    /// response to send if the request is rejected.
-    pub fn access_rejection<B>(&self, request: &Request<B>) -> Option<Response<ResponseBody>> {
-        let refusal = check_access(self, request.uri(), request.headers()).err()?;
-        tracing::debug!(reason = %refusal.reason, "rejecting a request");
-        Some(refusal.into())
+    /// Checks the host, the origin and the token of a request to another service of the same server. Returns who has
+    /// sent it.
+    ///
+    /// # Errors
+    /// The request is rejected, with this response.
+    // A response is large, and passed on as it is.
+    #[allow(clippy::result_large_err)]
+    pub fn check_access<B>(
+        &self,
+        request: &Request<B>,
+    ) -> Result<TokenUser, Response<ResponseBody>> {
+        check_access(self, request.uri(), request.headers()).map_err(|refusal| {
+            tracing::debug!(reason = %refusal.reason, "rejecting a request");
+            refusal.into()
+        })
     }
 }
 
-/// Checks that a request has an allowed host, an allowed origin and the right token.
+/// Checks that a request has an allowed host, an allowed origin and a valid token. Returns who has sent it.
 pub(super) fn check_access(
     config: &ServerConfig,
     uri: &Uri,
     headers: &HeaderMap,
-) -> Result<(), Refusal> {
+) -> Result<TokenUser, Refusal> {
     let forbidden = |reason: &'static str| Refusal::new(StatusCode::FORBIDDEN, reason);
     if !is_host_allowed(&config.hosts, uri, headers) {
         return Err(forbidden(
@@ -51,13 +61,11 @@ pub(super) fn check_access(
             "this server does not allow requests from this origin",
         ));
     }
-    if let Some(token) = &config.token
-        && !presented_tokens(uri, headers).any(|text| token.matches(text))
-    {
+    let user = config.token_user(presented_tokens(uri, headers));
+    user.ok_or_else(|| {
         let reason = "a valid token is required: `Authorization: Bearer TOKEN`";
-        return Err(Refusal::new(StatusCode::UNAUTHORIZED, reason));
-    }
-    Ok(())
+        Refusal::new(StatusCode::UNAUTHORIZED, reason)
+    })
 }
 
 /// Returns all possible tokens in a request's headers and query.
@@ -173,7 +181,7 @@ mod tests {
             map.append(name, value.parse().unwrap());
         }
         match check_access(config, &uri.parse().unwrap(), &map) {
-            Ok(()) => 200,
+            Ok(_) => 200,
             Err(refusal) => refusal.status.as_u16(),
         }
     }

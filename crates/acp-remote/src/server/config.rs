@@ -1,9 +1,11 @@
 //! Defines the configuration of an endpoint: access control and limits.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
 
+use super::user::UserTokens;
 use crate::Token;
 use crate::header::{MIN_WINDOW_BYTES, ResumeTerms};
 
@@ -15,6 +17,8 @@ pub struct ServerConfig {
     pub path: String,
     /// The token that clients must send. Without one, anyone who can reach the endpoint may use it.
     pub token: Option<Token>,
+    /// The tokens of users, in addition to `token`. With them, clients must send a token, too.
+    pub users: Option<Arc<dyn UserTokens>>,
     /// The hosts that requests may name. By default, only this machine.
     pub hosts: AllowedHosts,
     /// The sites whose pages may send requests. By default, only sites on this machine.
@@ -34,6 +38,7 @@ impl Default for ServerConfig {
         Self {
             path: "/acp".to_owned(),
             token: None,
+            users: None,
             hosts: AllowedHosts::Loopback,
             origins: AllowedOrigins::Loopback,
             limits: ServerLimits::default(),
@@ -149,6 +154,7 @@ pub(crate) use setters;
 setters! { ServerConfig:
     path: String,
     token: Option<Token>,
+    users: Option<Arc<dyn UserTokens>>,
     hosts: AllowedHosts,
     origins: AllowedOrigins,
     limits: ServerLimits,

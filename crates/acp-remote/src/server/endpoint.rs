@@ -15,15 +15,16 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tower_service::Service;
 
-use super::access::{check_access, strip_token};
+use super::access::strip_token;
 use super::body::ResponseBody;
 use super::config::ServerConfig;
 use super::handler::{ConnectionHandler, ConnectionInfo, TransportKind};
 use super::http::{PERMIT_BYTES, delete_connection, get, handle_post};
 use super::listener::PeerAddress;
-use super::registry::{Registry, increment};
+use super::registry::{Registry, UNKNOWN_CONNECTION, increment};
 use super::responses::text_response;
 use super::stats::ServerStats;
+use super::user::TokenUser;
 use super::websocket::{is_upgrade, upgrade};
 use crate::header;
 
@@ -104,13 +105,22 @@ impl<H: ConnectionHandler> AgentEndpoint<H> {
         }
     }
 
-    /// Checks the host, the origin and the token of a request, as the endpoint itself does. Returns the response that
-    /// rejects the request, or `None` if it is allowed. Use this for other routes that need the same protection.
-    pub fn access_rejection<B>(&self, request: &Request<B>) -> Option<Response<ResponseBody>> {
-        let refusal = check_access(&self.inner.config, request.uri(), request.headers()).err()?;
-        increment(&self.inner.registry.counters.refused);
-        tracing::debug!(reason = %refusal.reason, "rejecting a request");
-        Some(refusal.into())
+    /// Checks the host, the origin and the token of a request, as the endpoint itself does. Returns who has sent it. Use
+    /// this for other routes that need the same protection.
+    ///
+    /// # Errors
+    /// The request is rejected, with this response.
+    // A response is large, and passed on as it is.
+    #[allow(clippy::result_large_err)]
+    pub fn check_access<B>(
+        &self,
+        request: &Request<B>,
+    ) -> Result<TokenUser, Response<ResponseBody>> {
+        let checked = self.inner.config.check_access(request);
+        if checked.is_err() {
+            increment(&self.inner.registry.counters.refused);
+        }
+        checked
     }
 
     async fn respond<B>(self, request: Request<B>) -> Response<ResponseBody>
@@ -124,8 +134,14 @@ impl<H: ConnectionHandler> AgentEndpoint<H> {
             registry,
             bodies,
         } = &*self.inner;
-        if let Some(rejection) = self.access_rejection(&request) {
-            return rejection;
+        let user = match self.check_access(&request) {
+            Ok(user) => user,
+            Err(rejection) => return rejection,
+        };
+        if let Some(id) = request.headers().get(header::CONNECTION_ID)
+            && !registry.may_use(id, &user)
+        {
+            return text_response(StatusCode::NOT_FOUND, UNKNOWN_CONNECTION);
         }
         let is_upgrade = is_upgrade(&request);
         let is_new = !request.headers().contains_key(header::CONNECTION_ID);
@@ -136,12 +152,12 @@ impl<H: ConnectionHandler> AgentEndpoint<H> {
             );
         }
         if is_upgrade {
-            let info = connection_info(&request, TransportKind::WebSocket);
+            let info = connection_info(&request, TransportKind::WebSocket, user);
             return upgrade(config, registry, handler, info, request).await;
         }
         match *request.method() {
             Method::POST => {
-                let info = connection_info(&request, TransportKind::Http);
+                let info = connection_info(&request, TransportKind::Http, user);
                 handle_post(config, registry, bodies, handler, info, request).await
             }
             Method::GET => get(config, registry, request.headers()),
@@ -158,7 +174,11 @@ impl<H: ConnectionHandler> AgentEndpoint<H> {
 }
 
 /// Describes the connection that a request is about to open.
-fn connection_info<B>(request: &Request<B>, kind: TransportKind) -> ConnectionInfo {
+fn connection_info<B>(
+    request: &Request<B>,
+    kind: TransportKind,
+    user: TokenUser,
+) -> ConnectionInfo {
     let mut headers = request.headers().clone();
     for secret in [
         AUTHORIZATION,
@@ -175,6 +195,7 @@ fn connection_info<B>(request: &Request<B>, kind: TransportKind) -> ConnectionIn
         peer: request.extensions().get::<PeerAddress>().map(|peer| peer.0),
         uri: strip_token(request.uri()),
         headers,
+        user,
     }
 }
 

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use acp::Transport;
 use http::{HeaderMap, Uri, Version};
 
+use super::user::TokenUser;
 use crate::CloseStatus;
 
 /// Handles connections, for example by serving an agent on each, or by passing the bytes to a process. Every `async
@@ -51,6 +52,8 @@ pub struct ConnectionInfo {
     /// The headers of the first request, without those that contain secrets (`Authorization`, `X-Secret-Key`,
     /// `Cookie`).
     pub headers: HeaderMap,
+    /// Who has opened the connection. Later requests with another user's token cannot use it.
+    pub user: TokenUser,
 }
 
 /// The transport of a connection: WebSocket or HTTP.

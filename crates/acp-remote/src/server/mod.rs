@@ -16,6 +16,7 @@ mod responses;
 mod router;
 mod stats;
 mod tls;
+mod user;
 mod websocket;
 
 pub use body::ResponseBody;
@@ -28,3 +29,4 @@ pub use router::router;
 pub use rustls::ServerConfig as TlsConfig;
 pub use stats::ServerStats;
 pub use tls::{TlsError, TlsIdentity};
+pub use user::{TokenUser, UserTokens};

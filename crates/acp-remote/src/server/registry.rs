@@ -4,13 +4,19 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use http::HeaderValue;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::handler::ConnectionInfo;
 use super::http::HttpConnection;
 use super::stats::ServerStats;
+use super::user::TokenUser;
 use super::websocket::WebSocketConnection;
+
+/// The response to a request that refers to a connection that does not exist, or is another user's.
+pub(super) const UNKNOWN_CONNECTION: &str =
+    "unknown connection: it has ended, or the server has restarted";
 
 /// A connection that later requests can refer to by its id.
 #[derive(Clone)]
@@ -100,6 +106,13 @@ impl Registry {
         self.lock()
             .get(id)
             .map(|(_, connection)| connection.clone())
+    }
+
+    /// Returns `true` if a user may use a connection: it is theirs, or does not exist.
+    pub(super) fn may_use(&self, id: &HeaderValue, user: &TokenUser) -> bool {
+        let all = self.lock();
+        let connection = id.to_str().ok().and_then(|id| all.get(id));
+        connection.is_none_or(|(info, _)| info.user == *user)
     }
 
     pub(super) fn remove(&self, id: &str) {

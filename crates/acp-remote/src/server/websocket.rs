@@ -14,7 +14,7 @@ use super::access::Refusal;
 use super::body::ResponseBody;
 use super::config::ServerConfig;
 use super::handler::{ConnectionHandler, ConnectionInfo};
-use super::registry::{Registry, ServedConnection, increment};
+use super::registry::{Registry, ServedConnection, UNKNOWN_CONNECTION, increment};
 use super::responses::text_response;
 use crate::CloseStatus;
 use crate::header;
@@ -182,12 +182,7 @@ async fn resume(
     upgraded: OnUpgrade,
     mut response: Response<ResponseBody>,
 ) -> Response<ResponseBody> {
-    let unknown = || {
-        text_response(
-            StatusCode::NOT_FOUND,
-            "unknown connection: it has ended, or the server has restarted",
-        )
-    };
+    let unknown = || text_response(StatusCode::NOT_FOUND, UNKNOWN_CONNECTION);
     let connection = id.to_str().ok().and_then(|id| registry.get(id));
     let Some(ServedConnection::WebSocket(connection)) = connection else {
         return unknown();

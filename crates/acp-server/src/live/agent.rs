@@ -19,6 +19,7 @@ use super::session::{ClientRequestId, Question, SharedSession};
 use super::unwritten::{StoredSessionEnd, Unwritten};
 use crate::metrics::AgentCounters;
 use crate::store::{FencingToken, LiveSessionKey};
+use crate::users::AuditLog;
 
 /// The maximum number of sessions of a live agent.
 pub(super) const MAX_SESSIONS: usize = 4096;
@@ -61,6 +62,8 @@ pub(super) struct LiveAgent {
     pub(super) ends_when_idle: bool,
     /// Whether a client has stopped the agent.
     pub(super) is_stopped: bool,
+    /// Where it is recorded what clients do, with the name of the agent.
+    pub(super) audit: Option<(Arc<AuditLog>, String)>,
     /// What is to be written to the store, if the sessions are stored.
     pub(super) unwritten: Option<Unwritten>,
     /// The sessions that the agent's process has open.
@@ -144,6 +147,7 @@ impl LiveAgent {
             is_private: false,
             ends_when_idle: false,
             is_stopped: false,
+            audit: None,
             unwritten: None,
             open_in_agent: HashSet::new(),
             at_rest: HashMap::new(),

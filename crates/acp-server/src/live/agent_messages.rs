@@ -298,6 +298,7 @@ impl LiveAgent {
         // An agent must not use an id twice. If it does, the older session is gone.
         self.remove_session(&id, StoredSessionEnd::Deleted);
         let mut session = SharedSession::new(id.clone(), cwd, self.max_log_bytes);
+        session.creator = self.user_name(request.client).map(ToOwned::to_owned);
         session.setup = LiveSetup::from_result(result.get());
         if self.unwritten.is_some() {
             session.log = super::log::LiveLog::stored(self.max_log_bytes, 0, []);

@@ -16,6 +16,7 @@ use super::log::{ClientId, QuestionId};
 use super::message::{LiveLine, notification};
 use super::moved::MovedSession;
 use super::session::{ClientLine, ClientTooSlow};
+use crate::users::ClientUser;
 
 /// Tells a client its position in the log of a session, after the lines before it.
 pub(super) const POSITION: &str = "_live/position";
@@ -42,6 +43,8 @@ pub(super) struct LiveClient {
     pub(super) wake: Arc<Notify>,
     /// Whether it is told its position in the logs that it reads.
     pub(super) wants_positions: bool,
+    /// The user with a token of their own. `None` stands for whoever has the server's token.
+    pub(super) user: Option<ClientUser>,
     /// Whether it is another server, which passes on messages of its clients.
     pub(super) is_node: bool,
     /// The sessions that another server owns now, to which the client is passed on.
@@ -71,6 +74,27 @@ pub(super) struct ClientOutput {
 }
 
 impl LiveClient {
+    /// Returns `true` if the client is asked a question of a turn, which it has started itself or not.
+    fn is_asked(&self, is_own_turn: bool) -> bool {
+        let may_answer = self.user.as_ref().is_none_or(|user| user.may_answer);
+        may_answer
+            && match self.answers {
+                AnsweredQuestions::All => true,
+                AnsweredQuestions::Own => is_own_turn,
+                AnsweredQuestions::None => false,
+            }
+    }
+
+    /// Returns the name of the user.
+    pub(super) fn user_name(&self) -> Option<&str> {
+        self.user.as_ref().map(|user| &*user.name)
+    }
+
+    /// Returns `true` if the client may see a session that this user has created.
+    pub(super) fn may_see(&self, creator: Option<&str>) -> bool {
+        self.user.as_ref().is_none_or(|user| user.may_see(creator))
+    }
+
     /// Sends responses that do not wait for their session's log.
     pub(super) fn take_responses(&mut self, responses: Vec<LiveLine>) {
         for line in responses {
@@ -109,11 +133,24 @@ impl LiveAgent {
             close: None,
             wake,
             wants_positions: false,
+            user: None,
             is_node: false,
             moved: Vec::new(),
         };
         self.clients.insert(id, client);
         id
+    }
+
+    /// Sets the user of a client, who has a token of their own.
+    pub(super) fn set_user(&mut self, client: ClientId, user: ClientUser) {
+        if let Some(client) = self.clients.get_mut(&client) {
+            client.user = Some(user);
+        }
+    }
+
+    /// Returns the name of a client's user.
+    pub(super) fn user_name(&self, client: ClientId) -> Option<&str> {
+        self.clients.get(&client)?.user_name()
     }
 
     /// Removes a client that has disconnected. Its turns and queued prompts go on.
@@ -172,12 +209,7 @@ impl LiveAgent {
                         client.last_session = Some(session_id.clone());
                     }
                     Ok(Some(ClientLine::Question(question))) => {
-                        let is_asked = match client.answers {
-                            AnsweredQuestions::All => true,
-                            AnsweredQuestions::Own => session.has_turn_of(id),
-                            AnsweredQuestions::None => false,
-                        };
-                        if !is_asked {
+                        if !client.is_asked(session.has_turn_of(id)) {
                             session.skip_question(question, id);
                             continue;
                         }

@@ -13,6 +13,7 @@ use super::message::{notification, response, to_raw};
 use super::prompt::SessionPrompt;
 use super::record::SessionRecord;
 use super::session::{ClientRequestId, SharedSession, WaitingClient};
+use crate::users::ClientUser;
 
 /// The members of a client's params that matter here.
 #[derive(Debug, Default, Deserialize)]
@@ -50,6 +51,8 @@ struct LiveMeta {
     positions: bool,
     /// In `initialize`: the client is another server.
     is_node: bool,
+    /// In `initialize` of another server: the user of its client.
+    user: Option<ClientUser>,
     /// In `session/resume`: the client has read everything before this position.
     from: Option<u64>,
     /// With `from`: the keys of the client's own prompts.
@@ -106,9 +109,18 @@ impl LiveAgent {
             client.is_initialized = true;
             let info = read.client_info.unwrap_or_default();
             let name = info["title"].as_str().or(info["name"].as_str());
-            client.name = name.map(|name| name.chars().take(100).collect());
             client.wants_positions = read.meta.live.positions;
-            client.is_node = read.meta.live.is_node;
+            // Only another server has the server's own token, and may speak for others.
+            if client.user.is_none() && read.meta.live.is_node {
+                client.is_node = true;
+                client.user = read.meta.live.user;
+            }
+            let name = name.map(|name| name.chars().take(100).collect());
+            client.name = match (client.user_name(), name) {
+                (Some(user), Some(name)) => Some(format!("{user} ({name})")),
+                (Some(user), None) => Some(user.to_owned()),
+                (None, name) => name,
+            };
             self.answer_initialize(request);
             return Ok(());
         }
@@ -126,12 +138,14 @@ impl LiveAgent {
             let reason = "sessionId contains a NUL character";
             return Err(jsonrpc::Error::invalid_params(reason));
         }
-        if client.requests >= MAX_REQUESTS {
+        let is_limited = client.requests >= MAX_REQUESTS;
+        self.audit_sent(request.client, method, params)?;
+        if is_limited {
             let reason = format!("too many requests in flight (limit: {MAX_REQUESTS})");
             return Err(jsonrpc::Error::internal(reason));
         }
         match (method, &read.session_id) {
-            ("session/new", _) => self.check_session_limit().map(|()| {
+            ("session/new", _) => self.check_session_limit(request.client).map(|()| {
                 let purpose = SentRequest::NewSession {
                     request: request.clone(),
                     cwd: read.cwd(),
@@ -153,8 +167,9 @@ impl LiveAgent {
                 }
                 self.open_session(request, session, params, with_replay, read.cwd())
             }
-            ("session/list", _) if !self.agent_supports(&["sessionCapabilities", "list"]) => {
-                let sessions = to_raw(&self.list_sessions(read.cwd().as_deref()));
+            ("session/list", _) if !self.lists_sessions_of_agent(request.client) => {
+                let sessions = self.list_sessions(request.client, read.cwd().as_deref());
+                let sessions = to_raw(&sessions);
                 self.respond(request, &Ok(sessions));
                 Ok(())
             }
@@ -199,7 +214,27 @@ impl LiveAgent {
         self.send_request(method, params, purpose);
     }
 
-    fn check_session_limit(&self) -> Result<(), jsonrpc::Error> {
+    /// Returns `true` if a client gets the sessions that the agent lists. Whose they are is not known.
+    fn lists_sessions_of_agent(&self, client: ClientId) -> bool {
+        let client = self.clients.get(&client);
+        client.is_some_and(|client| client.may_see(None))
+            && self.agent_supports(&["sessionCapabilities", "list"])
+    }
+
+    fn check_session_limit(&self, client: ClientId) -> Result<(), jsonrpc::Error> {
+        let user = self.clients.get(&client).and_then(|c| c.user.as_ref());
+        if let Some(user) = user
+            && let Some(limit) = user.max_sessions
+        {
+            let sessions = self.sessions.values();
+            let own = sessions.filter(|session| session.creator.as_deref() == Some(&*user.name));
+            if own.count() >= limit {
+                return Err(jsonrpc::Error::internal(format!(
+                    "too many open sessions of user {} (limit: {limit}); close or delete one",
+                    user.name
+                )));
+            }
+        }
         match self.sessions.len() < MAX_SESSIONS {
             true => Ok(()),
             false => Err(jsonrpc::Error::internal(format!(
@@ -254,7 +289,7 @@ impl LiveAgent {
             let what = format!("session {id}");
             return Err(jsonrpc::Error::resource_not_found(what));
         };
-        self.check_session_limit()?;
+        self.check_session_limit(request.client)?;
         let mut session = SharedSession::new(id.clone(), cwd, self.max_log_bytes);
         if self.unwritten.is_some() {
             session.log = super::log::LiveLog::stored(self.max_log_bytes, 0, []);
@@ -298,10 +333,12 @@ impl LiveAgent {
     }
 
     /// Returns the live sessions, for an agent that cannot list its sessions.
-    fn list_sessions(&self, cwd: Option<&str>) -> Value {
+    fn list_sessions(&self, client: ClientId, cwd: Option<&str>) -> Value {
+        let client = self.clients.get(&client);
         let sessions = self
             .sessions
             .values()
+            .filter(|session| client.is_some_and(|c| c.may_see(session.creator.as_deref())))
             .filter(|session| cwd.is_none_or(|cwd| session.cwd.as_deref() == Some(cwd)));
         let sessions: Vec<Value> = sessions
             .map(|session| {
@@ -447,6 +484,10 @@ impl LiveAgent {
         let Some((session_id, question)) = self.take_asked(client, id) else {
             tracing::debug!(%id, "ignoring an answer to a question that is no longer open");
             return;
+        };
+        let result = match self.audit_answer(client, &session_id, question, &result) {
+            Ok(()) => result,
+            Err(error) => Err(error),
         };
         // A client that cannot answer leaves the question to the others.
         if result.is_err()

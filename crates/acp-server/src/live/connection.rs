@@ -1,5 +1,6 @@
 //! A client's connection to a live agent.
 
+use std::collections::HashSet;
 use std::io::Cursor;
 use std::pin::pin;
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use acp::Transport;
 use acp::bridge::Bridge;
 use acp::jsonrpc::{self, Incoming};
+use acp::v1::SessionId;
 use acp_remote::CloseStatus;
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -16,6 +18,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
 
+use super::locate::creator;
 use super::log::ClientId;
 use super::process::{SharedAgent, line_codec};
 use super::route::Router;
@@ -23,6 +26,7 @@ use super::upstream::UpstreamEvent;
 use crate::client_message::{LineDecision, decide};
 use crate::served_agent::{AgentRunner, message_too_long};
 use crate::store::NodeId;
+use crate::users::{MessagePermission, User, not_own_session};
 
 /// About how many bytes are written to a client at once.
 const WRITE_SIZE: usize = 64 * 1024;
@@ -37,6 +41,7 @@ type ClientLines<R> = FramedRead<R, AnyDelimiterCodec>;
 pub(crate) async fn serve_client(
     runner: &Arc<AgentRunner>,
     keep: Duration,
+    user: Option<&Arc<User>>,
     transport: Transport,
 ) -> CloseStatus {
     let (from_client, to_client) = transport.into_split();
@@ -59,12 +64,12 @@ pub(crate) async fn serve_client(
     read.extend_from_slice(&parts.read_buf);
     let from_client = Cursor::new(read).chain(parts.io);
     if requested_version(&first) < Some(2) {
-        return serve_v1_client(runner, keep, from_client, to_client).await;
+        return serve_v1_client(runner, keep, user, from_client, to_client).await;
     }
     let (near, far) = acp::transport::memory();
     let bridge = Bridge::to_v2().run(Transport::new(from_client, to_client), near);
     let (from_bridge, to_bridge) = far.into_split();
-    let served = serve_v1_client(runner, keep, from_bridge, to_bridge);
+    let served = serve_v1_client(runner, keep, user, from_bridge, to_bridge);
     let (_, status) = tokio::join!(bridge, served);
     status
 }
@@ -90,6 +95,7 @@ fn requested_version(line: &[u8]) -> Option<u64> {
 async fn serve_v1_client(
     runner: &Arc<AgentRunner>,
     keep: Duration,
+    user: Option<&Arc<User>>,
     from_client: impl AsyncRead + Send + Unpin,
     to_client: impl AsyncWrite + Send + Unpin,
 ) -> CloseStatus {
@@ -98,8 +104,12 @@ async fn serve_v1_client(
         Ok(added) => added,
         Err(status) => return status,
     };
+    if let Some(user) = user {
+        agent.update(|agent| agent.set_user(client, user.to_client_user()));
+    }
     let connection = LiveConnection {
         runner,
+        user: user.map(|user| &**user),
         agent: &agent,
         client,
         wake: &wake,
@@ -109,6 +119,7 @@ async fn serve_v1_client(
     let lines = FramedRead::new(from_client, line_codec(runner.max_message));
     let status = tokio::select! {
         biased;
+        status = runner.revoked(connection.user) => status,
         status = connection.write(to_client) => status,
         status = connection.read(lines) => status,
     };
@@ -119,6 +130,8 @@ async fn serve_v1_client(
 /// A client's connection, while it is open.
 struct LiveConnection<'a> {
     runner: &'a AgentRunner,
+    /// The user with a token of their own, if it is one.
+    user: Option<&'a User>,
     agent: &'a SharedAgent,
     client: ClientId,
     /// Notified when there is something to write.
@@ -133,7 +146,11 @@ impl LiveConnection<'_> {
     /// Handles the client's messages until it closes the connection.
     async fn read(&self, mut lines: ClientLines<impl AsyncRead + Unpin>) -> CloseStatus {
         let node = self.runner.node().map(Arc::clone);
-        let mut router = node.map(|node| Router::new(self.runner, node, self.agent, self.client));
+        let mut router = node.map(|node| {
+            let user = self.user.map(User::to_client_user);
+            Router::new(self.runner, node, self.agent, self.client, user)
+        });
+        let mut own_sessions = HashSet::new();
         loop {
             let next = match &mut router {
                 None => NextInput::Line(lines.next().await),
@@ -158,6 +175,10 @@ impl LiveConnection<'_> {
                 }
                 (_, None) => continue,
             };
+            if !self.is_permitted(&line, &mut own_sessions).await {
+                self.wait_for_own_room().await;
+                continue;
+            }
             match decide(&line, self.runner.roots()) {
                 LineDecision::Drop => {}
                 LineDecision::Reject(reply) => {
@@ -178,6 +199,36 @@ impl LiveConnection<'_> {
             self.agent.wait_for_room().await;
             self.wait_for_own_room().await;
         }
+    }
+
+    /// Returns `true` if the user may send a message. Otherwise, the client gets an error. `own_sessions` are those that
+    /// the user is known to have created.
+    async fn is_permitted(&self, line: &[u8], own_sessions: &mut HashSet<SessionId>) -> bool {
+        let Some(user) = self.user else {
+            return true;
+        };
+        let response = match user.permission(line) {
+            MessagePermission::Allowed => return true,
+            MessagePermission::OfOwnSession(session) => {
+                if own_sessions.contains(&session) {
+                    return true;
+                }
+                let creator = creator(self.runner, self.agent, &session).await;
+                if creator.as_deref() == Some(&**user.name()) {
+                    own_sessions.insert(session);
+                    return true;
+                }
+                not_own_session(line, &session)
+            }
+            MessagePermission::Denied(response) => response,
+        };
+        self.runner.counters.messages_rejected.increment();
+        let mut agent = self.agent.lock();
+        agent.audit_denied(self.client, line);
+        if let Some(response) = response {
+            agent.send_to_client(self.client, &response);
+        }
+        false
     }
 
     /// Waits until the client has been sent its responses.

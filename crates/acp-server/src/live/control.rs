@@ -54,6 +54,7 @@ impl LiveAgent {
                 .map_err(|e| jsonrpc::Error::invalid_params(e.to_string()))?,
             None => ControlParams::default(),
         };
+        self.audit_sent(request.client, &format!("_live/{method}"), raw)?;
         let result = match method {
             "status" => self.status(request.client),
             "prompt" => {
@@ -93,9 +94,11 @@ impl LiveAgent {
     }
 
     fn status(&self, asker: ClientId) -> Value {
+        let client = self.clients.get(&asker);
         let sessions: Vec<Value> = self
             .sessions
             .values()
+            .filter(|session| client.is_some_and(|c| c.may_see(session.creator.as_deref())))
             .map(|session| self.session_status(session))
             .collect();
         json!({
@@ -116,6 +119,7 @@ impl LiveAgent {
             "sessionId": session.id,
             "cwd": session.cwd,
             "title": session.title,
+            "creator": session.creator,
             "clients": clients.collect::<Vec<_>>(),
             "turn": turn,
             "openQuestions": session.questions().count(),

@@ -78,6 +78,27 @@ pub(super) async fn locate(
     Ok(SessionPlace::Here)
 }
 
+/// Returns the name of the user who has created a session. Returns `None` if that is not known.
+pub(super) async fn creator(
+    runner: &AgentRunner,
+    agent: &SharedAgent,
+    id: &SessionId,
+) -> Option<String> {
+    {
+        let agent = agent.lock();
+        let root = agent.root_session(id);
+        if let Some(session) = agent.sessions.get(&root) {
+            return session.creator.clone();
+        }
+    }
+    let key = LiveSessionKey {
+        agent: runner.agent.name.clone(),
+        session: id.to_string(),
+    };
+    let stored = runner.node()?.store.find(key).await;
+    stored.ok().flatten()?.head.creator
+}
+
 /// Reads the log of a session, without its oldest lines if it is longer than `max_bytes`.
 async fn read_log(
     node: &StoreNode,

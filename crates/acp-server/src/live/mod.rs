@@ -35,6 +35,7 @@
 
 mod agent;
 mod agent_messages;
+mod audit;
 mod client;
 mod client_messages;
 mod connection;

@@ -130,6 +130,8 @@ fn start(runner: &Arc<AgentRunner>, keep: Duration) -> Result<Arc<SharedAgent>, 
         }
         agent.settings.clone_from(&runner.agent.settings);
         agent.is_private = runner.agent.is_private;
+        let audit = runner.agent.audit.clone();
+        agent.audit = audit.map(|log| (log, runner.agent.name.clone()));
     });
     let used = runner.usage.begin();
     let shared = Arc::clone(&agent);

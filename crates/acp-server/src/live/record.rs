@@ -85,6 +85,7 @@ impl SharedSession {
         let head = record.is_head_changed.then(|| SessionHead {
             cwd: self.cwd.clone(),
             title: self.title.clone(),
+            creator: self.creator.clone(),
             setup: serde_json::json!({ "result": setup, "params": record.params }).to_string(),
         });
         let added = lines.iter().map(|(number, line)| LoggedLine {

@@ -64,6 +64,7 @@ impl LiveAgent {
         let setup: StoredSetup = serde_json::from_str(&stored.head.setup).unwrap_or_default();
         let mut session = SharedSession::new(id.clone(), stored.head.cwd, self.max_log_bytes);
         session.title = stored.head.title;
+        session.creator = stored.head.creator;
         session.setup = LiveSetup::from_result(&setup.result.to_string());
         session.record = Some(SessionRecord::stored(stored.token, setup.params.clone()));
         let (prompts, cut) = Prompts::stored(stored.next_prompt, stored.prompts);

@@ -31,7 +31,8 @@ use super::session::ClientRequestId;
 use super::upstream::{Upstream, UpstreamEvent, UpstreamMessage};
 use crate::node::StoreNode;
 use crate::served_agent::AgentRunner;
-use crate::store::{LiveSessionSummary, LiveStoreError, NodeId};
+use crate::store::{LiveSessionFilter, LiveSessionSummary, LiveStoreError, NodeId};
+use crate::users::ClientUser;
 
 /// The number of events of other servers to buffer.
 const BUFFERED_EVENTS: usize = 64;
@@ -61,8 +62,12 @@ pub(super) struct Router<'a> {
     node: Arc<StoreNode>,
     agent: &'a SharedAgent,
     client: ClientId,
+    /// The user with a token of their own, if it is one.
+    user: Option<ClientUser>,
     /// The params of the client's `initialize`.
     initialize: Value,
+    /// Whether the client is another server.
+    is_node: bool,
     /// The last notification that says which questions the client answers.
     answers: Option<Vec<u8>>,
     upstreams: HashMap<NodeId, Upstream>,
@@ -80,6 +85,7 @@ impl<'a> Router<'a> {
         node: Arc<StoreNode>,
         agent: &'a SharedAgent,
         client: ClientId,
+        user: Option<ClientUser>,
     ) -> Self {
         let (sender, events) = mpsc::channel(BUFFERED_EVENTS);
         Self {
@@ -87,7 +93,9 @@ impl<'a> Router<'a> {
             node,
             agent,
             client,
+            user,
             initialize: json!({}),
+            is_node: false,
             answers: None,
             upstreams: HashMap::new(),
             sessions: HashMap::new(),
@@ -140,10 +148,13 @@ impl<'a> Router<'a> {
         if method == "initialize" {
             let params = params.and_then(|params| serde_json::from_str(params.get()).ok());
             self.initialize = params.filter(Value::is_object).unwrap_or_else(|| json!({}));
+            // Users cannot speak for other servers.
+            self.is_node =
+                self.user.is_none() && self.initialize["_meta"]["live"]["isNode"] == true;
             return false;
         }
         // Another server has found out that this one owns the session, so its clients are not passed on again.
-        if self.initialize["_meta"]["live"]["isNode"] == true {
+        if self.is_node {
             if let (Some(session), "session/load" | "session/resume") = (&read.session_id, method) {
                 return self.reject_if_elsewhere(id, session).await;
             }
@@ -249,8 +260,8 @@ impl<'a> Router<'a> {
                     }
                     let (node, sender) = (Arc::clone(&self.node), self.sender.clone());
                     let name = &self.runner.agent.name;
-                    let connected =
-                        Upstream::connect(&node, name, &owner, &self.initialize, sender);
+                    let client = (&self.initialize, self.user.as_ref());
+                    let connected = Upstream::connect(&node, name, &owner, client, sender);
                     match connected.await {
                         Ok(upstream) => {
                             if let Some(answers) = &self.answers {
@@ -469,8 +480,16 @@ impl<'a> Router<'a> {
     /// Returns the sessions of all servers.
     async fn list_sessions(&self, read: &RouteParams) -> Result<Value, jsonrpc::Error> {
         let name = self.runner.agent.name.clone();
-        let (cwd, cursor) = (read.cwd.clone(), read.cursor.clone());
-        let listed = self.node.store.list(name, cwd, cursor, SESSIONS_PER_PAGE);
+        let user = self.user.as_ref().filter(|user| user.own_sessions);
+        let filter = LiveSessionFilter {
+            cwd: read.cwd.clone(),
+            creator: user.map(|user| user.name.to_string()),
+        };
+        let cursor = read.cursor.clone();
+        let listed = self
+            .node
+            .store
+            .list(name, filter, cursor, SESSIONS_PER_PAGE);
         let page = listed.await.map_err(|error| match error {
             LiveStoreError::InvalidCursor => jsonrpc::Error::invalid_params("invalid cursor"),
             error => jsonrpc::Error::internal(error.to_string()),

@@ -37,6 +37,8 @@ pub(super) struct SharedSession {
     pub(super) id: SessionId,
     pub(super) cwd: Option<String>,
     pub(super) title: Option<String>,
+    /// The name of the user who has created the session, if they have a token of their own.
+    pub(super) creator: Option<String>,
     pub(super) setup: LiveSetup,
     /// The clients that wait for the agent to load the session. `None` once it is loaded.
     pub(super) loading: Option<Vec<WaitingClient>>,
@@ -81,7 +83,7 @@ pub(super) struct Question {
     /// The agent's id of the request.
     pub(super) id: RequestId,
     pub(super) method: String,
-    params: Box<RawValue>,
+    pub(super) params: Box<RawValue>,
     /// The clients that have been asked, with the id that the request has there.
     pub(super) asked: HashMap<ClientId, i64>,
     /// The clients that have answered with an error, or are not asked.
@@ -105,6 +107,7 @@ impl SharedSession {
             id,
             cwd,
             title: None,
+            creator: None,
             setup: LiveSetup::default(),
             loading: None,
             prompts: Prompts::default(),
@@ -390,6 +393,11 @@ impl SharedSession {
         let audience = answerer.map_or(Audience::All, Audience::AllExcept);
         self.push_event(audience, line);
         Some(closed)
+    }
+
+    /// Returns an open question.
+    pub(super) fn question(&self, question: QuestionId) -> Option<&Question> {
+        self.questions.get(&question)
     }
 
     /// Returns the open questions.

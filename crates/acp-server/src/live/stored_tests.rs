@@ -78,6 +78,7 @@ fn stored_session(prompts: Vec<PromptRecord>) -> StoredLiveSession {
         key: key("s"),
         token: FencingToken(2),
         head: SessionHead {
+            creator: None,
             cwd: Some("/work".to_owned()),
             title: None,
             setup: r#"{"result":{},"params":{"mcpServers":[{"name":"m"}]}}"#.to_owned(),

@@ -28,6 +28,7 @@ use super::process::line_codec;
 use super::route::NOT_OWNER;
 use crate::node::StoreNode;
 use crate::store::{NodeId, NodeInfo};
+use crate::users::ClientUser;
 
 /// The number of messages to buffer between the connection and the client's task.
 const BUFFERED_MESSAGES: usize = 64;
@@ -113,12 +114,12 @@ struct UpstreamParams {
 }
 
 impl Upstream {
-    /// Connects to a server in the name of a client, which has sent these params with `initialize`.
+    /// Connects to a server in the name of a client and its user. The client has sent these params with `initialize`.
     pub(super) async fn connect(
         node: &StoreNode,
         agent: &str,
         owner: &NodeInfo,
-        initialize: &Value,
+        (initialize, user): (&Value, Option<&ClientUser>),
         events: mpsc::Sender<(NodeId, UpstreamEvent)>,
     ) -> Result<Self, String> {
         let address = owner.address.as_deref().ok_or_else(|| {
@@ -138,13 +139,18 @@ impl Upstream {
         let transport = connect(&address, options)
             .await
             .map_err(|error| error.to_string())?;
-        Ok(Self::new(owner.id.clone(), transport, initialize, events))
+        Ok(Self::new(
+            owner.id.clone(),
+            transport,
+            (initialize, user),
+            events,
+        ))
     }
 
     fn new(
         id: NodeId,
         transport: Transport,
-        initialize: &Value,
+        (initialize, user): (&Value, Option<&ClientUser>),
         events: mpsc::Sender<(NodeId, UpstreamEvent)>,
     ) -> Self {
         let (reader, writer) = transport.into_split();
@@ -164,7 +170,7 @@ impl Upstream {
         };
         let mut params = initialize.clone();
         params["protocolVersion"] = json!(1);
-        params["_meta"]["live"] = json!({ "positions": true, "isNode": true });
+        params["_meta"]["live"] = json!({ "positions": true, "isNode": true, "user": user });
         let id = upstream.own_request_id();
         let mut line = Vec::new();
         if jsonrpc::write_request(&mut line, &id, "initialize", &params).is_ok() {

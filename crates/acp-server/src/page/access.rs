@@ -50,15 +50,19 @@ pub(super) async fn check_request(
     response
 }
 
-/// Rejects requests of browsers that are not signed in.
+/// Rejects requests of browsers that are not signed in. The handlers find the [`PageUser`](super::sign_in::PageUser) in
+/// the request's extensions.
 pub(super) async fn require_sign_in(
     State(state): State<Arc<PageState>>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
-    match state.is_signed_in(request.headers()) {
-        true => next.run(request).await,
-        false => (StatusCode::UNAUTHORIZED, Body::from("not signed in\n")).into_response(),
+    match state.user(request.headers()) {
+        Some(user) => {
+            request.extensions_mut().insert(user);
+            next.run(request).await
+        }
+        None => (StatusCode::UNAUTHORIZED, Body::from("not signed in\n")).into_response(),
     }
 }
 

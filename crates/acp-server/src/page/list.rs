@@ -10,6 +10,7 @@ use jiff::{Timestamp, Unit};
 use maud::{Markup, html};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
+use super::sign_in::PageUser;
 use super::view::{LiveSessionState, SessionView, live_status};
 use crate::served_agent::AgentRunner;
 
@@ -20,11 +21,11 @@ const MAX_STORED: usize = 50;
 const MAX_TITLE_CHARS: usize = 200;
 
 /// Renders the sessions of all agents: live ones first.
-pub(super) async fn render_list(agents: &[Arc<AgentRunner>]) -> Markup {
+pub(super) async fn render_list(agents: &[Arc<AgentRunner>], user: &PageUser) -> Markup {
     let mut parts = Vec::new();
     for runner in agents {
         let name = &runner.agent.name;
-        let part = match agent_sessions(runner).await {
+        let part = match agent_sessions(runner, user).await {
             Ok((live, stored)) => html! {
                 @for session in &live { (live_row(name, session)) }
                 @for session in &stored { (stored_row(name, session)) }
@@ -45,8 +46,9 @@ pub(super) async fn render_list(agents: &[Arc<AgentRunner>]) -> Markup {
 /// Returns an agent's live sessions, and the others that it stores.
 async fn agent_sessions(
     runner: &Arc<AgentRunner>,
+    user: &PageUser,
 ) -> acp::Result<(Vec<LiveSessionState>, Vec<SessionInfo>)> {
-    let (agent, _state) = SessionView::connect(runner).await?;
+    let (agent, _state) = SessionView::connect(runner, user).await?;
     let sessions = read_sessions(&agent).await;
     agent.close();
     sessions

@@ -9,7 +9,6 @@ use acp::client::SessionSetup;
 use acp_html::{Markup, THREAD_STYLE, text};
 use acp_remote::Token;
 use acp_remote::server::{AllowedOrigins, ServerConfig};
-use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::http::header::{CONTENT_TYPE, SET_COOKIE};
@@ -18,6 +17,7 @@ use axum::middleware;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use futures_util::stream::{self, Stream};
 use maud::{DOCTYPE, html};
 use serde::Deserialize;
@@ -26,9 +26,10 @@ use super::access::{COOKIE_NAME, check_request, cookies, require_sign_in};
 use super::actions::{PageAction, perform};
 use super::fragments::SentFragments;
 use super::list::{render_list, session_path};
-use super::sign_in::{COOKIE_LIFETIME, SignIn};
+use super::sign_in::{COOKIE_LIFETIME, PageUser, SignIn};
 use super::view::SessionView;
 use crate::served_agent::AgentRunner;
+use crate::users::Scope;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -58,9 +59,11 @@ impl PageState {
         is_secure: bool,
         agents: Vec<Arc<AgentRunner>>,
     ) -> Self {
-        let sign_in = SignIn::new(config.token.clone());
+        let users = agents.iter().find_map(|runner| runner.agent.users.clone());
+        let sign_in = SignIn::new(config.token.clone(), users);
         let mut config = config.clone().origins(AllowedOrigins::Any);
         config.token = None;
+        config.users = None;
         Self {
             agents,
             sign_in,
@@ -71,7 +74,7 @@ impl PageState {
     }
 
     pub(super) fn host_rejection(&self, request: &Request) -> Option<Response> {
-        let rejection = self.config.access_rejection(request)?;
+        let rejection = self.config.check_access(request).err()?;
         Some(rejection.map(axum::body::Body::new))
     }
 
@@ -79,8 +82,8 @@ impl PageState {
         self.is_secure
     }
 
-    pub(super) fn is_signed_in(&self, headers: &HeaderMap) -> bool {
-        self.sign_in.is_signed_in(cookies(headers))
+    pub(super) fn user(&self, headers: &HeaderMap) -> Option<PageUser> {
+        self.sign_in.user(cookies(headers))
     }
 
     fn agent(&self, name: &str) -> Option<&Arc<AgentRunner>> {
@@ -181,9 +184,10 @@ fn page(title: &str, class: &str, body: &Markup) -> Html<String> {
 }
 
 async fn front_page(State(state): State<Arc<PageState>>, headers: HeaderMap) -> Html<String> {
-    if !state.is_signed_in(&headers) {
+    let Some(user) = state.user(&headers) else {
         return sign_in_page(None);
-    }
+    };
+    let may_prompt = user.named().is_none_or(|user| user.can(Scope::Prompt));
     let roots: Vec<(String, Vec<String>)> = state
         .agents
         .iter()
@@ -192,7 +196,7 @@ async fn front_page(State(state): State<Arc<PageState>>, headers: HeaderMap) -> 
     let body = html! {
         header { h1 { "Sessions" } }
         main #list aria-live="polite" { p.soft { "Loading…" } }
-        form #new {
+        @if may_prompt { form #new {
             @if state.agents.len() > 1 {
                 label { span { "Agent" } select name="agent" { @for (name, _) in &roots { option { (name) } } } }
             } @else {
@@ -208,7 +212,7 @@ async fn front_page(State(state): State<Arc<PageState>>, headers: HeaderMap) -> 
             }
             button { "New session" }
             output #failure role="alert" {}
-        }
+        } }
     };
     page("Sessions", "front", &body)
 }
@@ -217,7 +221,7 @@ fn sign_in_page(failure: Option<&str>) -> Html<String> {
     let body = html! {
         main.sign-in {
             h1 { "Sign in" }
-            p { "Open the link that " code { "acp serve" } " has printed, or enter the server's token." }
+            p { "Open the link that " code { "acp serve" } " has printed, or enter your token." }
             form method="post" action="/sign-in" {
                 label { span { "Token" } input type="password" name="token" required autocomplete="current-password"; }
                 button { "Sign in" }
@@ -248,7 +252,7 @@ async fn sign_in_with_token(State(state): State<Arc<PageState>>, body: String) -
     match state.sign_in.use_token(&token) {
         Some(cookie) => signed_in(&state, &cookie),
         None => {
-            let page = sign_in_page(Some("This is not the server's token."));
+            let page = sign_in_page(Some("This token is not valid."));
             (StatusCode::FORBIDDEN, page).into_response()
         }
     }
@@ -267,11 +271,18 @@ fn signed_in(state: &PageState, cookie: &str) -> Response {
     ([(SET_COOKIE, cookie)], page("Signed in", "plain", &body)).into_response()
 }
 
-async fn sessions(State(state): State<Arc<PageState>>) -> Html<String> {
-    Html(render_list(&state.agents).await.into_string())
+async fn sessions(
+    State(state): State<Arc<PageState>>,
+    Extension(user): Extension<PageUser>,
+) -> Html<String> {
+    Html(render_list(&state.agents, &user).await.into_string())
 }
 
-async fn new_session(State(state): State<Arc<PageState>>, body: Bytes) -> Response {
+async fn new_session(
+    State(state): State<Arc<PageState>>,
+    Extension(user): Extension<PageUser>,
+    body: Bytes,
+) -> Response {
     let failed = |status: StatusCode, reason: String| (status, reason).into_response();
     let Ok(new) = serde_json::from_slice::<NewSession>(&body) else {
         return failed(StatusCode::BAD_REQUEST, "invalid request".to_owned());
@@ -280,7 +291,7 @@ async fn new_session(State(state): State<Arc<PageState>>, body: Bytes) -> Respon
         return failed(StatusCode::NOT_FOUND, "agent not found".to_owned());
     };
     let opened = async {
-        let (agent, _state) = SessionView::connect(runner).await?;
+        let (agent, _state) = SessionView::connect(runner, &user).await?;
         let session = agent.new_session(SessionSetup::new(new.cwd.as_str())).await;
         // The session stays when this client leaves.
         agent.close();
@@ -292,7 +303,12 @@ async fn new_session(State(state): State<Arc<PageState>>, body: Bytes) -> Respon
     }
 }
 
-async fn session_page(Query(query): Query<SessionQuery>) -> Html<String> {
+async fn session_page(
+    Extension(user): Extension<PageUser>,
+    Query(query): Query<SessionQuery>,
+) -> Html<String> {
+    let can = |scope| user.named().is_none_or(|user| user.can(scope));
+    let (may_prompt, may_answer) = (can(Scope::Prompt), can(Scope::Answer));
     let body = html! {
         header {
             nav { a href="/" { "Sessions" } }
@@ -308,10 +324,12 @@ async fn session_page(Query(query): Query<SessionQuery>) -> Html<String> {
             div #questions role="region" aria-label="Questions of the agent" aria-live="assertive" {}
             div #queue {}
             div #notes role="status" aria-live="polite" {}
-            form #prompt {
+            @if !may_answer { p.soft { "You may not answer questions with this token." } }
+            @if !may_prompt { p.soft { "You may not send prompts with this token." } }
+            form #prompt hidden[!may_prompt] {
                 textarea name="text" rows="2" aria-label="Prompt" placeholder="Write a prompt. Enter sends it, Shift+Enter starts a new line." {}
                 div.buttons {
-                    div #settings {}
+                    div #settings hidden[!may_answer] {}
                     button type="button" data-action="cancel" { "Cancel turn" }
                     button { "Send" }
                 }
@@ -323,12 +341,13 @@ async fn session_page(Query(query): Query<SessionQuery>) -> Html<String> {
 
 async fn events(
     State(state): State<Arc<PageState>>,
+    Extension(user): Extension<PageUser>,
     Query(query): Query<SessionQuery>,
 ) -> Response {
     let Some(runner) = state.agent(&query.agent) else {
         return (StatusCode::NOT_FOUND, "agent not found").into_response();
     };
-    let failure = match SessionView::open(runner, &query.id, &query.cwd).await {
+    let failure = match SessionView::open(runner, &user, &query.id, &query.cwd).await {
         Ok(view) => {
             let view = Arc::new(view);
             match state.add_view(&view) {

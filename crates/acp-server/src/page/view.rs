@@ -17,6 +17,7 @@ use acp_html::text;
 use serde::Deserialize;
 use tokio::sync::{oneshot, watch};
 
+use super::sign_in::PageUser;
 use crate::served_agent::AgentRunner;
 
 /// The maximum number of notes to show.
@@ -137,10 +138,11 @@ impl SessionView {
     /// Connects to a live agent as a client. Starts the agent if it is not running.
     pub(super) async fn connect(
         runner: &Arc<AgentRunner>,
+        user: &PageUser,
     ) -> acp::Result<(AgentConnection, Arc<ViewState>)> {
         let (near, far) = acp::transport::memory();
         let span = tracing::info_span!("page", agent = runner.agent.name);
-        let handled = Arc::clone(runner).handle(span, near);
+        let handled = Arc::clone(runner).handle(span, user.to_token_user(), near);
         tokio::spawn(handled);
         let state = Arc::<ViewState>::default();
         let client = PageClient {
@@ -153,8 +155,13 @@ impl SessionView {
     }
 
     /// Opens a session, with its history.
-    pub(super) async fn open(runner: &Arc<AgentRunner>, id: &str, cwd: &str) -> acp::Result<Self> {
-        let (agent, state) = Self::connect(runner).await?;
+    pub(super) async fn open(
+        runner: &Arc<AgentRunner>,
+        user: &PageUser,
+        id: &str,
+        cwd: &str,
+    ) -> acp::Result<Self> {
+        let (agent, state) = Self::connect(runner, user).await?;
         let session = agent.load_session(id, SessionSetup::new(cwd)).await?;
         // From here on, notifications tell what changes.
         let status = live_status(&agent, Some(id)).await?;

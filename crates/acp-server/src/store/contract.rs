@@ -101,6 +101,7 @@ fn new_session(session: &str) -> LiveSessionChange {
         head: Some(SessionHead {
             cwd: Some("/work".to_owned()),
             title: None,
+            creator: None,
             setup: "{}".to_owned(),
         }),
         ..change(session, 1)
@@ -288,6 +289,7 @@ async fn written_changes_can_be_read(store: &dyn LiveStore) {
     // What a change does not name stays.
     let head = SessionHead {
         title: Some("title".to_owned()),
+        creator: Some("anna".to_owned()),
         ..SessionHead::default()
     };
     let changed = LiveSessionChange {
@@ -432,7 +434,10 @@ async fn cursors_out_of_range_find_nothing_or_are_rejected(store: &dyn LiveStore
         "386d7ea9ae4bbff.7fffffffffffffff",
     ] {
         let cursor = Some(cursor.to_owned());
-        match store.list("agent".to_owned(), None, cursor, 2).await {
+        match store
+            .list("agent".to_owned(), LiveSessionFilter::default(), cursor, 2)
+            .await
+        {
             Ok(page) => assert_eq!(page, LiveSessionPage::default()),
             Err(error) => assert!(matches!(error, LiveStoreError::InvalidCursor), "{error}"),
         }
@@ -494,7 +499,17 @@ async fn sessions_are_listed_in_pages(store: &dyn LiveStore) {
     }
     let list = async |cwd: Option<&str>, cursor: Option<String>| {
         let cwd = cwd.map(str::to_owned);
-        store.list("agent".to_owned(), cwd, cursor, 2).await
+        store
+            .list(
+                "agent".to_owned(),
+                LiveSessionFilter {
+                    cwd,
+                    ..LiveSessionFilter::default()
+                },
+                cursor,
+                2,
+            )
+            .await
     };
     let names = |page: &LiveSessionPage| {
         let sessions = page.sessions.iter();
@@ -513,7 +528,10 @@ async fn sessions_are_listed_in_pages(store: &dyn LiveStore) {
         (names(&odd), odd.next),
         (vec!["s3".into(), "s1".into()], None)
     );
-    let other = store.list("other".to_owned(), None, None, 2).await.unwrap();
+    let other = store
+        .list("other".to_owned(), LiveSessionFilter::default(), None, 2)
+        .await
+        .unwrap();
     assert_eq!(other, LiveSessionPage::default());
     for invalid in ["", "x", "1.", "1.x", "1.2.3"] {
         let listed = list(None, Some(invalid.to_owned())).await;
@@ -522,6 +540,27 @@ async fn sessions_are_listed_in_pages(store: &dyn LiveStore) {
             "{invalid}"
         );
     }
+}
+
+async fn sessions_are_listed_by_creator(store: &dyn LiveStore) {
+    let a = join(store, "a", LONG).await;
+    for (session, creator) in [("s1", Some("anna")), ("s2", None), ("s3", Some("bob"))] {
+        let mut new = new_session(session);
+        if let Some(head) = &mut new.head {
+            head.creator = creator.map(str::to_owned);
+        }
+        write(store, &a, new).await;
+    }
+    let filter = LiveSessionFilter {
+        creator: Some("anna".to_owned()),
+        ..LiveSessionFilter::default()
+    };
+    let listed = store.list("agent".to_owned(), filter, None, 9).await;
+    let sessions = listed.unwrap().sessions;
+    assert_eq!(sessions.len(), 1);
+    assert_eq!(sessions[0].key.session, "s1");
+    let found = store.find(key("s3")).await.unwrap().unwrap();
+    assert_eq!(found.head.creator.as_deref(), Some("bob"));
 }
 
 async fn abandoned_sessions_have_work_and_no_owner(store: &dyn LiveStore) {
@@ -646,12 +685,53 @@ async fn servers_that_start_at_once_create_the_tables_once() {
     let connected = (0..8).map(|_| PostgresLiveStore::connect(&url, None));
     for store in futures_util::future::join_all(connected).await {
         let summary = store.unwrap().summary().await.unwrap();
-        assert_eq!((summary.version, summary.sessions), (1, 0));
+        assert_eq!((summary.version, summary.sessions), (2, 0));
     }
     assert_eq!(
         PostgresLiveStore::migrate(&url, None).await.unwrap(),
-        (1, 1)
+        (2, 2)
     );
+}
+
+#[tokio::test]
+async fn tables_of_version_1_are_migrated_and_keep_their_sessions() {
+    let Some(postgres) = TestPostgres::shared() else {
+        return;
+    };
+    let url = postgres.new_database();
+    let store = PostgresLiveStore::connect(&url, None).await.unwrap();
+    let a = join(&store, "a", LONG).await;
+    write(&store, &a, new_session("s")).await;
+    postgres.execute(
+        &url,
+        "alter table acp.session drop column creator; update acp.version set version = 1",
+    );
+    let error = PostgresLiveStore::connect(&url, None).await.unwrap_err();
+    assert!(error.to_string().contains("acp store migrate"), "{error}");
+    let migrated = PostgresLiveStore::migrate(&url, None).await.unwrap();
+    assert_eq!(migrated, (1, 2));
+    let store = PostgresLiveStore::connect(&url, None).await.unwrap();
+    let stored = store.find(key("s")).await.unwrap().unwrap();
+    assert_eq!(stored.head.creator, None);
+}
+
+#[tokio::test]
+async fn file_of_version_1_is_migrated_and_keeps_its_sessions() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("live.db");
+    let store = SqliteLiveStore::open(&path).unwrap();
+    let a = join(&store, "a", LONG).await;
+    write(&store, &a, new_session("s")).await;
+    drop(store);
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.execute_batch("drop index session_by_creator; alter table session drop column creator;")
+        .unwrap();
+    db.pragma_update(None, "user_version", 1).unwrap();
+    drop(db);
+    let store = SqliteLiveStore::open(&path).unwrap();
+    let stored = store.find(key("s")).await.unwrap().unwrap();
+    assert_eq!(stored.head.creator, None);
+    assert_eq!(store.summary().await.unwrap().version, 2);
 }
 
 #[tokio::test]

@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::error::LiveStoreError;
 use super::live_store::LiveStore;
 use super::record::{
-    FencingToken, LiveSessionChange, LiveSessionKey, LogPage, NodeId, NodeInfo, StoredLiveSession,
+    FencingToken, LiveSessionChange, LiveSessionFilter, LiveSessionKey, LogPage, NodeId, NodeInfo,
+    StoredLiveSession,
 };
 
 /// The number of sessions to list at once.
@@ -55,7 +56,12 @@ async fn copy_all(
     for agent in from.agents().await? {
         let mut cursor = None;
         loop {
-            let listed = from.list(agent.clone(), None, cursor, SESSIONS_PER_PAGE);
+            let listed = from.list(
+                agent.clone(),
+                LiveSessionFilter::default(),
+                cursor,
+                SESSIONS_PER_PAGE,
+            );
             let page = listed.await?;
             for session in page.sessions {
                 let Some(stored) = from.find(session.key).await? else {

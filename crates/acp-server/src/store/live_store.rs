@@ -7,8 +7,8 @@ use futures_util::future::BoxFuture;
 
 use super::error::LiveStoreError;
 use super::record::{
-    LiveSessionChange, LiveSessionKey, LiveSessionPage, LogPage, NodeId, NodeInfo, StoreSummary,
-    StoredLiveSession,
+    LiveSessionChange, LiveSessionFilter, LiveSessionKey, LiveSessionPage, LogPage, NodeId,
+    NodeInfo, StoreSummary, StoredLiveSession,
 };
 
 /// What a method of a store returns.
@@ -88,7 +88,7 @@ pub trait LiveStore: Debug + Send + Sync {
     fn list(
         &self,
         agent: String,
-        cwd: Option<String>,
+        filter: LiveSessionFilter,
         cursor: Option<String>,
         limit: usize,
     ) -> LiveStoreFuture<'_, LiveSessionPage>;

@@ -28,8 +28,8 @@ pub use error::LiveStoreError;
 pub use live_store::{LiveStore, LiveStoreFuture, SessionClaim};
 pub use postgres::PostgresLiveStore;
 pub use record::{
-    FencingToken, LiveSessionChange, LiveSessionKey, LiveSessionPage, LiveSessionSummary, LogPage,
-    LoggedLine, NodeId, NodeInfo, PromptRecord, PromptState, SessionHead, StoreSummary,
-    StoredLiveSession,
+    FencingToken, LiveSessionChange, LiveSessionFilter, LiveSessionKey, LiveSessionPage,
+    LiveSessionSummary, LogPage, LoggedLine, NodeId, NodeInfo, PromptRecord, PromptState,
+    SessionHead, StoreSummary, StoredLiveSession,
 };
 pub use sqlite::SqliteLiveStore;

@@ -47,6 +47,8 @@ pub struct SessionHead {
     pub cwd: Option<String>,
     /// The title.
     pub title: Option<String>,
+    /// The name of the user who has created the session, if they have a token of their own.
+    pub creator: Option<String>,
     /// The agent's modes, models and options, as a JSON object.
     pub setup: String,
 }
@@ -172,6 +174,15 @@ pub struct LiveSessionSummary {
     pub title: Option<String>,
     /// When it last changed, in milliseconds since 1970.
     pub updated_at: i64,
+}
+
+/// Which sessions to list. By default, all of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LiveSessionFilter {
+    /// Only those with this working directory.
+    pub cwd: Option<String>,
+    /// Only those that this user has created.
+    pub creator: Option<String>,
 }
 
 /// A part of the list of sessions.

@@ -14,13 +14,20 @@ use tokio::time::sleep;
 use super::error::LiveStoreError;
 use super::live_store::{LiveStore, LiveStoreFuture, SessionClaim};
 use super::record::{
-    FencingToken, LiveSessionChange, LiveSessionKey, LiveSessionPage, LiveSessionSummary, LogPage,
-    LoggedLine, MAX_ENDED_PROMPTS, NodeId, NodeInfo, PromptRecord, PromptState, SessionHead,
-    StoreSummary, StoredLiveSession, list_cursor, parse_list_cursor,
+    FencingToken, LiveSessionChange, LiveSessionFilter, LiveSessionKey, LiveSessionPage,
+    LiveSessionSummary, LogPage, LoggedLine, MAX_ENDED_PROMPTS, NodeId, NodeInfo, PromptRecord,
+    PromptState, SessionHead, StoreSummary, StoredLiveSession, list_cursor, parse_list_cursor,
 };
 
 /// The version of the tables.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+
+/// The statements that lead from each version to the next one, from version 1.
+const MIGRATIONS: [&str; 1] = ["
+    alter table session add column creator text;
+    create index session_by_creator on session (agent, creator, updated_at, number)
+        where creator is not null;
+"];
 
 /// How long to wait for another process that writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -71,7 +78,7 @@ const SCHEMA: &str = "
 ";
 
 /// The columns of a session.
-const SESSION: &str = "number, token, owner, cwd, title, setup, next_line, next_prompt";
+const SESSION: &str = "number, token, owner, cwd, title, setup, next_line, next_prompt, creator";
 
 /// A store of live sessions in an SQLite file.
 ///
@@ -99,8 +106,14 @@ impl SqliteLiveStore {
         let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let found: u32 = change.pragma_query_value(None, "user_version", |row| row.get(0))?;
         match found {
-            0 => {
-                change.execute_batch(SCHEMA)?;
+            ..VERSION => {
+                if found == 0 {
+                    change.execute_batch(SCHEMA)?;
+                }
+                // Other servers may be using the file. Those that know an older version ignore what was added.
+                for migration in MIGRATIONS.iter().skip(found.max(1) as usize - 1) {
+                    change.execute_batch(migration)?;
+                }
                 change.pragma_update(None, "user_version", VERSION)?;
             }
             VERSION => {}
@@ -296,7 +309,7 @@ impl LiveStore for SqliteLiveStore {
     fn list(
         &self,
         agent: String,
-        cwd: Option<String>,
+        filter: LiveSessionFilter,
         cursor: Option<String>,
         limit: usize,
     ) -> LiveStoreFuture<'_, LiveSessionPage> {
@@ -308,11 +321,13 @@ impl LiveStore for SqliteLiveStore {
             let mut select = db.prepare_cached(
                 "select id, cwd, title, updated_at, number from session
                  where agent = :agent and (:cwd is null or cwd = :cwd)
+                   and (:creator is null or creator = :creator)
                    and (updated_at, number) < (:time, :number)
                  order by updated_at desc, number desc limit :limit",
             )?;
             let mut rows = select.query(named_params! {
-                ":agent": agent, ":cwd": cwd, ":time": time, ":number": number, ":limit": limit + 1,
+                ":agent": agent, ":cwd": filter.cwd, ":creator": filter.creator,
+                ":time": time, ":number": number, ":limit": limit + 1,
             })?;
             let mut page = LiveSessionPage::default();
             let mut last = None;
@@ -434,8 +449,10 @@ fn write_change(
     change: LiveSessionChange,
 ) -> Result<(), LiveStoreError> {
     if let Some(head) = change.head {
-        db.prepare_cached("update session set cwd = ?, title = ?, setup = ? where number = ?")?
-            .execute(params![head.cwd, head.title, head.setup, row])?;
+        db.prepare_cached(
+            "update session set cwd = ?, title = ?, setup = ?, creator = ? where number = ?",
+        )?
+        .execute(params![head.cwd, head.title, head.setup, head.creator, row])?;
     }
     for (from, to) in change.replaced {
         db.prepare_cached("delete from line where session = ? and number >= ? and number < ?")?
@@ -495,6 +512,7 @@ fn find_session(
                     cwd: row.get(3)?,
                     title: row.get(4)?,
                     setup: row.get(5)?,
+                    creator: row.get(8)?,
                 },
                 next_line: row.get(6)?,
                 next_prompt: row.get(7)?,

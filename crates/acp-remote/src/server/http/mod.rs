@@ -21,7 +21,7 @@ use super::access::Refusal;
 use super::body::ResponseBody;
 use super::config::ServerConfig;
 use super::handler::{ConnectionHandler, ConnectionInfo};
-use super::registry::{Registry, ServedConnection, increment};
+use super::registry::{Registry, ServedConnection, UNKNOWN_CONNECTION, increment};
 use super::responses::text_response;
 use crate::CloseStatus;
 use crate::header;
@@ -141,10 +141,7 @@ pub(super) fn find_connection(
     let id = id.to_str().unwrap_or_default();
     match registry.get(id) {
         Some(ServedConnection::Http(connection)) => Ok((id.to_owned(), connection)),
-        _ => Err(Refusal::new(
-            StatusCode::NOT_FOUND,
-            "unknown connection: it has ended, or the server has restarted",
-        )),
+        _ => Err(Refusal::new(StatusCode::NOT_FOUND, UNKNOWN_CONNECTION)),
     }
 }
 

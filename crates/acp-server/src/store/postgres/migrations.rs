@@ -5,7 +5,7 @@ use tokio_postgres::Client;
 use crate::store::LiveStoreError;
 
 /// The statements that lead from each version to the next one.
-const MIGRATIONS: [&str; 1] = [include_str!("0001.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("0001.sql"), include_str!("0002.sql")];
 
 /// The version of the tables that this program uses.
 #[allow(clippy::cast_possible_truncation)]

@@ -21,9 +21,9 @@ use self::write::number;
 use super::error::LiveStoreError;
 use super::live_store::{LiveStore, LiveStoreFuture, SessionClaim};
 use super::record::{
-    FencingToken, LiveSessionChange, LiveSessionKey, LiveSessionPage, LiveSessionSummary, LogPage,
-    LoggedLine, MAX_ENDED_PROMPTS, NodeId, NodeInfo, PromptRecord, PromptState, SessionHead,
-    StoreSummary, StoredLiveSession, list_cursor, parse_list_cursor,
+    FencingToken, LiveSessionChange, LiveSessionFilter, LiveSessionKey, LiveSessionPage,
+    LiveSessionSummary, LogPage, LoggedLine, MAX_ENDED_PROMPTS, NodeId, NodeInfo, PromptRecord,
+    PromptState, SessionHead, StoreSummary, StoredLiveSession, list_cursor, parse_list_cursor,
 };
 
 /// How long to wait for a notification before sessions are looked for all the same.
@@ -51,7 +51,7 @@ const REMOVE_NODE: &str = "delete from acp.node where id = $1";
 const NOTIFY: &str = "select pg_notify($1, '')";
 
 const SESSION: &str = "
-    select number, token, cwd, title, setup, next_line, next_prompt from acp.session
+    select number, token, cwd, title, setup, next_line, next_prompt, creator from acp.session
     where agent = $1 and id = $2";
 
 /// Locks a session until the end of the transaction. A change of it either comes before, or is rejected.
@@ -103,6 +103,7 @@ const LIST: &str = "
     where agent = $1 and ($2::text is null or cwd = $2)
         and ($3::bigint is null or (updated_at, number) <
             (timestamptz 'epoch' + $3 * interval '1 microsecond', $4::bigint))
+        and ($6::text is null or creator = $6)
     order by updated_at desc, number desc limit $5";
 
 const ABANDONED: &str = "
@@ -332,7 +333,7 @@ impl LiveStore for PostgresLiveStore {
     fn list(
         &self,
         agent: String,
-        cwd: Option<String>,
+        filter: LiveSessionFilter,
         cursor: Option<String>,
         limit: usize,
     ) -> LiveStoreFuture<'_, LiveSessionPage> {
@@ -345,7 +346,10 @@ impl LiveStore for PostgresLiveStore {
                 }
                 let (time, row) = cursor.unzip();
                 let most = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
-                let rows = db.query(LIST, &[&agent, &cwd, &time, &row, &most]).await?;
+                let LiveSessionFilter { cwd, creator } = filter;
+                let rows = db
+                    .query(LIST, &[&agent, &cwd, &time, &row, &most, &creator])
+                    .await?;
                 let mut page = LiveSessionPage::default();
                 let mut last = None;
                 for row in rows {
@@ -480,6 +484,7 @@ async fn find(
             cwd: row.try_get(2)?,
             title: row.try_get(3)?,
             setup: row.try_get(4)?,
+            creator: row.try_get(7)?,
         },
         next_line: unsigned(row, 5)?,
         next_prompt: unsigned(row, 6)?,

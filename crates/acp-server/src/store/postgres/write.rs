@@ -25,9 +25,9 @@ const WRITE: &str = "
     with change as (
         select * from unnest(
             $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[],
-            $7::boolean[], $8::text[], $9::text[], $10::text[]
+            $7::boolean[], $8::text[], $9::text[], $10::text[], $28::text[]
         ) with ordinality
-        as c (agent, id, token, next_line, next_prompt, has_head, cwd, title, setup, place)
+        as c (agent, id, token, next_line, next_prompt, has_head, cwd, title, setup, creator, place)
     ),
     owned as (
         update acp.session s set
@@ -36,6 +36,7 @@ const WRITE: &str = "
             cwd = case when c.has_head then c.cwd else s.cwd end,
             title = case when c.has_head then c.title else s.title end,
             setup = case when c.has_head then c.setup else s.setup end,
+            creator = case when c.has_head then c.creator else s.creator end,
             updated_at = clock_timestamp()
         from change c
         where s.agent = c.agent and s.id = c.id and s.token = c.token and s.owner = $1
@@ -94,6 +95,7 @@ struct WriteColumns {
     cwds: Vec<Option<String>>,
     titles: Vec<Option<String>>,
     setups: Vec<Option<String>>,
+    creators: Vec<Option<String>>,
     merged_places: Vec<i64>,
     merged_first: Vec<i64>,
     merged_until: Vec<i64>,
@@ -196,13 +198,14 @@ impl WriteColumns {
         self.next_prompts.push(number(change.next_prompt));
         self.has_head.push(change.head.is_some());
         let head = change.head;
-        let (cwd, title, setup) = match head {
-            Some(head) => (head.cwd, head.title, Some(head.setup)),
-            None => (None, None, None),
+        let (cwd, title, setup, creator) = match head {
+            Some(head) => (head.cwd, head.title, Some(head.setup), head.creator),
+            None => (None, None, None, None),
         };
         self.cwds.push(cwd.map(without_nul));
         self.titles.push(title.map(without_nul));
         self.setups.push(setup);
+        self.creators.push(creator);
         for (first, until) in change.replaced {
             self.merged_places.push(place);
             self.merged_first.push(number(first));
@@ -278,6 +281,7 @@ impl WriteColumns {
                     &responses,
                     &self.trimmed_places,
                     &kept,
+                    &self.creators,
                 ],
             )
             .await?;

@@ -1,0 +1,229 @@
+//! Decides which messages of a client its user may send.
+//!
+//! | messages | scopes |
+//! |---|---|
+//! | `initialize`, `session/list`, `load`, `resume`, `close`, `_live/status`, `_live/queue`, `_live/answers` | look |
+//! | `session/new`, `session/prompt`, `session/cancel`, `_live/prompt`, `cancel`, `take_back`, `move` | prompt |
+//! | `session/delete`, `session/archive` | prompt, for sessions that the user has created; administer for others |
+//! | `authenticate`, `logout`, `_live/stop` | administer |
+//! | everything else, and MCP servers in any message | prompt and answer |
+//!
+//! Modes and options decide what the agent does without asking, and MCP servers are started without a question. So
+//! whoever may not answer questions may not set them either. Responses need no check here: a client that may not answer
+//! is not asked.
+
+use acp::jsonrpc::{self, Incoming};
+use acp::v1::SessionId;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::user::{Scope, User};
+
+/// Whether a client's message is handled.
+#[derive(Debug, PartialEq)]
+pub(crate) enum MessagePermission {
+    /// It is.
+    Allowed,
+    /// It is, if the user has created this session.
+    OfOwnSession(SessionId),
+    /// It is not. Notifications get no response.
+    Denied(Option<Vec<u8>>),
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct PermissionParams {
+    session_id: Option<SessionId>,
+    mcp_servers: Option<Value>,
+}
+
+impl User {
+    /// Decides whether the user may send a message. Invalid ones are rejected elsewhere.
+    pub(crate) fn permission(&self, line: &[u8]) -> MessagePermission {
+        match jsonrpc::parse(line) {
+            Ok(Incoming::Request { id, method, params }) => match self.check(&method, params) {
+                Ok(permission) => permission,
+                Err(missing) => {
+                    let error = denied(&method, missing);
+                    let mut response = Vec::new();
+                    let written = jsonrpc::write_error(&mut response, &id, &error);
+                    MessagePermission::Denied(written.is_ok().then_some(response))
+                }
+            },
+            Ok(Incoming::Notification { method, params }) => self
+                .check(&method, params)
+                .unwrap_or(MessagePermission::Denied(None)),
+            Ok(Incoming::Response { .. }) | Err(_) => MessagePermission::Allowed,
+        }
+    }
+
+    /// Checks a request or a notification. Returns the scope that is missing.
+    fn check(&self, method: &str, params: Option<&RawValue>) -> Result<MessagePermission, Scope> {
+        if self.is_administrator() {
+            return Ok(MessagePermission::Allowed);
+        }
+        let read: PermissionParams = match params {
+            // Of a member that occurs twice, the agent may read the other one. So these are rejected.
+            Some(params) => serde_json::from_str(params.get()).map_err(|_| Scope::Administer)?,
+            None => PermissionParams::default(),
+        };
+        let has_servers = match &read.mcp_servers {
+            None | Some(Value::Null) => false,
+            Some(servers) => servers.as_array().is_none_or(|servers| !servers.is_empty()),
+        };
+        for scope in needed_scopes(method, has_servers) {
+            if !self.can(*scope) {
+                return Err(*scope);
+            }
+        }
+        let is_removed = matches!(method, "session/delete" | "session/archive");
+        Ok(match read.session_id {
+            Some(session) if is_removed || self.has_own_sessions_only() => {
+                MessagePermission::OfOwnSession(session)
+            }
+            _ => MessagePermission::Allowed,
+        })
+    }
+}
+
+/// Returns the scopes that a message needs.
+fn needed_scopes(method: &str, has_mcp_servers: bool) -> &'static [Scope] {
+    match method {
+        _ if has_mcp_servers => &[Scope::Prompt, Scope::Answer],
+        "initialize" | "session/list" | "session/load" | "session/resume" | "session/close"
+        | "_live/status" | "_live/queue" | "_live/answers" | "$/cancel_request" => &[Scope::Look],
+        "session/new" | "session/prompt" | "session/cancel" | "session/delete"
+        | "session/archive" | "_live/prompt" | "_live/cancel" | "_live/take_back"
+        | "_live/move" => &[Scope::Prompt],
+        "authenticate" | "logout" | "_live/stop" => &[Scope::Administer],
+        _ => &[Scope::Prompt, Scope::Answer],
+    }
+}
+
+/// Returns the response to a request for a session that another user has created. Notifications get none.
+pub(crate) fn not_own_session(line: &[u8], session: &SessionId) -> Option<Vec<u8>> {
+    let Ok(Incoming::Request { id, .. }) = jsonrpc::parse(line) else {
+        return None;
+    };
+    // As if there were no such session: whether there is one is none of the user's business.
+    let error = jsonrpc::Error::resource_not_found(format!("session {session}"));
+    let mut response = Vec::new();
+    let written = jsonrpc::write_error(&mut response, &id, &error);
+    written.is_ok().then_some(response)
+}
+
+/// Returns the error for a message that the user may not send.
+pub(super) fn denied(method: &str, missing: Scope) -> jsonrpc::Error {
+    let reason = format!("permission denied: {method} needs the scope `{missing}`");
+    let mut error = jsonrpc::Error::new(jsonrpc::Error::INVALID_REQUEST, reason);
+    error.data = Some(json!({ "live": "permissionDenied", "scope": missing }));
+    error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::users::UserLimits;
+
+    fn user(scopes: &[Scope], own_sessions: bool) -> User {
+        let scopes = scopes.iter().copied();
+        User::new("anna", scopes, own_sessions, UserLimits::default())
+            .unwrap()
+            .0
+    }
+
+    fn permission(user: &User, method: &str, params: &str) -> MessagePermission {
+        let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+        user.permission(line.as_bytes())
+    }
+
+    fn is_allowed(user: &User, method: &str) -> bool {
+        permission(user, method, r#"{"sessionId":"s"}"#) == MessagePermission::Allowed
+    }
+
+    #[test]
+    fn each_scope_allows_its_methods_only() {
+        let methods = [
+            ("session/load", "look"),
+            ("_live/status", "look"),
+            ("session/new", "prompt"),
+            ("session/prompt", "prompt"),
+            ("_live/take_back", "prompt"),
+            ("session/set_mode", "both"),
+            ("session/set_config_option", "both"),
+            ("_unknown/extension", "both"),
+            ("authenticate", "administer"),
+        ];
+        let cases = [
+            (user(&[], false), vec!["look"]),
+            (user(&[Scope::Answer], false), vec!["look"]),
+            (user(&[Scope::Prompt], false), vec!["look", "prompt"]),
+            (
+                user(&[Scope::Prompt, Scope::Answer], false),
+                vec!["look", "prompt", "both"],
+            ),
+            (
+                user(&[Scope::Administer], true),
+                vec!["look", "prompt", "both", "administer"],
+            ),
+        ];
+        for (user, allowed) in &cases {
+            for (method, needed) in methods {
+                let scopes: Vec<Scope> = user.scopes().collect();
+                assert_eq!(
+                    is_allowed(user, method),
+                    allowed.contains(&needed),
+                    "{scopes:?} {method}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn mcp_servers_need_the_right_to_answer() {
+        let prompts = user(&[Scope::Prompt], false);
+        let with = |servers: &str| {
+            permission(
+                &prompts,
+                "session/new",
+                &format!(r#"{{"cwd":"/","mcpServers":{servers}}}"#),
+            )
+        };
+        assert_eq!(with("[]"), MessagePermission::Allowed);
+        for servers in [
+            r#"[{"name":"x","command":"sh"}]"#,
+            r#"{"name":"x"}"#,
+            r#"[],"mcpServers":[{"command":"sh"}]"#,
+        ] {
+            assert!(
+                matches!(with(servers), MessagePermission::Denied(Some(_))),
+                "{servers}"
+            );
+        }
+    }
+
+    #[test]
+    fn own_sessions_are_checked_by_their_id() {
+        let own = MessagePermission::OfOwnSession("s".into());
+        let anna = user(&[Scope::Prompt], true);
+        assert_eq!(
+            permission(&anna, "session/load", r#"{"sessionId":"s"}"#),
+            own
+        );
+        let anna = user(&[Scope::Prompt], false);
+        assert_eq!(
+            permission(&anna, "session/delete", r#"{"sessionId":"s"}"#),
+            own
+        );
+        let denied = permission(&user(&[], false), "session/cancel", "{}");
+        let MessagePermission::Denied(Some(response)) = denied else {
+            panic!("{denied:?}");
+        };
+        let text = String::from_utf8(response).unwrap();
+        assert!(
+            text.contains("session/cancel needs the scope `prompt`"),
+            "{text}"
+        );
+    }
+}
