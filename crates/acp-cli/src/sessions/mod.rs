@@ -15,7 +15,7 @@ use acp::v1::{ListSessionsRequest, SessionArchiveFilter, SessionInfo};
 use acp_config::{NamedSession, SessionNames};
 use acp_host::terminal_text;
 
-use self::table::{MAX_SESSIONS, render_sessions};
+use self::table::render_sessions;
 use crate::agent_session::with_agent;
 use crate::args::sessions::{
     ForgetSessionArgs, ListSessionsArgs, NameSessionArgs, SessionsArgs, SessionsSubcommand,
@@ -24,6 +24,7 @@ use crate::args::shared::{ListFormat, absolute_directory};
 use crate::exit::CommandExit;
 use crate::login;
 use crate::screen::{TerminalScreen, print};
+use crate::session_list::{MAX_SESSIONS, endless_list_exit};
 use crate::start::{StartFailure, StartTarget};
 
 pub(crate) async fn run_sessions(args: SessionsArgs) -> CommandExit {
@@ -174,6 +175,5 @@ async fn list_pages(
         }
         request.cursor = next;
     }
-    let message = "the agent's session list never ends";
-    Err(CommandExit::failed(message).into())
+    Err(endless_list_exit())
 }

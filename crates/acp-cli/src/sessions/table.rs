@@ -8,9 +8,6 @@ use serde_json::Value;
 use crate::args::shared::ListFormat;
 use crate::exit::CommandExit;
 
-/// The maximum number of sessions to list. Also limits the number of pages to request.
-pub(super) const MAX_SESSIONS: usize = 10_000;
-
 /// Formats sessions, with the names that the user has given them.
 pub(super) fn render_sessions(
     sessions: &[SessionInfo],

@@ -27,6 +27,8 @@ mod common;
 mod conformance_pages;
 #[cfg(unix)]
 mod connect;
+#[cfg(unix)]
+mod continue_latest;
 mod environment;
 #[cfg(unix)]
 mod escape;
