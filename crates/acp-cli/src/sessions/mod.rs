@@ -1,5 +1,6 @@
 //! `acp sessions`: lists the sessions that an agent stores, and manages the user's names for them.
 
+mod cursor;
 mod delete;
 mod export;
 mod live;
@@ -7,6 +8,7 @@ mod loading;
 mod manage;
 mod table;
 mod watch;
+mod watch_json;
 
 use std::path::Path;
 

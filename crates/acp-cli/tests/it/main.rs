@@ -87,3 +87,5 @@ mod trace_replay;
 mod trace_serve;
 mod trace_show;
 mod type_names;
+#[cfg(unix)]
+mod watch_json;

@@ -15,10 +15,7 @@ use super::agent::LiveAgent;
 use super::log::{ClientId, QuestionId};
 use super::message::{LiveLine, notification};
 use super::moved::MovedSession;
-use super::session::{ClientLine, ClientTooSlow};
-
-/// Tells a client its position in the log of a session, after the lines before it.
-pub(super) const POSITION: &str = "_live/position";
+use super::session::{ClientLine, ClientTooSlow, POSITION};
 
 /// A connected client.
 #[derive(Debug)]
@@ -40,8 +37,8 @@ pub(super) struct LiveClient {
     pub(super) last_session: Option<SessionId>,
     pub(super) close: Option<CloseStatus>,
     pub(super) wake: Arc<Notify>,
-    /// Whether it is told its position in the logs that it reads.
-    pub(super) wants_positions: bool,
+    /// When it is told its position in the logs that it reads.
+    pub(super) positions: ToldPositions,
     /// Whether it is another server, which passes on messages of its clients.
     pub(super) is_node: bool,
     /// The sessions that another server owns now, to which the client is passed on.
@@ -58,6 +55,16 @@ pub(super) enum AnsweredQuestions {
     /// Those of the turns that it has started.
     Own,
     None,
+    /// None, but it is shown them all.
+    Shown,
+}
+
+/// When a client is told its position in a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ToldPositions {
+    Never,
+    AfterParts,
+    AfterLines,
 }
 
 /// What to write to a client.
@@ -108,7 +115,7 @@ impl LiveAgent {
             last_session: None,
             close: None,
             wake,
-            wants_positions: false,
+            positions: ToldPositions::Never,
             is_node: false,
             moved: Vec::new(),
         };
@@ -155,7 +162,7 @@ impl LiveAgent {
             close: None,
             has_moved: !client.moved.is_empty(),
         };
-        if client.wants_positions && !output.bytes.is_empty() {
+        if client.positions != ToldPositions::Never && !output.bytes.is_empty() {
             let line = notification(POSITION, &json!({}));
             output.bytes.extend_from_slice(&line);
         }
@@ -165,6 +172,7 @@ impl LiveAgent {
             };
             let before = output.bytes.len();
             while output.bytes.len() < max_bytes {
+                let before_line = output.bytes.len();
                 match session.next_line(id) {
                     Ok(None) => break,
                     Ok(Some(ClientLine::Line(line))) => {
@@ -175,14 +183,17 @@ impl LiveAgent {
                         let is_asked = match client.answers {
                             AnsweredQuestions::All => true,
                             AnsweredQuestions::Own => session.has_turn_of(id),
-                            AnsweredQuestions::None => false,
+                            AnsweredQuestions::None | AnsweredQuestions::Shown => false,
                         };
+                        let number = client.next_request;
                         if !is_asked {
                             session.skip_question(question, id);
-                            continue;
-                        }
-                        let number = client.next_request;
-                        if let Some(line) = session.question_line(question, id, number) {
+                            if client.answers == AnsweredQuestions::Shown
+                                && let Some(line) = session.shown_question_line(question)
+                            {
+                                output.bytes.extend_from_slice(&line);
+                            }
+                        } else if let Some(line) = session.question_line(question, id, number) {
                             client.next_request += 1;
                             client
                                 .questions
@@ -198,13 +209,13 @@ impl LiveAgent {
                         return output;
                     }
                 }
+                if client.positions == ToldPositions::AfterLines && output.bytes.len() > before_line
+                {
+                    output.bytes.extend_from_slice(&session.position_line(id));
+                }
             }
-            if client.wants_positions && output.bytes.len() > before {
-                let position = session.position(id);
-                let params = json!({ "sessionId": session_id, "position": position });
-                output
-                    .bytes
-                    .extend_from_slice(&notification(POSITION, &params));
+            if client.positions == ToldPositions::AfterParts && output.bytes.len() > before {
+                output.bytes.extend_from_slice(&session.position_line(id));
             }
         }
         // Whatever is left is read in the next call. Until then, the connection stays open.
