@@ -42,7 +42,8 @@ pub(crate) struct ListSessionsArgs {
 
     /// Output format.
     ///
-    /// JSON has one session per line, as in the protocol. Its name, if any, is in `_meta` as `acp/name`.
+    /// Text has the sessions of this directory first, and times such as `2 minutes ago`. JSON has one session per line, as
+    /// in the protocol, with exact times. Its name, if any, is in `_meta` as `acp/name`.
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: ListFormat,
 }
