@@ -1,6 +1,6 @@
 //! Tests of `acp sessions watch --format json`: scripts that stop and go on.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout};
 
 use serde_json::{Value, json};
@@ -8,27 +8,37 @@ use serde_json::{Value, json};
 use crate::common::{ACP, CommandResult, TestProject};
 use crate::local_sessions::{WAIT_FOR_GO, status, wait_for_file};
 
-/// A script that watches the session `build`. It is killed at the end of the test.
-struct WatchingScript {
+/// A script that watches a session. It is killed at the end of the test.
+pub(crate) struct WatchingScript {
     process: Child,
     lines: BufReader<ChildStdout>,
 }
 
 impl WatchingScript {
+    /// Watches the session `build`.
     fn start(project: &TestProject, options: &str) -> Self {
-        let line = format!("exec acp sessions watch build --format json {options}");
+        Self::start_with(project, &format!("build {options}"))
+    }
+
+    pub(crate) fn start_with(project: &TestProject, arguments: &str) -> Self {
+        let line = format!("exec acp sessions watch --format json {arguments}");
         let mut process = project.shell_command(&line).spawn().unwrap();
         let lines = BufReader::new(process.stdout.take().unwrap());
         Self { process, lines }
     }
 
     /// Reads messages until one of them matches. Returns them all.
-    fn read_until(&mut self, is_last: impl Fn(&Value) -> bool) -> Vec<Value> {
+    pub(crate) fn read_until(&mut self, is_last: impl Fn(&Value) -> bool) -> Vec<Value> {
         let mut read = Vec::new();
         loop {
             let mut line = String::new();
             let length = self.lines.read_line(&mut line).unwrap();
-            assert!(length > 0, "the watch has ended after {read:#?}");
+            if length == 0 {
+                let mut stderr = String::new();
+                let mut from = self.process.stderr.take().unwrap();
+                from.read_to_string(&mut stderr).unwrap();
+                panic!("the watch has ended: {stderr}, after {read:#?}");
+            }
             let message: Value = serde_json::from_str(&line).unwrap();
             let is_enough = is_last(&message);
             read.push(message);
@@ -46,12 +56,12 @@ impl Drop for WatchingScript {
     }
 }
 
-fn is_method(method: &str) -> impl Fn(&Value) -> bool {
+pub(crate) fn is_method(method: &str) -> impl Fn(&Value) -> bool {
     move |message| message["method"] == method
 }
 
 /// Returns what has been said and done, however its text was cut into chunks.
-fn history<'a>(messages: impl IntoIterator<Item = &'a Value>) -> Vec<(String, String)> {
+pub(crate) fn history<'a>(messages: impl IntoIterator<Item = &'a Value>) -> Vec<(String, String)> {
     let mut history: Vec<(String, String)> = Vec::new();
     for message in messages {
         let update = &message["params"]["update"];
