@@ -193,7 +193,9 @@ impl WatchedSession<'_> {
         let is_live = offers["_meta"]["live"].is_object();
         self.has_positions = offers["_meta"]["live"]["linePositions"] == true;
         if is_live {
-            let questions = json!({ "questions": "shown" });
+            // A server that does not know `shown` would ask this client, which answers nothing.
+            let wanted = if self.has_positions { "shown" } else { "none" };
+            let questions = json!({ "questions": wanted });
             let mut line = Vec::new();
             if jsonrpc::write_notification(&mut line, "_live/answers", &questions).is_ok() {
                 send(to, &line).await?;
