@@ -7,6 +7,7 @@ use acp::client::{AgentConnection, Client, Elicitation, PermissionRequest};
 use acp::v1::{ElicitationId, Implementation, RequestPermissionOutcome};
 use acp_host::AgentProcess;
 
+use crate::confinement::Confinement;
 use crate::elicit::TerminalElicitation;
 use crate::exit::CommandExit;
 use crate::screen::TerminalScreen;
@@ -24,10 +25,24 @@ pub(crate) async fn with_agent<T>(
     target: StartTarget<'_>,
     work: impl AsyncFnOnce(&AgentConnection, &TerminalScreen) -> Result<T, StartFailure>,
 ) -> Result<T, CommandExit> {
+    with_confined_agent(target, None, work).await
+}
+
+/// Like [`with_agent`], but starts the agent in a sandbox if there is one.
+pub(crate) async fn with_confined_agent<T>(
+    target: StartTarget<'_>,
+    confinement: Option<&Confinement>,
+    work: impl AsyncFnOnce(&AgentConnection, &TerminalScreen) -> Result<T, StartFailure>,
+) -> Result<T, CommandExit> {
     let mut signals = Signals::listen()
         .map_err(|e| CommandExit::failed(format!("cannot listen for signals: {e}")))?;
     let user = TerminalUser::new(TerminalScreen::new(false));
-    let process = target.spawn(user.screen())?;
+    let mut command = target.command()?;
+    // The agent of a live session is confined by its server.
+    if let (Some(confinement), None) = (confinement, target.live) {
+        command = confinement.confine(target.agent, command)?.command;
+    }
+    let process = target.spawn_command(&command, user.screen())?;
     let result = connect_and_run(target, &process, &user, &mut signals, work).await;
     user.screen().finish();
     let grace = match &result {

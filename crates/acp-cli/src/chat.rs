@@ -18,6 +18,7 @@ use crate::args::shared::ProtocolArg;
 use crate::config;
 use crate::confinement::Confinement;
 use crate::exit::CommandExit;
+use crate::latest_session::{LatestSession, LatestSessionQuery};
 use crate::live::{AttachMode, LiveAttachment, LiveTarget};
 use crate::start::{StartTarget, default_connection_options};
 
@@ -26,7 +27,7 @@ const HISTORY_FILE: &str = "history";
 
 pub(crate) async fn run_chat(args: ChatArgs) -> CommandExit {
     // A local server keeps running as long as the chat is attached to it.
-    let (setup, _live) = match prepare(args) {
+    let (setup, _live) = match prepare(args).await {
         Ok(prepared) => prepared,
         Err(exit) => return exit,
     };
@@ -37,7 +38,7 @@ pub(crate) async fn run_chat(args: ChatArgs) -> CommandExit {
     }
 }
 
-fn prepare(args: ChatArgs) -> Result<(ChatSetup, Option<LiveAttachment>), CommandExit> {
+async fn prepare(mut args: ChatArgs) -> Result<(ChatSetup, Option<LiveAttachment>), CommandExit> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return Err(CommandExit::usage(
             "acp chat requires a terminal; use `acp run` in scripts",
@@ -47,6 +48,24 @@ fn prepare(args: ChatArgs) -> Result<(ChatSetup, Option<LiveAttachment>), Comman
     let config = config::read_user_config()?;
     let keys = key_bindings(&config.chat)?;
     let agent = args.agent_choice.choose(&cwd)?;
+    let confinement = Confinement::from_args(
+        &args.session_args.sandbox,
+        args.allow,
+        std::slice::from_ref(&cwd),
+    )?;
+    if args.continue_latest {
+        let query = LatestSessionQuery {
+            agent: &agent,
+            cwd: &cwd,
+            confinement: confinement.as_ref(),
+            policy: args.allow,
+            no_server: args.server.no_server,
+        };
+        match query.find().await? {
+            LatestSession::Named(name) => args.session = Some(name),
+            LatestSession::Unnamed(id) => args.resume = Some(id),
+        }
+    }
     let open = match (&args.resume, &args.session) {
         (Some(id), _) => SessionSource::Existing(id.as_str().into()),
         (None, Some(name)) => {
@@ -60,11 +79,6 @@ fn prepare(args: ChatArgs) -> Result<(ChatSetup, Option<LiveAttachment>), Comman
     // The chat asks on its own screen, so this does not depend on stderr as it does in `acp run`.
     let permissions =
         PermissionSources::for_directory(&cwd)?.permissions(args.allow, Policy::Ask)?;
-    let confinement = Confinement::from_args(
-        &args.session_args.sandbox,
-        args.allow,
-        std::slice::from_ref(&cwd),
-    )?;
     let environment = agent.environment.environment();
     let live = LiveTarget {
         agent: &agent,

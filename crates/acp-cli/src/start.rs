@@ -79,12 +79,8 @@ impl StartTarget<'_> {
         })
     }
 
-    /// Starts the agent. If it is remote, shows changes in its connection state on the screen.
-    pub(crate) fn spawn(&self, screen: &TerminalScreen) -> Result<AgentProcess, CommandExit> {
-        self.spawn_command(&self.command()?, screen)
-    }
-
-    /// Starts the agent with this command, which may include extra arguments or a sandbox.
+    /// Starts the agent with this command, which may include extra arguments or a sandbox. If it is remote, shows changes
+    /// in its connection state on the screen.
     pub(crate) fn spawn_command(
         &self,
         command: &AgentCommand,

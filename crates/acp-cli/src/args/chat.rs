@@ -33,6 +33,14 @@ pub(crate) struct ChatArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "resume", add = candidates::session_names())]
     pub(crate) session: Option<SessionName>,
 
+    /// Continue the latest session of this directory.
+    ///
+    /// It is the session that changed last, or one whose turn is running. If it has a name, this is the same as
+    /// --session with that name, otherwise as --resume with its id. The agent must support listing sessions. It is
+    /// started once more to list them, unless it is running already.
+    #[arg(long = "continue", conflicts_with_all = ["session", "resume"])]
+    pub(crate) continue_latest: bool,
+
     #[command(flatten)]
     pub(crate) server: LocalServerArgs,
 
@@ -84,4 +92,5 @@ Examples:
   acp chat                                           # the bundled agent
   acp chat --agent goose                             # another agent, by name
   acp chat \"Why does the build fail?\" -- gemini --acp
-  acp chat --session build                           # start or continue a session";
+  acp chat --session build                           # start or continue a session
+  acp chat --continue                                # continue the latest session";

@@ -44,6 +44,14 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "resume", add = candidates::session_names())]
     pub(crate) session: Option<SessionName>,
 
+    /// Continue the latest session of this directory.
+    ///
+    /// It is the session that changed last, or one whose turn is running. If it has a name, this is the same as
+    /// --session with that name, otherwise as --resume with its id. The agent must support listing sessions. It is
+    /// started once more to list them, unless it is running already.
+    #[arg(long = "continue", conflicts_with_all = ["session", "resume", "new"])]
+    pub(crate) continue_latest: bool,
+
     /// Start a new session with this name, even if the name is already in use.
     #[arg(long, requires = "session")]
     pub(crate) new: bool,
@@ -127,6 +135,7 @@ Examples:
   acp run --url ws://127.0.0.1:7180/acp \"Why does the build fail?\"
   git diff | acp run --format quiet --allow none \"Review this\" > review.md
   acp run --session build \"Fix the build\"           # start or continue a session
+  acp run --continue \"And the tests?\"                # continue the latest session
 
 Exit codes:
     0  the agent finished (end_turn)

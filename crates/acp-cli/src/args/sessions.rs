@@ -42,7 +42,8 @@ pub(crate) struct ListSessionsArgs {
 
     /// Output format.
     ///
-    /// JSON has one session per line, as in the protocol. Its name, if any, is in `_meta` as `acp/name`.
+    /// Text has the sessions of this directory first, and times such as `2 minutes ago`. JSON has one session per line, as
+    /// in the protocol, with exact times. Its name, if any, is in `_meta` as `acp/name`.
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: ListFormat,
 }
@@ -67,16 +68,7 @@ pub(crate) enum SessionsSubcommand {
     )]
     Unarchive(ManageSessionArgs),
     Export(ExportSessionArgs),
-    /// Show what happens in a session.
-    ///
-    /// Prints the conversation so far, and then everything that other clients do in the session, until you press
-    /// Ctrl-C. Questions of the agent are shown to the other clients only. If the session is not live, it is loaded,
-    /// and nothing else happens in it.
-    #[command(
-        override_usage = "acp sessions watch [OPTIONS] NAME|ID [-- AGENT COMMAND...]",
-        after_long_help = WATCH_EXAMPLES
-    )]
-    Watch(ManageSessionArgs),
+    Watch(WatchSessionArgs),
     Status(SessionStatusArgs),
     /// Cancel the running turn of a live session.
     ///
@@ -281,6 +273,42 @@ pub(crate) struct ManageSessionArgs {
     pub(crate) cwd: PathBuf,
 }
 
+/// Show what happens in a session.
+///
+/// Prints the conversation so far, and then everything that other clients do in the session, until you press Ctrl-C.
+/// Questions of the agent are shown to the other clients only, except with --format json. If the session is not live, it
+/// is loaded, and nothing else happens in it.
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "acp sessions watch [OPTIONS] NAME|ID [-- AGENT COMMAND...]",
+    after_long_help = WATCH_EXAMPLES
+)]
+pub(crate) struct WatchSessionArgs {
+    /// Session name or id.
+    #[arg(value_name = "NAME|ID", add = candidates::session_names())]
+    pub(crate) session: String,
+
+    /// Output format.
+    ///
+    /// JSON has one message per line, as in the protocol. In a live session, `cursor` says where to go on after it. The
+    /// ends of turns, questions and answers are messages whose method begins with `_live/`.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: ListFormat,
+
+    /// Print only what comes after this cursor.
+    ///
+    /// Requires --format json. No update is missed or repeated. The cursors of a local server are valid until it stops.
+    #[arg(long, value_name = "CURSOR")]
+    pub(crate) since: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) agent_choice: AgentChoiceArgs,
+
+    /// Working directory of the session.
+    #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    pub(crate) cwd: PathBuf,
+}
+
 /// Change a session's title, as shown by `acp sessions`.
 ///
 /// The agent stores the title.
@@ -399,7 +427,9 @@ const WATCH_EXAMPLES: &str = with_exit_codes!(
     "\
 Examples:
   acp sessions watch build
-  acp sessions watch build --url URL"
+  acp sessions watch build --url URL
+  acp sessions watch build --format json | jq -c .params.update
+  acp sessions watch build --format json --since 5c0f3a9e1b2d4f60-17"
 );
 
 const STATUS_EXAMPLES: &str = with_exit_codes!(

@@ -32,7 +32,7 @@ pub(crate) async fn run_prompt(args: RunArgs) -> CommandExit {
     if args.no_wait && !args.detached {
         return RunLauncher::run_in_background();
     }
-    match RunSetup::prepare(args) {
+    match RunSetup::prepare(args).await {
         Ok(run) => run_agent(&run).await,
         Err(exit) => exit,
     }

@@ -12,6 +12,7 @@ use super::prompt;
 use crate::args::run::RunArgs;
 use crate::confinement::Confinement;
 use crate::exit::CommandExit;
+use crate::latest_session::{LatestSession, LatestSessionQuery};
 use crate::live::{AttachMode, LiveAttachment, LiveTarget};
 use crate::permissions;
 use crate::screen::TerminalScreen;
@@ -37,7 +38,7 @@ pub(super) struct RunSetup {
 
 impl RunSetup {
     /// Checks the arguments, so that mistakes are reported before anything is started.
-    pub(super) fn prepare(args: RunArgs) -> Result<Self, CommandExit> {
+    pub(super) async fn prepare(mut args: RunArgs) -> Result<Self, CommandExit> {
         let text = prompt::read_prompt(&args)?;
         let attachments = prompt::attachments(&args.attach)?;
         let cwd = args.session_args.directory()?;
@@ -50,16 +51,29 @@ impl RunSetup {
         let mut agent = args.agent_choice.choose(&cwd)?;
         let configured = std::mem::take(&mut agent.mcp_servers);
         let mcp_servers = args.session_args.mcp_servers(configured)?;
-        let named = SessionNaming::from_args(&args, &agent, &cwd)?;
-        let resume = match &named {
-            Some(named) => named.existing_session(),
-            None => args.resume.clone(),
-        };
         let sandbox = Confinement::from_args(
             &args.session_args.sandbox,
             args.allow,
             std::slice::from_ref(&cwd),
         )?;
+        if args.continue_latest {
+            let query = LatestSessionQuery {
+                agent: &agent,
+                cwd: &cwd,
+                confinement: sandbox.as_ref(),
+                policy: args.allow,
+                no_server: args.server.no_server,
+            };
+            match query.find().await? {
+                LatestSession::Named(name) => args.session = Some(name),
+                LatestSession::Unnamed(id) => args.resume = Some(id),
+            }
+        }
+        let named = SessionNaming::from_args(&args, &agent, &cwd)?;
+        let resume = match &named {
+            Some(named) => named.existing_session(),
+            None => args.resume.clone(),
+        };
         let live = LiveTarget {
             agent: &agent,
             cwd: &cwd,

@@ -10,13 +10,14 @@ use acp_host::terminal_text;
 use jiff::Timestamp;
 
 use super::live::live_server;
-use super::table::{MAX_SESSIONS, render_sessions};
+use super::table::render_sessions;
 use crate::agent_session::with_agent;
 use crate::args::sessions::{DeleteSessionArgs, PruneArgs};
 use crate::args::shared::{ListFormat, absolute_directory};
 use crate::exit::CommandExit;
 use crate::login;
 use crate::screen::{TerminalScreen, print};
+use crate::session_list::list_matching;
 use crate::start::{StartFailure, StartTarget, is_not_found};
 use crate::terminal_user;
 
@@ -138,30 +139,6 @@ async fn old_sessions(
         is_here && changed.is_some_and(|changed: Timestamp| changed < before)
     };
     list_matching(target, agent, request, is_old).await
-}
-
-/// Returns the sessions that the agent lists and that match a condition.
-async fn list_matching(
-    target: StartTarget<'_>,
-    agent: &AgentConnection,
-    mut request: ListSessionsRequest,
-    is_match: impl Fn(&SessionInfo) -> bool,
-) -> Result<Vec<SessionInfo>, StartFailure> {
-    let mut matching = Vec::new();
-    for _ in 0..MAX_SESSIONS {
-        let page = match agent.list_sessions(&request).await {
-            Err(error) if error.is_auth_required() => {
-                return Err(login::login_required_exit(&target, agent, &error).into());
-            }
-            page => page?,
-        };
-        matching.extend(page.sessions.into_iter().filter(&is_match));
-        match page.next_cursor {
-            Some(next) if matching.len() < MAX_SESSIONS => request.cursor = Some(next),
-            _ => break,
-        }
-    }
-    Ok(matching)
 }
 
 /// Turns the failure of a request into one of the command.

@@ -1,5 +1,6 @@
 //! `acp sessions`: lists the sessions that an agent stores, and manages the user's names for them.
 
+mod cursor;
 mod delete;
 mod export;
 mod live;
@@ -7,6 +8,8 @@ mod loading;
 mod manage;
 mod table;
 mod watch;
+mod watch_json;
+mod when;
 
 use std::path::Path;
 
@@ -15,7 +18,7 @@ use acp::v1::{ListSessionsRequest, SessionArchiveFilter, SessionInfo};
 use acp_config::{NamedSession, SessionNames};
 use acp_host::terminal_text;
 
-use self::table::{MAX_SESSIONS, render_sessions};
+use self::table::render_sessions;
 use crate::agent_session::with_agent;
 use crate::args::sessions::{
     ForgetSessionArgs, ListSessionsArgs, NameSessionArgs, SessionsArgs, SessionsSubcommand,
@@ -24,6 +27,7 @@ use crate::args::shared::{ListFormat, absolute_directory};
 use crate::exit::CommandExit;
 use crate::login;
 use crate::screen::{TerminalScreen, print};
+use crate::session_list::{MAX_SESSIONS, endless_list_exit};
 use crate::start::{StartFailure, StartTarget};
 
 pub(crate) async fn run_sessions(args: SessionsArgs) -> CommandExit {
@@ -109,6 +113,12 @@ async fn list_sessions(args: ListSessionsArgs) -> Result<(), CommandExit> {
         if let Some(note) = &agent.note {
             screen.note(note);
         }
+        let mut list = ListOutput {
+            format: args.format,
+            names: &names,
+            cwd: &cwd,
+            waiting: Vec::new(),
+        };
         let lists = &connection.capabilities().session_capabilities.list;
         if lists.is_none() && !names.is_empty() {
             screen.note("the agent cannot list sessions; showing named sessions only");
@@ -120,21 +130,63 @@ async fn list_sessions(args: ListSessionsArgs) -> Result<(), CommandExit> {
                 .filter(|named| args.cwd.is_none() || Path::new(&named.cwd) == cwd)
                 .map(|named| SessionInfo::new(named.id.as_str(), named.cwd.as_str()))
                 .collect();
-            print(render_sessions(&named, &names, args.format)?.as_bytes());
+            list.add(&named)?;
+            list.print_waiting()?;
             return Ok(());
         }
-        list_pages(target, connection, request, &names, args.format, screen).await
+        let listed = list_pages(target, connection, request, &mut list, screen).await;
+        // Even if a page could not be listed.
+        list.print_waiting()?;
+        listed
     };
     with_agent(target, work).await
 }
 
-/// Prints all sessions, requesting one page after another.
+/// Prints a list of sessions.
+struct ListOutput<'a> {
+    format: ListFormat,
+    names: &'a [NamedSession],
+    /// The directory whose sessions come first, in text.
+    cwd: &'a Path,
+    /// Sessions to print when all are known.
+    waiting: Vec<SessionInfo>,
+}
+
+impl ListOutput<'_> {
+    /// Adds sessions. As JSON, they are printed at once.
+    fn add(&mut self, sessions: &[SessionInfo]) -> Result<(), CommandExit> {
+        match self.format {
+            ListFormat::Text => {
+                self.waiting.extend_from_slice(sessions);
+                Ok(())
+            }
+            ListFormat::Json => self.print(sessions),
+        }
+    }
+
+    /// Prints the sessions that wait, those of this directory first.
+    fn print_waiting(&mut self) -> Result<(), CommandExit> {
+        let mut sessions = std::mem::take(&mut self.waiting);
+        // The sort is stable: otherwise the agent's order stays.
+        sessions.sort_by_key(|session| Path::new(&session.cwd) != self.cwd);
+        self.print(&sessions)
+    }
+
+    fn print(&self, sessions: &[SessionInfo]) -> Result<(), CommandExit> {
+        match print(render_sessions(sessions, self.names, self.format)?.as_bytes()) {
+            true => Ok(()),
+            // The reader has closed stdout, as `head` does.
+            false => Err(CommandExit::STDOUT_CLOSED),
+        }
+    }
+}
+
+/// Lists all sessions, requesting one page after another.
 async fn list_pages(
     target: StartTarget<'_>,
     agent: &AgentConnection,
     mut request: ListSessionsRequest,
-    names: &[NamedSession],
-    format: ListFormat,
+    list: &mut ListOutput<'_>,
     screen: &TerminalScreen,
 ) -> Result<(), StartFailure> {
     let mut listed = 0;
@@ -148,10 +200,7 @@ async fn list_pages(
         let fit = page.sessions.get(..MAX_SESSIONS - listed);
         let sessions = fit.unwrap_or(&page.sessions);
         listed += sessions.len();
-        if !print(render_sessions(sessions, names, format)?.as_bytes()) {
-            // The reader has closed stdout, as `head` does.
-            return Err(CommandExit::STDOUT_CLOSED.into());
-        }
+        list.add(sessions)?;
         let next = page.next_cursor;
         if sessions.len() < page.sessions.len() || (listed == MAX_SESSIONS && next.is_some()) {
             screen.note(&format!("showing the first {MAX_SESSIONS} sessions"));
@@ -174,6 +223,5 @@ async fn list_pages(
         }
         request.cursor = next;
     }
-    let message = "the agent's session list never ends";
-    Err(CommandExit::failed(message).into())
+    Err(endless_list_exit())
 }

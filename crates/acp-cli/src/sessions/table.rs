@@ -3,15 +3,14 @@
 use acp::v1::SessionInfo;
 use acp_config::NamedSession;
 use acp_host::terminal_text;
+use jiff::Zoned;
 use serde_json::Value;
 
+use super::when::describe_time;
 use crate::args::shared::ListFormat;
 use crate::exit::CommandExit;
 
-/// The maximum number of sessions to list. Also limits the number of pages to request.
-pub(super) const MAX_SESSIONS: usize = 10_000;
-
-/// Formats sessions, with the names that the user has given them.
+/// Formats sessions, with the names that the user has given them. In text, times are as people say them.
 pub(super) fn render_sessions(
     sessions: &[SessionInfo],
     names: &[NamedSession],
@@ -33,11 +32,13 @@ pub(super) fn render_sessions(
         }
         return Ok(text);
     }
+    let now = Zoned::now();
     let rows: Vec<[String; 5]> = sessions
         .iter()
         .map(|session| {
             let name = name_of(session).unwrap_or("-");
-            let updated = session.updated_at.as_deref().unwrap_or("-");
+            let updated = session.updated_at.as_deref();
+            let updated = updated.map_or_else(|| "-".to_owned(), |time| describe_time(time, &now));
             let title = session.title.as_deref().unwrap_or("(untitled)");
             let archived = match session.archived {
                 Some(true) => "(archived) ",
@@ -46,7 +47,7 @@ pub(super) fn render_sessions(
             [
                 name,
                 session.session_id.as_str(),
-                updated,
+                &updated,
                 &session.cwd,
                 &format!("{archived}{title}"),
             ]

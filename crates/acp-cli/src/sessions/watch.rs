@@ -5,16 +5,25 @@ use acp::client::{AgentConnection, ClientSession};
 
 use super::live::live_server;
 use super::loading::load_session;
+use super::watch_json::JsonWatch;
 use crate::agent_session::with_agent;
 use crate::args::run::RunFormat;
-use crate::args::sessions::ManageSessionArgs;
-use crate::args::shared::absolute_directory;
+use crate::args::sessions::WatchSessionArgs;
+use crate::args::shared::{ListFormat, absolute_directory};
 use crate::exit::CommandExit;
 use crate::run::Renderer;
 use crate::screen::TerminalScreen;
 use crate::start::{StartFailure, StartTarget};
 
-pub(super) async fn watch_session(args: ManageSessionArgs) -> Result<(), CommandExit> {
+pub(super) async fn watch_session(args: WatchSessionArgs) -> Result<(), CommandExit> {
+    let since = args.since.as_deref().map(|text| {
+        let invalid = |_| CommandExit::usage(format!("--since {text}: invalid cursor"));
+        text.parse().map_err(invalid)
+    });
+    let since = since.transpose()?;
+    if since.is_some() && args.format == ListFormat::Text {
+        return Err(CommandExit::usage("--since requires --format json"));
+    }
     let cwd = absolute_directory(&args.cwd)?;
     let agent = args.agent_choice.choose(&cwd)?;
     let live = live_server(&agent, &cwd)?;
@@ -23,6 +32,18 @@ pub(super) async fn watch_session(args: ManageSessionArgs) -> Result<(), Command
         cwd: &cwd,
         live: live.as_ref(),
     };
+    if args.format == ListFormat::Json {
+        let watch = JsonWatch {
+            target,
+            name_or_id: &args.session,
+            since,
+        };
+        if watch.since.is_some() && live.is_none() && agent.remote.is_none() {
+            // The log of a session that is not live is gone.
+            return Err(watch.invalid_cursor_exit());
+        }
+        return watch.run().await;
+    }
     let work = async |connection: &AgentConnection, screen: &TerminalScreen| {
         if let Some(note) = &agent.note {
             screen.note(note);

@@ -10,6 +10,7 @@ use rustix::process::Signal;
 use self::test_server::TestPostgres;
 use crate::common::TestProject;
 use crate::serve::{Server, connect_client, thread_debug_text, within_timeout};
+use crate::watch_json::{WatchingScript, history, is_method};
 
 #[path = "../../../acp-server/src/store/postgres/test_server.rs"]
 pub(crate) mod test_server;
@@ -135,6 +136,44 @@ async fn any_server_takes_any_client_and_continues_after_a_kill() {
         wait_for_text(&elsewhere, "one 11").await;
         run(&elsewhere, "echo five $((50 + 5))").await;
         wait_for_text(&shared, "five 55").await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn script_goes_on_with_its_cursor_on_another_server() {
+    Fleet::with_each_store(async |mut fleet| {
+        fleet.add_server();
+        let first = fleet.connect(0).await;
+        let own = fleet.open(&first).await;
+        run(&own, "echo one $((10 + 1))").await;
+        fleet.project.write_file("token", fleet.token.expose());
+        let watch = |server: usize, options: &str| {
+            let (id, url) = (own.id(), fleet.servers[server].plain_url());
+            WatchingScript::start_with(
+                &fleet.project,
+                &format!("{id} --url {url} --token-file token {options}"),
+            )
+        };
+        // The second server passes on what the first one sends.
+        let mut script = watch(1, "");
+        let mut messages = script.read_until(is_method("_live/status"));
+        run(&own, "echo two $((20 + 2))").await;
+        messages.extend(script.read_until(is_method("_live/turn_ended")));
+        drop(script);
+        let all = history(&messages);
+        fleet.servers[0].signal(Signal::KILL);
+        for (read, last) in messages.iter().enumerate() {
+            let cursor = last["cursor"].as_str().unwrap();
+            let mut again = watch(1, &format!("--since {cursor}"));
+            let rest = again.read_until(is_method("_live/status"));
+            let both = messages[..=read].iter().chain(&rest);
+            let both = history(both);
+            assert_eq!(&both[..all.len()], all, "after {last}: {rest:#?}");
+            // The agent of the other server says which commands it has.
+            let mut new = both[all.len()..].iter();
+            assert!(new.all(|(kind, _)| kind == "available_commands_update"));
+        }
     })
     .await;
 }

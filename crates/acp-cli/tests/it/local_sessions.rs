@@ -14,10 +14,11 @@ use crate::common::{CommandResult, TestProject};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A command line that waits until the file `go` exists.
-const WAIT_FOR_GO: &str = "/run touch begun; while [ ! -e go ]; do sleep 0.02; done; echo finished";
+pub(crate) const WAIT_FOR_GO: &str =
+    "/run touch begun; while [ ! -e go ]; do sleep 0.02; done; echo finished";
 
 /// Runs a check until it returns something.
-fn wait_for<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn wait_for<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
         if let Some(value) = check() {
@@ -31,12 +32,12 @@ fn wait_for<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-fn wait_for_file(file: &Path) {
+pub(crate) fn wait_for_file(file: &Path) {
     wait_for(&file.display().to_string(), || file.exists().then_some(()));
 }
 
 /// Returns the status of the session `build`.
-fn status(project: &TestProject) -> Value {
+pub(crate) fn status(project: &TestProject) -> Value {
     let shown = project
         .run_shell("acp sessions status build --format json")
         .expect_code(0);

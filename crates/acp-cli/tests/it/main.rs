@@ -27,6 +27,8 @@ mod common;
 mod conformance_pages;
 #[cfg(unix)]
 mod connect;
+#[cfg(unix)]
+mod continue_latest;
 mod environment;
 #[cfg(unix)]
 mod escape;
@@ -85,3 +87,5 @@ mod trace_replay;
 mod trace_serve;
 mod trace_show;
 mod type_names;
+#[cfg(unix)]
+mod watch_json;

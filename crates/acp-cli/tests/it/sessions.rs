@@ -1,6 +1,6 @@
 //! Tests of `acp sessions` and `acp run --resume`. This test program also acts as the agent.
 
-use crate::common::TestProject;
+use crate::common::{CommandResult, TestProject};
 
 const PROTOCOL_ARGS: [&str; 2] = ["--protocol 1", "--protocol 2"];
 
@@ -18,10 +18,7 @@ fn all_pages_of_sessions_are_listed() {
         assert_eq!(lines.len(), 2500);
         let cwd = project.path().canonicalize().unwrap();
         let cwd = cwd.to_str().unwrap();
-        assert_eq!(
-            lines[0],
-            format!("sess_0    2026-03-01T12:00:00Z  {cwd}  The first")
-        );
+        assert_eq!(lines[0], format!("sess_0     2026-03-01  {cwd}  The first"));
         let last = lines[2499];
         assert!(last.starts_with("sess_2499  -"), "{last}");
         assert!(last.ends_with(&format!("{cwd}  (untitled)")), "{last}");
@@ -78,6 +75,47 @@ fn list_is_filtered_by_directory() {
         .run_shell(&format!("acp sessions --cwd missing -- {agent}"))
         .expect_code(2)
         .expect_stderr("missing");
+}
+
+#[test]
+fn sessions_of_this_directory_come_first_with_times_as_people_say_them() {
+    let project = TestProject::new();
+    std::fs::create_dir(project.file("below")).unwrap();
+    let run = |line: &str| project.run_shell(line).expect_code(0);
+    run("acp run '/read notes.txt:1-1'");
+    run("acp run '/read notes.txt:2-2'");
+    project.write_file("below/other.txt", "other\n");
+    run("acp run --cwd below '/read other.txt'");
+    let titles = |listed: &CommandResult| -> Vec<String> {
+        let titles = listed.stdout.lines().map(|line| {
+            let (_, title) = line.rsplit_once("  ").unwrap();
+            title.to_owned()
+        });
+        titles.collect()
+    };
+    let here = run("acp sessions");
+    assert_eq!(
+        titles(&here),
+        [
+            "/read notes.txt:2-2",
+            "/read notes.txt:1-1",
+            "/read other.txt"
+        ]
+    );
+    assert!(
+        here.stdout
+            .lines()
+            .all(|line| line.contains("  just now  ")),
+        "{here:?}"
+    );
+    let below = project.run_shell("cd below && acp sessions").expect_code(0);
+    assert_eq!(titles(&below)[0], "/read other.txt");
+    // For programs, times are exact, and the order is the agent's.
+    let json = run("acp sessions --format json").stdout;
+    let first: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert_eq!(first["title"], "/read other.txt");
+    let changed = first["updatedAt"].as_str().unwrap();
+    assert!(changed.ends_with('Z') && changed.contains('T'), "{changed}");
 }
 
 #[test]

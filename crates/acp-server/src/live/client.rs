@@ -15,11 +15,8 @@ use super::agent::LiveAgent;
 use super::log::{ClientId, QuestionId};
 use super::message::{LiveLine, notification};
 use super::moved::MovedSession;
-use super::session::{ClientLine, ClientTooSlow};
+use super::session::{ClientLine, ClientTooSlow, POSITION};
 use crate::users::ClientUser;
-
-/// Tells a client its position in the log of a session, after the lines before it.
-pub(super) const POSITION: &str = "_live/position";
 
 /// A connected client.
 #[derive(Debug)]
@@ -41,8 +38,8 @@ pub(super) struct LiveClient {
     pub(super) last_session: Option<SessionId>,
     pub(super) close: Option<CloseStatus>,
     pub(super) wake: Arc<Notify>,
-    /// Whether it is told its position in the logs that it reads.
-    pub(super) wants_positions: bool,
+    /// When it is told its position in the logs that it reads.
+    pub(super) positions: ToldPositions,
     /// The user with a token of their own. `None` stands for whoever has the server's token.
     pub(super) user: Option<ClientUser>,
     /// Whether it is another server, which passes on messages of its clients.
@@ -61,6 +58,16 @@ pub(super) enum AnsweredQuestions {
     /// Those of the turns that it has started.
     Own,
     None,
+    /// None, but it is shown them all.
+    Shown,
+}
+
+/// When a client is told its position in a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ToldPositions {
+    Never,
+    AfterParts,
+    AfterLines,
 }
 
 /// What to write to a client.
@@ -81,7 +88,7 @@ impl LiveClient {
             && match self.answers {
                 AnsweredQuestions::All => true,
                 AnsweredQuestions::Own => is_own_turn,
-                AnsweredQuestions::None => false,
+                AnsweredQuestions::None | AnsweredQuestions::Shown => false,
             }
     }
 
@@ -132,7 +139,7 @@ impl LiveAgent {
             last_session: None,
             close: None,
             wake,
-            wants_positions: false,
+            positions: ToldPositions::Never,
             user: None,
             is_node: false,
             moved: Vec::new(),
@@ -192,7 +199,7 @@ impl LiveAgent {
             close: None,
             has_moved: !client.moved.is_empty(),
         };
-        if client.wants_positions && !output.bytes.is_empty() {
+        if client.positions != ToldPositions::Never && !output.bytes.is_empty() {
             let line = notification(POSITION, &json!({}));
             output.bytes.extend_from_slice(&line);
         }
@@ -202,6 +209,7 @@ impl LiveAgent {
             };
             let before = output.bytes.len();
             while output.bytes.len() < max_bytes {
+                let before_line = output.bytes.len();
                 match session.next_line(id) {
                     Ok(None) => break,
                     Ok(Some(ClientLine::Line(line))) => {
@@ -209,12 +217,15 @@ impl LiveAgent {
                         client.last_session = Some(session_id.clone());
                     }
                     Ok(Some(ClientLine::Question(question))) => {
+                        let number = client.next_request;
                         if !client.is_asked(session.has_turn_of(id)) {
                             session.skip_question(question, id);
-                            continue;
-                        }
-                        let number = client.next_request;
-                        if let Some(line) = session.question_line(question, id, number) {
+                            if client.answers == AnsweredQuestions::Shown
+                                && let Some(line) = session.shown_question_line(question)
+                            {
+                                output.bytes.extend_from_slice(&line);
+                            }
+                        } else if let Some(line) = session.question_line(question, id, number) {
                             client.next_request += 1;
                             client
                                 .questions
@@ -230,13 +241,13 @@ impl LiveAgent {
                         return output;
                     }
                 }
+                if client.positions == ToldPositions::AfterLines && output.bytes.len() > before_line
+                {
+                    output.bytes.extend_from_slice(&session.position_line(id));
+                }
             }
-            if client.wants_positions && output.bytes.len() > before {
-                let position = session.position(id);
-                let params = json!({ "sessionId": session_id, "position": position });
-                output
-                    .bytes
-                    .extend_from_slice(&notification(POSITION, &params));
+            if client.positions == ToldPositions::AfterParts && output.bytes.len() > before {
+                output.bytes.extend_from_slice(&session.position_line(id));
             }
         }
         // Whatever is left is read in the next call. Until then, the connection stays open.

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::agent::{LiveAgent, MAX_REQUESTS, MAX_SESSIONS, RequestEffect, SentRequest};
-use super::client::AnsweredQuestions;
+use super::client::{AnsweredQuestions, ToldPositions};
 use super::log::ClientId;
 use super::message::{notification, response, to_raw};
 use super::prompt::SessionPrompt;
@@ -49,12 +49,16 @@ struct ClientMeta {
 struct LiveMeta {
     /// In `initialize`: tell the client its position after each part of a log.
     positions: bool,
+    /// In `initialize`: tell the client its position after each line of a log.
+    line_positions: bool,
     /// In `initialize`: the client is another server.
     is_node: bool,
     /// In `initialize` of another server: the user of its client.
     user: Option<ClientUser>,
     /// In `session/resume`: the client has read everything before this position.
     from: Option<u64>,
+    /// With `from`: the log that the position is in.
+    log: Option<String>,
     /// With `from`: the keys of the client's own prompts.
     own_prompts: Vec<String>,
 }
@@ -109,17 +113,26 @@ impl LiveAgent {
             client.is_initialized = true;
             let info = read.client_info.unwrap_or_default();
             let name = info["title"].as_str().or(info["name"].as_str());
-            client.wants_positions = read.meta.live.positions;
             // Only another server has the server's own token, and may speak for others.
             if client.user.is_none() && read.meta.live.is_node {
                 client.is_node = true;
-                client.user = read.meta.live.user;
+                client.user.clone_from(&read.meta.live.user);
             }
             let name = name.map(|name| name.chars().take(100).collect());
             client.name = match (client.user_name(), name) {
                 (Some(user), Some(name)) => Some(format!("{user} ({name})")),
                 (Some(user), None) => Some(user.to_owned()),
                 (None, name) => name,
+            };
+            client.positions = match read.meta.live {
+                LiveMeta {
+                    line_positions: true,
+                    ..
+                } => ToldPositions::AfterLines,
+                LiveMeta {
+                    positions: true, ..
+                } => ToldPositions::AfterParts,
+                _ => ToldPositions::Never,
             };
             self.answer_initialize(request);
             return Ok(());
@@ -156,6 +169,7 @@ impl LiveAgent {
             ("session/load" | "session/resume", Some(session)) => {
                 let with_replay = method == "session/load";
                 if let Some(from) = read.meta.live.from {
+                    self.check_log(session, read.meta.live.log.as_deref())?;
                     let own_prompts = read.meta.live.own_prompts;
                     return self.continue_session(
                         request.client,
@@ -304,6 +318,15 @@ impl LiveAgent {
         Ok(())
     }
 
+    /// Fails if a position was in another log of the session, such as one of a server that has stopped.
+    fn check_log(&self, id: &SessionId, log: Option<&str>) -> Result<(), jsonrpc::Error> {
+        let own = self.sessions.get(id).map(|session| session.log.id());
+        match (own, log) {
+            (Some(own), Some(log)) if own.as_deref() != Some(log) => Err(invalid_cursor_error(id)),
+            _ => Ok(()),
+        }
+    }
+
     /// Attaches a client to a live session whose log it has read up to a position. If it waits for a response to its
     /// `request`, it gets one.
     pub(super) fn continue_session(
@@ -318,8 +341,7 @@ impl LiveAgent {
         let session = session
             .ok_or_else(|| jsonrpc::Error::resource_not_found(format!("live session {id}")))?;
         if !session.continue_from(client, from, own_prompts) {
-            let reason = format!("invalid cursor: the log of session {id} no longer contains it");
-            return Err(jsonrpc::Error::invalid_params(reason));
+            return Err(invalid_cursor_error(id));
         }
         match request {
             Some(request) => session.confirm_attached(request),
@@ -500,6 +522,11 @@ impl LiveAgent {
             self.send_to_agent(&response(&closed.id, &result));
         }
     }
+}
+
+fn invalid_cursor_error(id: &SessionId) -> jsonrpc::Error {
+    let reason = format!("invalid cursor: the log of session {id} no longer contains it");
+    jsonrpc::Error::invalid_params(reason)
 }
 
 /// Returns those params of a request that another server needs to open the session again.

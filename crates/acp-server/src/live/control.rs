@@ -12,7 +12,7 @@
 //! | `_live/stop` | `force` | nothing. The agent ends, if it is private. Without `force`, only if no other client uses it |
 //!
 //! With the notification `_live/answers`, a client chooses the questions that it wants to be asked: `all`, those of its
-//! `own` turns, or `none` (`questions`).
+//! `own` turns, or `none` (`questions`). With `shown`, it is asked none, but is shown them all.
 
 use acp::jsonrpc;
 use acp::v1::SessionId;

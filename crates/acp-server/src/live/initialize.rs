@@ -114,7 +114,10 @@ fn result_for_client(result: &Value) -> Value {
     }
     capabilities.insert("sessionCapabilities".to_owned(), sessions.into());
     let mut meta = take_object(&mut capabilities, "_meta");
-    meta.insert("live".to_owned(), json!({ "isStored": is_stored }));
+    meta.insert(
+        "live".to_owned(),
+        json!({ "isStored": is_stored, "linePositions": true }),
+    );
     capabilities.insert("_meta".to_owned(), meta.into());
     result.insert("agentCapabilities".to_owned(), capabilities.into());
     result.into()

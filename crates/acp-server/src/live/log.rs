@@ -110,6 +110,9 @@ pub(super) struct LiveLog {
     taken_until: u64,
     bytes: usize,
     max_bytes: usize,
+    /// Tells this log from a later one of the same session, which has other positions. `None` if the log is stored:
+    /// its positions stay the same.
+    id: Option<u64>,
 }
 
 impl LiveLog {
@@ -124,6 +127,7 @@ impl LiveLog {
             taken_until: 0,
             bytes: 0,
             max_bytes,
+            id: Some(fastrand::u64(..)),
         }
     }
 
@@ -134,6 +138,7 @@ impl LiveLog {
         lines: impl IntoIterator<Item = (u64, u64, LiveLine)>,
     ) -> Self {
         let mut log = Self::new(max_bytes);
+        log.id = None;
         log.written_until = next;
         for (number, end, line) in lines {
             log.push_entry(LiveLogEntry {
@@ -148,6 +153,11 @@ impl LiveLog {
         log.taken_until = next;
         log.compacted_until = next;
         log
+    }
+
+    /// Returns text that positions in this log are valid with, if they are not valid in later logs of the session.
+    pub(super) fn id(&self) -> Option<String> {
+        self.id.map(|id| format!("{id:016x}"))
     }
 
     /// Returns the position after the last entry that can be read.

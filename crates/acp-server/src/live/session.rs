@@ -13,6 +13,9 @@ use super::prompt::{PromptSender, Prompts, prompt_content};
 use super::record::SessionRecord;
 use super::setup::LiveSetup;
 
+/// Tells a client its position in the log of a session, after the lines before it.
+pub(super) const POSITION: &str = "_live/position";
+
 /// The maximum number of open questions of a session.
 pub(super) const MAX_QUESTIONS: usize = 256;
 
@@ -263,6 +266,16 @@ impl SharedSession {
         Some(self.log.stored_position(position))
     }
 
+    /// Returns the line that tells a client its position.
+    pub(super) fn position_line(&self, client: ClientId) -> LiveLine {
+        let position = self.position(client);
+        let mut params = json!({ "sessionId": self.id, "position": position });
+        if let Some(log) = self.log.id() {
+            params["log"] = log.into();
+        }
+        notification(POSITION, &params)
+    }
+
     /// Returns `true` if there is something to write to the store.
     pub(super) fn has_unwritten(&self) -> bool {
         let record = self.record.as_ref();
@@ -343,6 +356,18 @@ impl SharedSession {
         Some(super::message::request(id, &question.method, params))
     }
 
+    /// Returns the line that shows a question to a client that is not asked, or `None` if it is no longer open.
+    pub(super) fn shown_question_line(&self, id: QuestionId) -> Option<LiveLine> {
+        let question = self.questions.get(&id)?;
+        let params = json!({
+            "sessionId": self.id,
+            "question": id.0,
+            "method": question.method,
+            "params": question.params,
+        });
+        Some(notification("_live/question_opened", &params))
+    }
+
     /// Returns `true` if the running turn was started by this client.
     pub(super) fn has_turn_of(&self, client: ClientId) -> bool {
         let turn = self.prompts.turn.as_ref();
@@ -385,6 +410,7 @@ impl SharedSession {
         let name = answered_by.and_then(|(_, name)| name);
         let params = json!({
             "sessionId": self.id,
+            "question": question.0,
             "method": closed.method,
             "answeredBy": name,
             "isAnswered": answered_by.is_some(),

@@ -538,7 +538,7 @@ fn capabilities_are_those_of_the_agent_as_far_as_it_can_be_shared() {
     let [rejected, response] = h.read(client).try_into().unwrap();
     assert_eq!(rejected["error"]["code"], -32600);
     let expected = json!({
-        "_meta": { "live": { "isStored": false } },
+        "_meta": { "live": { "isStored": false, "linePositions": true } },
         "loadSession": true,
         "promptCapabilities": { "image": true },
         "sessionCapabilities": { "delete": {}, "list": {}, "resume": {}, "close": {} },

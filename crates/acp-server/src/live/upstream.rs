@@ -21,11 +21,11 @@ use tokio::sync::mpsc;
 use tokio_util::codec::FramedRead;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::client::POSITION;
 use super::message::{LiveLine, with_line_feed};
 use super::moved::{MovedPrompt, MovedSession};
 use super::process::line_codec;
 use super::route::NOT_OWNER;
+use super::session::POSITION;
 use crate::node::StoreNode;
 use crate::store::{NodeId, NodeInfo};
 use crate::users::ClientUser;
@@ -90,6 +90,8 @@ pub(super) struct Upstream {
     received: Vec<UpstreamMessage>,
     /// How far the client has read the logs of its sessions.
     positions: HashMap<SessionId, u64>,
+    /// Whether the client itself is told its positions.
+    shows_positions: bool,
     _tasks: [AbortOnDropHandle<()>; 2],
 }
 
@@ -163,6 +165,7 @@ impl Upstream {
             next_request: 0,
             received: Vec::new(),
             positions: HashMap::new(),
+            shows_positions: initialize["_meta"]["live"]["linePositions"] == true,
             _tasks: [
                 AbortOnDropHandle::new(tokio::spawn(read(reader, id, events))),
                 AbortOnDropHandle::new(tokio::spawn(write(writer, lines))),
@@ -170,7 +173,12 @@ impl Upstream {
         };
         let mut params = initialize.clone();
         params["protocolVersion"] = json!(1);
-        params["_meta"]["live"] = json!({ "positions": true, "isNode": true, "user": user });
+        params["_meta"]["live"] = json!({
+            "positions": true,
+            "linePositions": upstream.shows_positions,
+            "isNode": true,
+            "user": user,
+        });
         let id = upstream.own_request_id();
         let mut line = Vec::new();
         if jsonrpc::write_request(&mut line, &id, "initialize", &params).is_ok() {
@@ -283,7 +291,14 @@ impl Upstream {
                     .and_then(|params| serde_json::from_str(params.get()).ok())
                     .unwrap_or_default();
                 match (&*method, read.request_id) {
-                    (POSITION, _) => return self.flush(read.session_id, read.position),
+                    (POSITION, _) => {
+                        let has_session = read.session_id.is_some();
+                        let mut messages = self.flush(read.session_id, read.position);
+                        if self.shows_positions && has_session {
+                            messages.push(UpstreamMessage::Line(with_line_feed(&line)));
+                        }
+                        return messages;
+                    }
                     ("$/cancel_request", Some(id)) => UpstreamMessage::Cancelled(id),
                     _ => UpstreamMessage::Line(with_line_feed(&line)),
                 }

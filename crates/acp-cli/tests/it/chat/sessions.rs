@@ -287,3 +287,17 @@ fn failure_to_open_a_session_is_reported_and_another_session_is_started() {
     screen.send_line("hello");
     screen.wait_for("you said hello");
 }
+
+#[test]
+fn chat_continues_the_latest_session() {
+    let project = project_with_two_sessions();
+    let chat = format!("{ACP} chat --continue");
+    let mut screen = ChatScreen::start(&project, 80, 24, &chat);
+    screen.wait_for("✓ ▤ Read notes.txt");
+    screen.send_keys("\u{11}");
+    assert_eq!(screen.wait_for_exit().0, Some(0));
+    let empty = TestProject::new();
+    let mut screen = ChatScreen::start(&empty, 80, 24, &chat);
+    screen.wait_for("has no session in");
+    assert_eq!(screen.wait_for_exit().0, Some(1));
+}

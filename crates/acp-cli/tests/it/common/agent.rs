@@ -51,6 +51,7 @@ pub(crate) fn run_agent(args: &[String]) {
         ways: list("--ways"),
         opens: list("--opens"),
         sessions: value("--sessions").map(|n| n.parse().unwrap()),
+        newest: value("--newest").map(|n| n.parse().unwrap()),
         endless: args.iter().any(|arg| arg == "--endless"),
         forgets: args.iter().any(|arg| arg == "--forgets"),
     };
@@ -108,6 +109,8 @@ struct ScriptedAgent {
     opens: Vec<String>,
     /// The number of sessions to list.
     sessions: Option<usize>,
+    /// The number of the session that changed last.
+    newest: Option<usize>,
     /// Whether the session list goes on forever.
     endless: bool,
     /// Whether the agent claims to be able to open existing sessions, although it has none.
@@ -244,6 +247,7 @@ impl ListSessions for ScriptedAgent {
                 0 => session
                     .title("The first\u{7}")
                     .updated_at("2026-03-01T12:00:00Z"),
+                n if Some(n) == self.newest => session.updated_at("2026-03-02T12:00:00Z"),
                 _ => session,
             }
         };
