@@ -4,15 +4,12 @@ use std::path::Path;
 
 use acp::client::{AgentConnection, ClientSession, SessionSetup};
 use acp::v1::{SessionId, StopReason};
+use acp_postgres::TestPostgres;
 use acp_remote::Token;
 use rustix::process::Signal;
 
-use self::test_server::TestPostgres;
 use crate::common::TestProject;
 use crate::serve::{Server, connect_client, thread_debug_text, within_timeout};
-
-#[path = "../../../acp-server/src/store/postgres/test_server.rs"]
-pub(crate) mod test_server;
 
 /// Servers that share a store and a token.
 struct Fleet {
