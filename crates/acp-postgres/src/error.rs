@@ -44,10 +44,10 @@ impl PostgresError {
 impl From<tokio_postgres::Error> for PostgresError {
     fn from(error: tokio_postgres::Error) -> Self {
         let text = error_text(&error);
-        // Without a code, the connection failed. Otherwise, the classes are: connection, resources, operator
-        // intervention, and transactions that collided.
+        // Without a code, the connection has failed, or a value has another type than expected. Otherwise, the classes
+        // are: connection, resources, operator intervention, and transactions that collided.
         let is_temporary = match error.code() {
-            None => error.is_closed() || error.source().is_some(),
+            None => error.is_closed() || error.source().is_some_and(|e| e.is::<std::io::Error>()),
             Some(code) => {
                 let class = code.code().get(..2).unwrap_or_default();
                 matches!(class, "08" | "53" | "57")

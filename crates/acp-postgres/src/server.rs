@@ -31,7 +31,8 @@ pub struct PostgresServer {
 }
 
 impl PostgresServer {
-    /// Takes the URL of a database: `postgres://USER:PASSWORD@HOST/DATABASE`. The password can also be given separately.
+    /// Takes the URL of a database: `postgres://USER:PASSWORD@HOST/DATABASE`. The password can also be given
+    /// separately.
     ///
     /// # Errors
     /// The URL is invalid ([`PostgresError::InvalidAddress`]).
