@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use acp_postgres::TestPostgres;
 use acp_remote::Token;
 use acp_remote::client::{ConnectOptions, connect};
 use serde::Serialize;
@@ -13,14 +14,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
 
-use self::test_server::TestPostgres;
 use crate::BenchError;
 use crate::table::format_figure;
-
-// The server that the tests use. A benchmark may fail as a test does.
-#[allow(clippy::unwrap_used, clippy::print_stderr)]
-#[path = "../../crates/acp-server/src/store/postgres/test_server.rs"]
-mod test_server;
 
 /// How long a measurement may take.
 const TIME_LIMIT: Duration = Duration::from_secs(120);

@@ -3,16 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use acp_agent::store::{LazyStore, MemoryStore, SqliteStore};
+use acp_agent::store::{LazyStore, MemoryStore, PostgresStore, SqliteStore};
 use acp_agent::{CodingAgent, ModelConfig};
 use acp_config::{AgentEnvironment, EnvironmentSettings, mcp_definitions, paths};
 use etcetera::BaseStrategy;
 
 use crate::args::agent::AgentArgs;
+use crate::args::store_address::StoreAddress;
 use crate::exit::CommandExit;
 use crate::models::BundledAgentConfig;
 use crate::start::default_connection_options;
-use crate::{config, permissions};
+use crate::{config, permissions, store};
 
 /// The bundled agent, ready to serve a client.
 pub(crate) struct PreparedAgent {
@@ -62,7 +63,7 @@ impl PreparedAgent {
                 .map_err(|e| CommandExit::usage(format!("--sandbox: {e}")))?;
         }
         Ok(Self {
-            agent: configure_storage(agent, args.sessions.as_deref())?,
+            agent: configure_storage(agent, args.sessions.as_ref())?,
             options: args
                 .protocol
                 .apply(default_connection_options().limits(acp::agent::default_limits())),
@@ -82,17 +83,23 @@ impl PreparedAgent {
     }
 }
 
-/// Configures the agent to store its sessions in this directory or, without one, in the default directory if possible.
+/// Configures the agent to store its sessions at this address or, without one, in the default directory if possible.
 fn configure_storage(
     agent: CodingAgent,
-    directory: Option<&Path>,
+    address: Option<&StoreAddress>,
 ) -> Result<CodingAgent, CommandExit> {
-    match directory {
-        Some(none) if none == Path::new("none") => Ok(agent),
-        Some(directory) => match SqliteStore::open(directory) {
+    match address {
+        Some(StoreAddress::File(none)) if none == Path::new("none") => Ok(agent),
+        Some(StoreAddress::File(directory)) => match SqliteStore::open(directory) {
             Ok(store) => Ok(agent.keep_sessions(store)),
             Err(e) => Err(CommandExit::usage(format!("--sessions: {e}"))),
         },
+        Some(StoreAddress::Postgres(url)) => {
+            match PostgresStore::new(url, store::password().as_deref()) {
+                Ok(store) => Ok(agent.keep_sessions(store)),
+                Err(e) => Err(CommandExit::usage(format!("--sessions: {e}"))),
+            }
+        }
         None => Ok(match default_store() {
             Ok(store) => agent.keep_sessions(store),
             Err(why) => {

@@ -18,6 +18,7 @@ pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod shared;
 pub(crate) mod store;
+pub(crate) mod store_address;
 pub(crate) mod trace;
 pub(crate) mod users;
 

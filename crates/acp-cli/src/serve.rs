@@ -21,8 +21,9 @@ use acp_server::{
 use futures_util::future::{BoxFuture, join_all};
 use tokio::net::TcpListener;
 
-use crate::args::serve::{ListenAddress, LogFormat, ServeArgs, StoreAddress};
+use crate::args::serve::{ListenAddress, LogFormat, ServeArgs};
 use crate::args::shared::absolute_directory;
+use crate::args::store_address::StoreAddress;
 use crate::confinement::Confinement;
 use crate::exit::CommandExit;
 use crate::live::LiveTarget;
@@ -356,7 +357,7 @@ fn served_agents(
         };
         let command = match choice.is_bundled() {
             // As an editor starts it. It applies the rules itself, and offers both protocol versions.
-            true => bundled_command(&choice.environment, &cwd)?,
+            true => bundled_command(&choice.environment, &cwd, args.store.as_ref())?,
             false => target.command()?,
         };
         command.find_executable().map_err(|e| {
@@ -424,10 +425,14 @@ fn contains_agent(agents: &[(String, ServedAgent)], name: Option<&str>) -> bool 
 fn bundled_command(
     environment: &AgentEnvironment,
     cwd: &Path,
+    store: Option<&StoreAddress>,
 ) -> Result<AgentCommand, CommandExit> {
-    let command = AgentCommand::new(this_program()?)
+    let mut command = AgentCommand::new(this_program()?)
         .args(["agent"])
         .args(bundled_environment_arguments(environment));
+    if let Some(StoreAddress::Postgres(url)) = store {
+        command = store::share_with_agent(command, url)?;
+    }
     Ok(command.cwd(cwd).environment(environment.environment()))
 }
 

@@ -1,15 +1,18 @@
-//! `acp store`: shows, migrates and copies the stores of live sessions.
+//! `acp store`: shows, migrates and copies the stores of live sessions, and of those of the bundled agent.
 
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
 
+use acp_agent::store::{PostgresStore, StoreError};
+use acp_host::AgentCommand;
+use acp_postgres::{PostgresError, PostgresServer};
 use acp_server::store::{
     LiveStore, LiveStoreError, PostgresLiveStore, SqliteLiveStore, StoreSummary, copy_sessions,
 };
 
-use crate::args::serve::StoreAddress;
 use crate::args::store::{StoreArgs, StoreMigrateArgs, StoreSubcommand};
+use crate::args::store_address::StoreAddress;
 use crate::exit::CommandExit;
 use crate::screen::print;
 
@@ -55,7 +58,19 @@ async fn show_status(address: &StoreAddress) -> Result<(), CommandExit> {
     let store = open_existing(address).await?;
     let summary = store.summary().await;
     let summary = summary.map_err(|error| store_exit(address, &error))?;
-    print(status_text(&summary).as_bytes());
+    let mut text = status_text(&summary);
+    if let StoreAddress::Postgres(url) = address {
+        let agent = PostgresStore::summary(url, password().as_deref()).await;
+        if let Some(agent) = agent.map_err(|error| session_store_exit(address, &error))? {
+            // Writing to a string does not fail.
+            let _ = writeln!(
+                text,
+                "sessions of the bundled agent: {} (version {})",
+                agent.sessions, agent.version
+            );
+        }
+    }
+    print(text.as_bytes());
     Ok(())
 }
 
@@ -88,13 +103,20 @@ async fn migrate(args: &StoreMigrateArgs) -> Result<(), CommandExit> {
     };
     let migrated = PostgresLiveStore::migrate(url, password().as_deref()).await;
     let (before, after) = migrated.map_err(|error| store_exit(&args.store, &error))?;
-    let text = match before {
-        _ if before == after => format!("the store has version {after} already\n"),
-        0 => format!("created the tables of version {after}\n"),
-        _ => format!("migrated the store from version {before} to {after}\n"),
-    };
+    let mut text = migrated_text("the store", before, after);
+    let migrated = PostgresStore::migrate(url, password().as_deref()).await;
+    let (before, after) = migrated.map_err(|error| session_store_exit(&args.store, &error))?;
+    text += &migrated_text("the store of the bundled agent", before, after);
     print(text.as_bytes());
     Ok(())
+}
+
+fn migrated_text(store: &str, before: u32, after: u32) -> String {
+    match before {
+        _ if before == after => format!("{store} has version {after} already\n"),
+        0 => format!("created the tables of {store}, version {after}\n"),
+        _ => format!("migrated {store} from version {before} to {after}\n"),
+    }
 }
 
 async fn import(from: &StoreAddress, to: &StoreAddress) -> Result<(), CommandExit> {
@@ -123,6 +145,25 @@ fn store_exit(address: &StoreAddress, error: &LiveStoreError) -> CommandExit {
     CommandExit::failed(format!("store {}: {error}", display(address)))
 }
 
+fn session_store_exit(address: &StoreAddress, error: &StoreError) -> CommandExit {
+    CommandExit::failed(format!("store {}: {error}", display(address)))
+}
+
+/// Lets the bundled agent store its sessions in the database of the live sessions. The password is in its environment:
+/// everyone can see command lines. The agent does not pass it on.
+pub(crate) fn share_with_agent(
+    command: AgentCommand,
+    url: &str,
+) -> Result<AgentCommand, CommandExit> {
+    let invalid = |error: PostgresError| CommandExit::usage(format!("--store: {error}"));
+    let (url, in_url) = PostgresServer::split_password(url).map_err(invalid)?;
+    let command = command.args(["--sessions", &url]);
+    Ok(match password().or(in_url) {
+        Some(password) => command.env(PASSWORD_VARIABLE, password),
+        None => command,
+    })
+}
+
 /// Returns the address of a store without a password.
 pub(crate) fn display(address: &StoreAddress) -> String {
     match address {
@@ -140,7 +181,8 @@ pub(crate) fn display(address: &StoreAddress) -> String {
     }
 }
 
-fn password() -> Option<String> {
+/// Returns the password of a PostgreSQL server, if it is not in the URL.
+pub(crate) fn password() -> Option<String> {
     acp_host::process_secrets::variable(PASSWORD_VARIABLE)?
         .into_string()
         .ok()
@@ -149,6 +191,15 @@ fn password() -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn agent_gets_the_password_in_its_environment_only() {
+        let command = AgentCommand::new("acp");
+        let command = share_with_agent(command, "postgres://acp:secret@db/acp").unwrap();
+        assert_eq!(command.args, ["--sessions", "postgres://acp@db/acp"]);
+        let password = (PASSWORD_VARIABLE.into(), "secret".into());
+        assert_eq!(command.env, [password]);
+    }
 
     #[test]
     fn password_is_not_displayed() {

@@ -1,6 +1,7 @@
 //! Defines the errors of session stores.
 
 use acp::v1::SessionId;
+use acp_postgres::{DriverError, PostgresError};
 
 use crate::private_file::PrivateFileError;
 
@@ -31,13 +32,26 @@ pub enum StoreError {
         "{path} was written by a newer version of acp (format {theirs}; this version supports {ours})"
     )]
     Newer {
-        /// The path of the store's database file.
+        /// The path of the store's database file, or what it is.
         path: String,
         /// The format version of the store's file.
         theirs: i64,
         /// The latest format version that this program supports.
         ours: i64,
     },
+    /// An older version of this program wrote the store, and others may still be using it.
+    #[error(
+        "the session store has format {theirs}, but this version needs {ours}; run `acp store migrate`"
+    )]
+    Older {
+        /// The format version of the store.
+        theirs: i64,
+        /// The format version that this program needs.
+        ours: i64,
+    },
+    /// The database cannot be reached, or does not respond.
+    #[error("cannot reach the session store: {0}")]
+    Unavailable(String),
     /// The store belongs to another user, who could read or change the sessions.
     #[error("{path} belongs to another user; the session store must be private")]
     WrongOwner {
@@ -58,6 +72,31 @@ impl From<PrivateFileError> for StoreError {
             PrivateFileError::WrongOwner { path } => Self::WrongOwner { path },
             PrivateFileError::Failed(why) => Self::Failed(why),
         }
+    }
+}
+
+impl From<PostgresError> for StoreError {
+    fn from(error: PostgresError) -> Self {
+        match error {
+            PostgresError::InvalidAddress(why) => Self::Failed(format!("invalid address: {why}")),
+            PostgresError::Unavailable(why) => Self::Unavailable(why),
+            PostgresError::Newer { found, known } => Self::Newer {
+                path: "the database".to_owned(),
+                theirs: found.into(),
+                ours: known.into(),
+            },
+            PostgresError::Older { found, known } => Self::Older {
+                theirs: found.into(),
+                ours: known.into(),
+            },
+            other => Self::Failed(other.to_string()),
+        }
+    }
+}
+
+impl From<DriverError> for StoreError {
+    fn from(error: DriverError) -> Self {
+        PostgresError::from(error).into()
     }
 }
 

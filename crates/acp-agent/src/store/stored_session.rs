@@ -9,10 +9,10 @@ use super::entry::{StoreEntry, StoreEntryKind};
 use crate::permission::subject::AlwaysSubject;
 
 /// The maximum number of entries on a page.
-const MAX_PAGE_ENTRIES: usize = 256;
+pub(super) const MAX_PAGE_ENTRIES: usize = 256;
 
 /// The maximum total size of the entries on a page, in bytes. A larger entry gets its own page.
-const MAX_PAGE_BYTES: usize = 1024 * 1024;
+pub(super) const MAX_PAGE_BYTES: usize = 1024 * 1024;
 
 /// The revision of a stored session. Every change creates a new revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -2,8 +2,9 @@
 
 use acp::v1::{ListSessionsRequest, SessionArchiveFilter, SessionId, SessionStatus};
 use acp::{Error, Options, jsonrpc};
-use acp_agent::store::{MemoryStore, SessionStore, SqliteStore};
+use acp_agent::store::{MemoryStore, PostgresStore, SessionStore, SqliteStore};
 use acp_agent::{CodingAgent, ScriptedModel};
+use acp_postgres::TestPostgres;
 
 use crate::common::{AgentFixture, NO_CAPABILITIES};
 
@@ -14,7 +15,11 @@ async fn archived_session_is_hidden_but_kept() {
     for options in [Options::new(), Options::new().draft_version_2()] {
         let sessions = tempfile::tempdir().unwrap();
         check_archiving(SqliteStore::open(sessions.path()).unwrap(), options.clone()).await;
-        check_archiving(MemoryStore::new(), options).await;
+        check_archiving(MemoryStore::new(), options.clone()).await;
+        if let Some(postgres) = TestPostgres::shared() {
+            let store = PostgresStore::new(&postgres.new_database(), None).unwrap();
+            check_archiving(store, options).await;
+        }
     }
 }
 

@@ -5,7 +5,8 @@ use crate::common::hears::RequestRecorder;
 use crate::common::{ALLOW, ALLOW_ALWAYS, AgentFixture, NO_CAPABILITIES, mode_of_thread};
 use acp::Options;
 use acp::v1::ListSessionsRequest;
-use acp_agent::store::{MemoryStore, SessionStore, SqliteStore};
+use acp_agent::store::{MemoryStore, PostgresStore, SessionStore, SqliteStore};
+use acp_postgres::TestPostgres;
 
 const SCRIPT: &str = r#"{"turns": [
     [{"write": {"path": "a.txt", "text": "1"}}, {"say": "one"}],
@@ -18,7 +19,11 @@ async fn forked_session_continues_independently() {
     for options in [Options::new(), Options::new().draft_version_2()] {
         let sessions = tempfile::tempdir().unwrap();
         check_fork(SqliteStore::open(sessions.path()).unwrap(), options.clone()).await;
-        check_fork(MemoryStore::new(), options).await;
+        check_fork(MemoryStore::new(), options.clone()).await;
+        if let Some(postgres) = TestPostgres::shared() {
+            let store = PostgresStore::new(&postgres.new_database(), None).unwrap();
+            check_fork(store, options).await;
+        }
     }
 }
 

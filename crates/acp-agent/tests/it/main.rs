@@ -37,6 +37,7 @@ mod scripted;
 mod sessions;
 mod steering;
 mod store;
+mod store_postgres;
 mod system_prompt;
 mod titles;
 mod tools;

@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex};
 
 use acp::v1::SessionId;
 use acp_agent::store::{
-    AlwaysAnswer, AlwaysSubject, EntryFilter, LazyStore, MemoryStore, SessionFilter,
+    AlwaysAnswer, AlwaysSubject, EntryFilter, LazyStore, MemoryStore, PostgresStore, SessionFilter,
     SessionProperties, SessionRevision, SessionStore, SqliteStore, StoreEntry, StoreEntryKind,
     StoreError,
 };
+use acp_postgres::TestPostgres;
 
 /// Runs the test with a store of each kind.
 async fn run_on_each_store<F: AsyncFn(&dyn SessionStore)>(test: F) {
@@ -17,6 +18,9 @@ async fn run_on_each_store<F: AsyncFn(&dyn SessionStore)>(test: F) {
     let dir = tempfile::tempdir().unwrap();
     test(&SqliteStore::open(dir.path()).unwrap()).await;
     test(&LazyStore::new(|| Ok(Arc::new(MemoryStore::new())))).await;
+    if let Some(postgres) = TestPostgres::shared() {
+        test(&PostgresStore::new(&postgres.new_database(), None).unwrap()).await;
+    }
 }
 
 fn text_update_entry(text: impl Into<String>) -> StoreEntry {

@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use acp_config::EnvRequest;
 use acp_host::Policy;
 use clap::Subcommand;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 
 use super::candidates;
 use super::shared::{ProtocolArg, SandboxArgs};
+use super::store_address::StoreAddress;
 
 // The language model. No doc comment: clap would use it as the description of the command.
 #[derive(Debug, clap::Args)]
@@ -53,11 +55,13 @@ pub(crate) struct AgentArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
 
-    /// Directory to store sessions in, or `none` to store none.
+    /// Where to store sessions: a directory, a PostgreSQL database, or `none` to store none.
     ///
-    /// Only you can read it. The default is `acp` in $XDG_STATE_HOME, or in ~/.local/state.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) sessions: Option<PathBuf>,
+    /// Only you can read the directory. The default is `acp` in $XDG_STATE_HOME, or in ~/.local/state. With
+    /// `postgres://USER@HOST/DATABASE`, agents on several machines share their sessions. The password is read from the
+    /// variable ACP_STORE_PASSWORD.
+    #[arg(long, value_name = "DIR|URL|none", value_parser = OsStringValueParser::new().try_map(StoreAddress::from_os))]
+    pub(crate) sessions: Option<StoreAddress>,
 
     /// Upper limit on what the agent may do, in any mode: ask, reads, all or none.
     ///
@@ -126,6 +130,7 @@ Examples:
   acp agent --model anthropic/claude-sonnet-4-5
   acp agent --model openai/qwen3:8b --base-url http://127.0.0.1:11434/v1
   acp agent --sandbox                                # commands run in a sandbox
+  acp agent --sessions postgres://acp@db/acp         # sessions for several machines
   acp run \"Fix the build\" -- acp agent --model offline";
 
 const LOGIN_EXAMPLES: &str = "\

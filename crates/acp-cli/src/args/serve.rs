@@ -10,6 +10,7 @@ use clap::{ValueEnum, ValueHint};
 use super::agent_choice::EnvArgs;
 use super::candidates;
 use super::shared::{SandboxArgs, parse_policy};
+use super::store_address::StoreAddress;
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -127,8 +128,8 @@ pub(crate) struct ServeArgs {
     ///
     /// Sessions then survive the server. A file is an SQLite database, which is created if it does not exist. With
     /// `postgres://USER@HOST/DATABASE`, servers of several machines share their sessions: a client can connect to any of
-    /// them, and if one stops, another continues with its sessions. The password is read from the variable
-    /// ACP_STORE_PASSWORD.
+    /// them, and if one stops, another continues with its sessions. The bundled agent stores its sessions there, too. The
+    /// password is read from the variable ACP_STORE_PASSWORD.
     #[arg(long, value_name = "FILE|URL", requires = "live")]
     pub(crate) store: Option<StoreAddress>,
 
@@ -167,32 +168,6 @@ pub(crate) struct ServeArgs {
     /// Be a local server, which exits when it is not used. The value stands for its options.
     #[arg(long, hide = true, value_name = "SETTINGS", requires = "live")]
     pub(crate) session_server: Option<String>,
-}
-
-/// Where live sessions are stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum StoreAddress {
-    /// In an SQLite file.
-    File(PathBuf),
-    /// In a PostgreSQL database, by its URL.
-    Postgres(String),
-}
-
-impl FromStr for StoreAddress {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
-            return Ok(Self::Postgres(text.to_owned()));
-        }
-        match text.split_once("://") {
-            Some((scheme, _)) => Err(format!(
-                "unknown kind of store: {scheme}; expected a file or postgres://…"
-            )),
-            None if text.is_empty() => Err("the path is missing".to_owned()),
-            None => Ok(Self::File(text.into())),
-        }
-    }
 }
 
 /// Where a server listens.

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::serve::StoreAddress;
+use super::store_address::StoreAddress;
 
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
@@ -15,7 +15,7 @@ pub(crate) struct StoreArgs {
 pub(crate) enum StoreSubcommand {
     /// Show the servers, sessions and version of a store.
     Status(StoreStatusArgs),
-    /// Create a store's tables, or bring them up to date.
+    /// Create a store's tables, or bring them up to date, with those of the bundled agent.
     ///
     /// `acp serve` creates missing tables by itself, but does not change those of an older version, which other servers
     /// may be using. Stop them first. Files need no migration.

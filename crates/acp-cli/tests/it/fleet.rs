@@ -4,16 +4,13 @@ use std::path::Path;
 
 use acp::client::{AgentConnection, ClientSession, SessionSetup};
 use acp::v1::{SessionId, StopReason};
+use acp_postgres::TestPostgres;
 use acp_remote::Token;
 use rustix::process::Signal;
 
-use self::test_server::TestPostgres;
 use crate::common::TestProject;
 use crate::serve::{Server, connect_client, thread_debug_text, within_timeout};
 use crate::watch_json::{WatchingScript, history, is_method};
-
-#[path = "../../../acp-server/src/store/postgres/test_server.rs"]
-pub(crate) mod test_server;
 
 /// Servers that share a store and a token.
 struct Fleet {
@@ -244,14 +241,24 @@ fn stores_are_shown_migrated_and_copied() {
     };
     let url = postgres.new_database();
     for expected in [
-        "created the tables of version 1",
-        "the store has version 1 already",
+        [
+            "created the tables of the store, version 1\n",
+            "created the tables of the store of the bundled agent, version 1\n",
+        ],
+        [
+            "the store has version 1 already\n",
+            "the store of the bundled agent has version 1 already\n",
+        ],
     ] {
         project
             .run_shell(&format!("acp store migrate '{url}'"))
             .expect_code(0)
-            .expect_stdout(&[expected]);
+            .expect_stdout(&expected);
     }
+    project
+        .run_shell(&format!("acp store status '{url}'"))
+        .expect_code(0)
+        .expect_stdout(&["sessions of the bundled agent: 0 (version 1)\n"]);
     for (copied, skipped) in [(1, 0), (0, 1)] {
         let expected = format!("copied {copied} sessions; {skipped} were there already");
         project

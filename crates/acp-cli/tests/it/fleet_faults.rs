@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use acp_postgres::TestPostgres;
 use acp_remote::Token;
 use acp_remote::client::{ConnectOptions, connect};
 use rustix::process::{Pid, Signal, kill_process};
@@ -24,7 +25,6 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 use tokio::time::{sleep, timeout};
 
 use crate::common::{ACP, BINARY_VARIABLE, TestProject, itself};
-use crate::fleet::test_server::TestPostgres;
 use crate::serve::{Server, within_timeout};
 
 /// The test that acts as the agent.

@@ -39,6 +39,8 @@ mod first_use;
 #[cfg(unix)]
 mod fleet;
 #[cfg(target_os = "linux")]
+mod fleet_agent;
+#[cfg(target_os = "linux")]
 mod fleet_faults;
 #[cfg(unix)]
 mod full_task;

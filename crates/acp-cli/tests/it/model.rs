@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 /// Starts a model server that sends this response once and does not list its models. Returns its address and a thread
 /// handle. Joining the thread returns the request that was received.
-fn start_server(answer: String) -> (String, std::thread::JoinHandle<(String, Value)>) {
+pub(crate) fn start_server(answer: String) -> (String, std::thread::JoinHandle<(String, Value)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let heard = std::thread::spawn(move || {
@@ -77,7 +77,7 @@ fn option_values(opened: &Value) -> (Vec<String>, Vec<String>) {
 }
 
 /// Returns a response that consists of this text.
-fn chat_response(text: &str) -> String {
+pub(crate) fn chat_response(text: &str) -> String {
     let text = json!({"choices": [{"index": 0, "delta": {"content": text}}]});
     let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
     let events = format!("data: {text}\n\ndata: {end}\n\ndata: [DONE]\n\n");

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::postgres::test_server::TestPostgres;
+use acp_postgres::TestPostgres;
+
 use super::record::MAX_ENDED_PROMPTS;
 use super::*;
 

@@ -2,6 +2,8 @@
 
 use std::error::Error;
 
+use acp_postgres::{DriverError, PostgresError};
+
 /// The error of a store of live sessions.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -41,4 +43,22 @@ pub enum LiveStoreError {
     /// The database has rejected a statement, or contains something unexpected.
     #[error("the store has failed: {0}")]
     Failed(#[source] Box<dyn Error + Send + Sync>),
+}
+
+impl From<PostgresError> for LiveStoreError {
+    fn from(error: PostgresError) -> Self {
+        match error {
+            PostgresError::InvalidAddress(why) => Self::InvalidAddress(why),
+            PostgresError::Unavailable(why) => Self::Unavailable(why.into()),
+            PostgresError::Newer { found, known } => Self::Newer { found, known },
+            PostgresError::Older { found, known } => Self::Older { found, known },
+            other => Self::Failed(other.into()),
+        }
+    }
+}
+
+impl From<DriverError> for LiveStoreError {
+    fn from(error: DriverError) -> Self {
+        PostgresError::from(error).into()
+    }
 }

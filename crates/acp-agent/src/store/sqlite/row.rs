@@ -1,25 +1,14 @@
 //! Converts between sessions and rows of the database.
 
-use std::time::{Duration, SystemTime};
-
 use rusqlite::Row;
 use serde::{Deserialize, Serialize};
 
 use crate::store::error::StoreError;
+use crate::store::list_cursor::to_time;
 use crate::store::sqlite::error::store_error;
 use crate::store::stored_session::{
     ClientInstructions, SessionProperties, SessionRevision, StoredSession,
 };
-
-/// Returns a time in milliseconds since 1970.
-pub(super) fn to_millis(time: SystemTime) -> i64 {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH);
-    i64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
-}
-
-fn to_time(millis: i64) -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_millis(millis.try_into().unwrap_or_default())
-}
 
 /// The columns of a session, in the order expected by [`stored_session`].
 pub(super) const SESSION_COLUMNS: &str = "id, cwd, directories, title, mode, calls, always, created, updated, version, next, folded, more";

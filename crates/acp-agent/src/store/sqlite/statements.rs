@@ -5,9 +5,10 @@ use std::time::SystemTime;
 use acp::v1::SessionId;
 use rusqlite::{Connection, OptionalExtension, named_params, params};
 
-use super::row::{SESSION_COLUMNS, json_columns, stored_session, to_millis};
+use super::row::{SESSION_COLUMNS, json_columns, stored_session};
 use crate::store::entry::{StoreEntry, StoreEntryKind};
 use crate::store::error::StoreError;
+use crate::store::list_cursor::{list_cursor, parse_list_cursor, to_millis};
 use crate::store::sqlite::error::store_error;
 use crate::store::stored_session::{
     EntryFilter, EntryPage, SessionFilter, SessionPage, SessionProperties, SessionRevision,
@@ -219,13 +220,7 @@ pub(super) fn list(
     cursor: Option<&str>,
     most: usize,
 ) -> Result<SessionPage, StoreError> {
-    let place = |cursor: &str| {
-        let (updated, id) = cursor.split_once('-')?;
-        Some((updated.parse::<i64>().ok()?, id.to_owned()))
-    };
-    let after = cursor
-        .map(|cursor| place(cursor).ok_or_else(|| StoreError::Cursor(cursor.to_owned())))
-        .transpose()?;
+    let after = cursor.map(parse_list_cursor).transpose()?;
     let (updated, after) = after.unzip();
     let sql = format!(
         "SELECT {SESSION_COLUMNS} FROM session
@@ -242,8 +237,7 @@ pub(super) fn list(
     let mut listed = SessionPage::default();
     while let Some(row) = rows.next().map_err(store_error)? {
         if listed.sessions.len() == most {
-            let last = listed.sessions.last();
-            listed.cursor = last.map(|last| format!("{}-{}", to_millis(last.updated_at), last.id));
+            listed.cursor = listed.sessions.last().map(list_cursor);
             break;
         }
         listed.sessions.push(stored_session(row)?);

@@ -1,22 +1,19 @@
 //! A store in a PostgreSQL database, which the servers of several machines can share.
 
-mod connection;
-mod migrations;
-#[cfg(test)]
-pub(crate) mod test_server;
 mod write;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use acp_postgres::{
+    ConnectionSlot, PostgresConnection, PostgresSchema, PostgresServer, Row, ToSql,
+};
 use futures_util::future::BoxFuture;
 use tokio::sync::Notify;
 use tokio::time::timeout;
-use tokio_postgres::Row;
 use tokio_util::task::AbortOnDropHandle;
 
-use self::connection::{CHANNEL, ConnectionSlot, PostgresConnection, PostgresServer};
 use self::write::number;
 use super::error::LiveStoreError;
 use super::live_store::{LiveStore, LiveStoreFuture, SessionClaim};
@@ -25,6 +22,16 @@ use super::record::{
     LiveSessionSummary, LogPage, LoggedLine, MAX_ENDED_PROMPTS, NodeId, NodeInfo, PromptRecord,
     PromptState, SessionHead, StoreSummary, StoredLiveSession, list_cursor, parse_list_cursor,
 };
+
+/// The tables. The number of the lock has no meaning.
+const SCHEMA: PostgresSchema = PostgresSchema {
+    name: "acp",
+    migrations: &[include_str!("0001.sql"), include_str!("0002.sql")],
+    lock: 0x6163_705f_6c69_7665,
+};
+
+/// The notification that sessions were given up.
+const CHANNEL: &str = "acp_live";
 
 /// How long to wait for a notification before sessions are looked for all the same.
 const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(1);
@@ -157,10 +164,10 @@ impl PostgresLiveStore {
     /// The URL is invalid, the database cannot be reached, or its tables have another version.
     pub async fn connect(address: &str, password: Option<&str>) -> Result<Self, LiveStoreError> {
         let server = PostgresServer::new(address, password)?;
-        let mut connection = server.connect(None).await?;
-        migrations::prepare(&mut connection.client).await?;
+        let mut connection = server.connect().await?;
+        SCHEMA.prepare(&mut connection).await?;
         let released = Arc::new(Notify::new());
-        let listener = tokio::spawn(server.clone().listen(Arc::clone(&released)));
+        let listener = tokio::spawn(server.clone().listen(CHANNEL, Arc::clone(&released)));
         Ok(Self {
             server,
             writer: ConnectionSlot::default(),
@@ -180,9 +187,9 @@ impl PostgresLiveStore {
         password: Option<&str>,
     ) -> Result<(u32, u32), LiveStoreError> {
         let server = PostgresServer::new(address, password)?;
-        let mut connection = server.connect(None).await?;
-        let before = migrations::migrate(&mut connection.client).await?;
-        Ok((before, migrations::VERSION))
+        let mut connection = server.connect().await?;
+        let before = SCHEMA.migrate(&mut connection).await?;
+        Ok((before, SCHEMA.known_version()))
     }
 
     /// Calls the database on the connection for everything but changes of sessions.
@@ -404,7 +411,7 @@ impl LiveStore for PostgresLiveStore {
     fn summary(&self) -> LiveStoreFuture<'_, StoreSummary> {
         self.call(|db| {
             Box::pin(async move {
-                let version = migrations::version(&db.client).await?;
+                let version = SCHEMA.version(db).await?;
                 let mut nodes = Vec::new();
                 for row in db.query(NODES, &[]).await? {
                     nodes.push(node_info(&row)?);
@@ -443,7 +450,7 @@ async fn claim(
     session: &LiveSessionKey,
     node: &NodeId,
 ) -> Result<SessionClaim, LiveStoreError> {
-    let key: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&session.agent, &session.session];
+    let key: [&(dyn ToSql + Sync); 2] = [&session.agent, &session.session];
     let locked = db.query(LOCK_SESSION, &key).await?;
     if db.query(VALID_NODE, &[&node.0]).await?.is_empty() {
         return Err(LiveStoreError::LeaseExpired);

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::connection::PostgresConnection;
+use acp_postgres::PostgresConnection;
+
 use crate::store::record::MAX_ENDED_PROMPTS;
 use crate::store::{
     LiveSessionChange, LiveSessionKey, LiveStoreError, LoggedLine, NodeId, PromptRecord,

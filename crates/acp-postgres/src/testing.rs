@@ -1,4 +1,7 @@
-//! A PostgreSQL server for tests, which ends with the process.
+//! A PostgreSQL server for tests, which ends with the process. Every function panics if something goes wrong.
+
+// Made for tests, which fail if anything goes wrong here.
+#![allow(clippy::unwrap_used, clippy::missing_panics_doc)]
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -14,7 +17,7 @@ const DEBIAN_DIRECTORY: &str = "/usr/lib/postgresql";
 
 /// A server in a directory of its own, which listens on a Unix-domain socket there.
 #[derive(Debug)]
-pub(crate) struct TestPostgres {
+pub struct TestPostgres {
     programs: PathBuf,
     directory: tempfile::TempDir,
     server: Mutex<Option<Child>>,
@@ -22,21 +25,19 @@ pub(crate) struct TestPostgres {
     port: String,
 }
 
-#[allow(
-    dead_code,
-    reason = "not every program that includes this file uses all of it"
-)]
 impl TestPostgres {
     /// Returns the server that all tests of this process share. Starts it first. Returns `None` if there is no PostgreSQL on
     /// this machine, and says why the test is skipped.
-    pub(crate) fn shared() -> Option<&'static Self> {
+    #[must_use]
+    pub fn shared() -> Option<&'static Self> {
         static SHARED: OnceLock<Option<TestPostgres>> = OnceLock::new();
         let shared = SHARED.get_or_init(|| Self::start("-c fsync=off"));
         shared.as_ref()
     }
 
     /// Starts a server with these options.
-    pub(crate) fn start(options: &str) -> Option<Self> {
+    #[must_use]
+    pub fn start(options: &str) -> Option<Self> {
         let Some(programs) = find_programs() else {
             assert!(
                 std::env::var_os(REQUIRED).is_none(),
@@ -106,7 +107,7 @@ impl TestPostgres {
     }
 
     /// Starts the server, and waits until it accepts connections.
-    pub(crate) fn run(&self) {
+    pub fn run(&self) {
         let mut server = self.lock();
         assert!(server.is_none(), "the server is running");
         // The shell waits for a line. Without one, this process has ended, however that happened.
@@ -149,7 +150,7 @@ impl TestPostgres {
     }
 
     /// Ends the server at once, as if the machine had crashed.
-    pub(crate) fn crash(&self) {
+    pub fn crash(&self) {
         let pid = std::fs::read_to_string(self.data().join("postmaster.pid")).unwrap();
         let pid = pid.lines().next().unwrap().to_owned();
         let killed = Command::new("kill").args(["-QUIT", &pid]).status();
@@ -158,7 +159,7 @@ impl TestPostgres {
     }
 
     /// Ends the server.
-    pub(crate) fn stop(&self) {
+    pub fn stop(&self) {
         if let Some(mut server) = self.lock().take() {
             if let Some(mut stdin) = server.stdin.take() {
                 let _ = stdin.write_all(b"stop\n");
@@ -182,8 +183,19 @@ impl TestPostgres {
         command.status().is_ok_and(|status| status.success())
     }
 
+    /// Runs statements in a database that [`new_database`](Self::new_database) has created.
+    ///
+    /// # Panics
+    /// They fail.
+    pub fn execute(&self, url: &str, sql: &str) {
+        let (_, rest) = url.split_once("@/").unwrap_or_default();
+        let name = rest.split('?').next().unwrap_or_default();
+        assert!(self.psql(name, sql), "{sql}");
+    }
+
     /// Creates an empty database, and returns its URL.
-    pub(crate) fn new_database(&self) -> String {
+    #[must_use]
+    pub fn new_database(&self) -> String {
         let number = {
             let mut databases = self
                 .databases
