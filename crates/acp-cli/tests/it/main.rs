@@ -69,6 +69,7 @@ mod run;
 mod sandbox;
 mod serve;
 mod serve_live;
+mod serve_users;
 #[cfg(unix)]
 mod session_names;
 #[cfg(unix)]

@@ -6,6 +6,7 @@ use std::process::{Child, Stdio};
 
 use acp::client::{Client, ClientSession, PermissionRequest, SessionSetup};
 use acp::v1::{RequestPermissionOutcome, StopReason};
+use acp_remote::Token;
 use acp_remote::client::{ConnectOptions, connect};
 
 use crate::common::TestProject;
@@ -13,7 +14,7 @@ use crate::common::patient::TimedReader;
 use crate::serve::{Server, connect_client, thread_debug_text, within_timeout};
 
 /// A client whose user never answers.
-struct SilentClient;
+pub(crate) struct SilentClient;
 
 impl Client for SilentClient {
     type State = ();
@@ -38,7 +39,7 @@ impl Drop for KilledOnDrop {
 }
 
 /// Waits until the thread of a session contains some text.
-async fn wait_for_text(session: &ClientSession, text: &str) {
+pub(crate) async fn wait_for_text(session: &ClientSession, text: &str) {
     within_timeout(async {
         let mut seen = 0;
         while !thread_debug_text(session).contains(text) {
@@ -48,8 +49,8 @@ async fn wait_for_text(session: &ClientSession, text: &str) {
     .await;
 }
 
-async fn connect_silent(server: &Server) -> acp::client::AgentConnection {
-    let options = ConnectOptions::new().token(server.token());
+pub(crate) async fn connect_silent(server: &Server, token: Token) -> acp::client::AgentConnection {
+    let options = ConnectOptions::new().token(token);
     let transport = within_timeout(connect(server.plain_url(), options)).await;
     let (handshake, driver) = acp::client::connect(transport.unwrap(), SilentClient);
     tokio::spawn(driver);
@@ -60,7 +61,7 @@ async fn connect_silent(server: &Server) -> acp::client::AgentConnection {
 async fn question_of_one_client_is_answered_by_another_and_both_see_the_turn() {
     let project = TestProject::new();
     let server = Server::start(&project, &["--live"]);
-    let asker = connect_silent(&server).await;
+    let asker = connect_silent(&server, server.token()).await;
     let session = asker.new_session(SessionSetup::new(project.path()));
     let session = within_timeout(session).await.unwrap();
     let id = session.id().clone();
@@ -148,7 +149,7 @@ fn clients_of_both_versions_take_turns_in_one_session() {
 async fn watch_shows_a_session_and_leaves_its_questions_to_others() {
     let project = TestProject::new();
     let server = Server::start(&project, &["--live"]);
-    let asker = connect_silent(&server).await;
+    let asker = connect_silent(&server, server.token()).await;
     let session = asker.new_session(SessionSetup::new(project.path()));
     let session = within_timeout(session).await.unwrap();
     let id = session.id().clone();
@@ -205,7 +206,7 @@ async fn shutdown_waits_for_a_running_turn_but_not_for_a_question_without_client
     let project = TestProject::new();
     let mut server = Server::start(&project, &["--live", "--drain-timeout", "3600"]);
     // Nobody is left to answer the question of this session.
-    let asker = connect_silent(&server).await;
+    let asker = connect_silent(&server, server.token()).await;
     let session = asker.new_session(SessionSetup::new(project.path()));
     let session = within_timeout(session).await.unwrap();
     let asking = session.clone();

@@ -16,3 +16,4 @@ mod endings;
 mod hostile;
 mod statuses;
 mod turns;
+mod users;

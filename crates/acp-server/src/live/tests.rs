@@ -348,6 +348,30 @@ fn question_waits_while_no_client_is_connected() {
     assert_eq!(h.take_agent_message()["id"], 70);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn answer_that_cannot_be_recorded_does_not_reach_the_agent() {
+    let mut h = Harness::new(&json!({}));
+    // A disk that is always full.
+    let log = crate::users::AuditLog::open("/dev/full".as_ref()).unwrap();
+    let client = h.connect("client");
+    h.open(client, "s");
+    h.agent.audit = Some((log, "agent".to_owned()));
+    h.ask_permission(70, "s");
+    let asked = h.read(client)[0]["id"].clone();
+    let allow = json!({ "outcome": { "outcome": "selected", "optionId": "allow" } });
+    h.respond(client, &asked, &allow);
+    let answer = h.take_agent_message();
+    let error = answer["error"]["message"].as_str().unwrap();
+    assert!(error.starts_with("cannot write the audit log"), "{error}");
+    let params = json!({ "sessionId": "s", "prompt": [] });
+    h.send(client, "session/prompt", &params);
+    assert_eq!(h.take_agent_messages(), Vec::<Value>::new());
+    let read = h.read(client);
+    let error = read.last().unwrap()["error"]["message"].as_str().unwrap();
+    assert!(error.starts_with("cannot write the audit log"), "{error}");
+}
+
 #[test]
 fn client_that_cannot_answer_leaves_the_question_to_the_others() {
     let mut h = Harness::new(&json!({}));

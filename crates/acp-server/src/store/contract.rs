@@ -58,6 +58,7 @@ contract! {
     logs_are_read_in_pages
     long_lines_are_read_in_pages
     sessions_are_listed_in_pages
+    sessions_are_listed_by_creator
     abandoned_sessions_have_work_and_no_owner
     only_the_owner_deletes_a_session
 }
