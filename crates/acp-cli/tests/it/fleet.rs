@@ -209,7 +209,7 @@ fn stores_are_shown_migrated_and_copied() {
         ))
         .expect_code(0);
     let servers = [
-        "version: 1\n",
+        "version: 2\n",
         "sessions: 1 (1 live)\n",
         "servers: 1\n",
         "  ws://127.0.0.1:",
@@ -242,11 +242,11 @@ fn stores_are_shown_migrated_and_copied() {
     let url = postgres.new_database();
     for expected in [
         [
-            "created the tables of the store, version 1\n",
+            "created the tables of the store, version 2\n",
             "created the tables of the store of the bundled agent, version 1\n",
         ],
         [
-            "the store has version 1 already\n",
+            "the store has version 2 already\n",
             "the store of the bundled agent has version 1 already\n",
         ],
     ] {
