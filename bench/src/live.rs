@@ -118,7 +118,7 @@ pub(crate) fn render_live(figures: &[LiveFigures]) -> String {
 }
 
 /// A running `acp serve --live`.
-struct LiveServer {
+pub(crate) struct LiveServer {
     process: Child,
     url: String,
     token: Token,
@@ -133,7 +133,11 @@ impl Drop for LiveServer {
 }
 
 impl LiveServer {
-    fn start(acp: &Path, scratch: &Path, store: Option<&str>) -> Result<Self, BenchError> {
+    pub(crate) fn start(
+        acp: &Path,
+        scratch: &Path,
+        store: Option<&str>,
+    ) -> Result<Self, BenchError> {
         std::fs::create_dir_all(scratch)?;
         let agent = acp.with_file_name("bench-live-agent");
         let token = "the-token-of-the-benchmark";
@@ -170,7 +174,7 @@ impl LiveServer {
     }
 
     /// Returns the memory of the server, in KB.
-    fn memory(&self) -> Result<f64, BenchError> {
+    pub(crate) fn memory(&self) -> Result<f64, BenchError> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kb = line
@@ -181,14 +185,14 @@ impl LiveServer {
 }
 
 /// A client, as lines of JSON.
-struct LiveClient {
+pub(crate) struct LiveClient {
     lines: tokio::io::Lines<tokio::io::BufReader<Box<dyn tokio::io::AsyncRead + Send + Unpin>>>,
     writer: Box<dyn tokio::io::AsyncWrite + Send + Unpin>,
     next_id: u64,
 }
 
 impl LiveClient {
-    async fn connect(server: &LiveServer) -> Result<Self, BenchError> {
+    pub(crate) async fn connect(server: &LiveServer) -> Result<Self, BenchError> {
         let options = ConnectOptions::new().token(server.token.clone());
         let (reader, writer) = connect(&server.url, options).await?.into_split();
         let reader: Box<dyn tokio::io::AsyncRead + Send + Unpin> = Box::new(reader);
@@ -202,7 +206,7 @@ impl LiveClient {
         Ok(client)
     }
 
-    async fn send(&mut self, method: &str, params: &Value) -> Result<u64, BenchError> {
+    pub(crate) async fn send(&mut self, method: &str, params: &Value) -> Result<u64, BenchError> {
         let id = self.next_id;
         self.next_id += 1;
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
@@ -228,13 +232,13 @@ impl LiveClient {
         }
     }
 
-    async fn new_session(&mut self, server: &LiveServer) -> Result<String, BenchError> {
+    pub(crate) async fn new_session(&mut self, server: &LiveServer) -> Result<String, BenchError> {
         let params = json!({ "cwd": server.cwd, "mcpServers": [] });
         let result = self.request("session/new", &params).await?;
         Ok(result["sessionId"].as_str().ok_or("no session")?.to_owned())
     }
 
-    async fn watch(server: &LiveServer, session: &str) -> Result<Self, BenchError> {
+    pub(crate) async fn watch(server: &LiveServer, session: &str) -> Result<Self, BenchError> {
         let mut client = Self::connect(server).await?;
         let params = json!({ "sessionId": session, "cwd": server.cwd, "mcpServers": [] });
         client.request("session/load", &params).await?;
@@ -243,7 +247,7 @@ impl LiveClient {
 
     /// Reads until the agent has sent everything. Returns when each chunk was sent and received, and how long the agent
     /// took, all in nanoseconds.
-    async fn read_stream(&mut self) -> Result<(Vec<(u64, u64)>, u64), BenchError> {
+    pub(crate) async fn read_stream(&mut self) -> Result<(Vec<(u64, u64)>, u64), BenchError> {
         let mut chunks = Vec::new();
         loop {
             let line = self
@@ -290,7 +294,7 @@ async fn measure(
     })
 }
 
-async fn within_limit<T>(
+pub(crate) async fn within_limit<T>(
     work: impl Future<Output = Result<T, BenchError>>,
 ) -> Result<T, BenchError> {
     tokio::time::timeout(TIME_LIMIT, work)
@@ -383,11 +387,11 @@ async fn measure_sessions(server: &LiveServer, count: usize) -> Result<f64, Benc
     Ok((server.memory()? - before) / count as f64)
 }
 
-fn prompt(session: &str, text: &str) -> Value {
+pub(crate) fn prompt(session: &str, text: &str) -> Value {
     json!({ "sessionId": session, "prompt": [{ "type": "text", "text": text }] })
 }
 
-fn percentile(values: &[f64], of: usize) -> f64 {
+pub(crate) fn percentile(values: &[f64], of: usize) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let at = (sorted.len() * of / 100).min(sorted.len().saturating_sub(1));

@@ -9,6 +9,7 @@ mod chat;
 mod claims;
 mod curves;
 mod live;
+mod live_load;
 mod machine;
 mod metric;
 mod pair;
@@ -155,6 +156,7 @@ fn main() -> Result<(), BenchError> {
         curves: Vec::new(),
         chat: None,
         live: Vec::new(),
+        live_load: Vec::new(),
         missing: peers.missing.clone().into_iter().collect(),
     };
     print!("{}", table::render_head(&results));
@@ -173,6 +175,8 @@ fn main() -> Result<(), BenchError> {
         let live = live::measure_live(&peers.acp(), &scratch.path().join("live"), args.quick)?;
         print!("{}", live::render_live(&live));
         results.live = live;
+        let scratch = scratch.path().join("live-load");
+        results.live_load = live_load::measure_live_load(&peers.acp(), &scratch, args.quick)?;
     }
     if args.is_selected("curves") {
         results.curves = curves::measure_curves(&setting);
@@ -266,6 +270,7 @@ fn write_report(
     for curves in &results.curves {
         plot::draw(curves, &out.join(format!("{}.svg", curves.id)))?;
     }
+    live_load::draw_live_load(&results.live_load, out)?;
     eprintln!("bench: written to {}", out.display());
     let failed: Vec<String> = results
         .rows

@@ -18,68 +18,101 @@ fn line_color(who: PeerId) -> RGBColor {
     }
 }
 
-/// Draws the cost of a message against the load, with logarithmic axes.
+/// A plot with logarithmic axes.
+pub(crate) struct Plot<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) x: &'a str,
+    pub(crate) y: &'a str,
+    pub(crate) lines: Vec<PlotLine>,
+}
+
+/// A line of a plot.
+pub(crate) struct PlotLine {
+    pub(crate) name: String,
+    pub(crate) color: RGBColor,
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+/// Draws the cost of a message against the load.
 pub(crate) fn draw(curves: &Curves, to: &Path) -> Result<(), Box<dyn std::error::Error>> {
-    let loads = curves.points.iter().map(|point| point.load as f64);
-    let costs = curves.points.iter().map(|point| point.cpu_us);
-    let (least, most) = (
-        costs.clone().fold(f64::INFINITY, f64::min),
-        costs.fold(0.0, f64::max),
-    );
-    let (first, last) = (
-        loads.clone().fold(f64::INFINITY, f64::min),
-        loads.fold(0.0, f64::max),
-    );
-    if most <= 0.0 {
-        return Ok(());
-    }
-    let area = SVGBackend::new(to, IMAGE_SIZE).into_drawing_area();
-    area.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(&area)
-        .caption(curves.title, ("sans-serif", 18))
-        .margin(14)
-        .x_label_area_size(44)
-        .y_label_area_size(72)
-        .build_cartesian_2d(
-            (first * 0.8..last * 1.6).log_scale(),
-            (least * 0.6..most * 2.0).log_scale(),
-        )?;
-    chart
-        .configure_mesh()
-        .x_desc(curves.load)
-        .y_desc("CPU µs for each message, agent + client")
-        .x_label_formatter(&|load| format_number(*load))
-        .y_label_formatter(&|cost| format_number(*cost))
-        .light_line_style(RGBColor(0xee, 0xee, 0xee))
-        .bold_line_style(RGBColor(0xdd, 0xdd, 0xdd))
-        .draw()?;
     let mut peers: Vec<PeerId> = curves.points.iter().map(|point| point.who).collect();
     peers.dedup();
-    for who in peers {
-        let points: Vec<(f64, f64)> = curves
+    let lines = peers.into_iter().map(|who| PlotLine {
+        name: who.name().to_owned(),
+        color: line_color(who),
+        points: curves
             .points
             .iter()
             .filter(|point| point.who == who)
             .map(|point| (point.load as f64, point.cpu_us))
-            .collect();
-        let style = line_color(who).stroke_width(2);
+            .collect(),
+    });
+    let plot = Plot {
+        title: curves.title,
+        x: curves.load,
+        y: "CPU µs for each message, agent + client",
+        lines: lines.collect(),
+    };
+    plot.draw(to)
+}
+
+impl Plot<'_> {
+    /// Draws the plot as an SVG file.
+    pub(crate) fn draw(&self, to: &Path) -> Result<(), Box<dyn std::error::Error>> {
+        let points = || self.lines.iter().flat_map(|line| line.points.iter());
+        let (least, most) = range(points().map(|(_, y)| *y));
+        let (first, last) = range(points().map(|(x, _)| *x));
+        if most <= 0.0 {
+            return Ok(());
+        }
+        let area = SVGBackend::new(to, IMAGE_SIZE).into_drawing_area();
+        area.fill(&WHITE)?;
+        let mut chart = ChartBuilder::on(&area)
+            .caption(self.title, ("sans-serif", 18))
+            .margin(14)
+            .x_label_area_size(44)
+            .y_label_area_size(72)
+            .build_cartesian_2d(
+                (first * 0.8..last * 1.6).log_scale(),
+                (least * 0.6..most * 2.0).log_scale(),
+            )?;
         chart
-            .draw_series(LineSeries::new(points.iter().copied(), style))?
-            .label(who.name())
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], style));
-        let dots = points
-            .iter()
-            .map(|&at| Circle::new(at, 3, line_color(who).filled()));
-        chart.draw_series(dots)?;
+            .configure_mesh()
+            .x_desc(self.x)
+            .y_desc(self.y)
+            .x_label_formatter(&|load| format_number(*load))
+            .y_label_formatter(&|cost| format_number(*cost))
+            .light_line_style(RGBColor(0xee, 0xee, 0xee))
+            .bold_line_style(RGBColor(0xdd, 0xdd, 0xdd))
+            .draw()?;
+        for line in &self.lines {
+            let style = line.color.stroke_width(2);
+            chart
+                .draw_series(LineSeries::new(line.points.iter().copied(), style))?
+                .label(&line.name)
+                .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], style));
+            let dots = line
+                .points
+                .iter()
+                .map(|&at| Circle::new(at, 3, line.color.filled()));
+            chart.draw_series(dots)?;
+        }
+        chart
+            .configure_series_labels()
+            .position(SeriesLabelPosition::UpperLeft)
+            .background_style(WHITE.mix(0.85))
+            .border_style(RGBColor(0xcc, 0xcc, 0xcc))
+            .draw()?;
+        area.present()?;
+        Ok(())
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
-        .background_style(WHITE.mix(0.85))
-        .border_style(RGBColor(0xcc, 0xcc, 0xcc))
-        .draw()?;
-    area.present()?;
-    Ok(())
+}
+
+/// Returns the least and the greatest of some values.
+fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values.fold((f64::INFINITY, 0.0), |(least, most), value| {
+        (f64::min(least, value), f64::max(most, value))
+    })
 }
 
 /// Formats a number for an axis, as briefly as possible.

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::chat::ChatReport;
 use crate::live::LiveFigures;
+use crate::live_load::LiveLoad;
 use crate::metric::{Metric, Sample};
 use crate::peers::PeerId;
 use crate::rows::PeerIds;
@@ -86,6 +87,7 @@ pub(crate) struct Results {
     pub(crate) chat: Option<ChatReport>,
     /// Live sessions, with each kind of store.
     pub(crate) live: Vec<LiveFigures>,
+    pub(crate) live_load: Vec<LiveLoad>,
     pub(crate) missing: Vec<(PeerId, String)>,
 }
 

@@ -6,15 +6,19 @@
 //! | `session/new`, `session/prompt`, `session/cancel`, `_live/prompt`, `cancel`, `take_back`, `move` | prompt |
 //! | `session/delete`, `session/archive` | prompt, for sessions that the user has created; administer for others |
 //! | `authenticate`, `logout`, `_live/stop` | administer |
-//! | everything else, and MCP servers in any message | prompt and answer |
+//! | everything else; any message with MCP servers, or with params that are not listed here | prompt and answer |
+//! | any message with additional directories | prompt |
 //!
-//! Modes and options decide what the agent does without asking, and MCP servers are started without a question. So
-//! whoever may not answer questions may not set them either. Responses need no check here: a client that may not answer
+//! Modes and options decide what the agent does without asking, and MCP servers are started without a question. Agents
+//! also take options in params of their own, and in `_meta`. So whoever may not answer questions may not send them either. Responses need no check here: a client that may not answer
 //! is not asked.
+
+use std::collections::BTreeMap;
 
 use acp::jsonrpc::{self, Incoming};
 use acp::v1::SessionId;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -31,11 +35,51 @@ pub(crate) enum MessagePermission {
     Denied(Option<Vec<u8>>),
 }
 
+/// The params that need no scope, and those that decide which scopes are needed.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct PermissionParams {
     session_id: Option<SessionId>,
-    mcp_servers: Option<Value>,
+    mcp_servers: Value,
+    additional_directories: Value,
+    #[serde(rename = "_meta")]
+    meta: Value,
+    #[serde(rename = "cwd")]
+    _cwd: IgnoredAny,
+    #[serde(rename = "cursor")]
+    _cursor: IgnoredAny,
+    #[serde(rename = "prompt")]
+    _prompt: IgnoredAny,
+    #[serde(rename = "messageId")]
+    _message_id: IgnoredAny,
+    #[serde(rename = "position")]
+    _position: IgnoredAny,
+    #[serde(rename = "questions")]
+    _questions: IgnoredAny,
+    #[serde(rename = "requestId")]
+    _request_id: IgnoredAny,
+    #[serde(flatten)]
+    others: BTreeMap<String, IgnoredAny>,
+}
+
+/// The members of `_meta` that agents take no options from.
+const HARMLESS_META: [&str; 4] = ["live", "traceparent", "tracestate", "baggage"];
+
+impl PermissionParams {
+    /// Returns `true` if the params can contain options of the agent.
+    fn has_options(&self) -> bool {
+        let is_harmless = match &self.meta {
+            Value::Null => true,
+            Value::Object(meta) => meta.keys().all(|key| HARMLESS_META.contains(&&**key)),
+            _ => false,
+        };
+        !is_empty(&self.mcp_servers) || !self.others.is_empty() || !is_harmless
+    }
+}
+
+/// Returns `true` for an empty list, or none.
+fn is_empty(list: &Value) -> bool {
+    list.is_null() || list.as_array().is_some_and(Vec::is_empty)
 }
 
 impl User {
@@ -68,14 +112,17 @@ impl User {
             Some(params) => serde_json::from_str(params.get()).map_err(|_| Scope::Administer)?,
             None => PermissionParams::default(),
         };
-        let has_servers = match &read.mcp_servers {
-            None | Some(Value::Null) => false,
-            Some(servers) => servers.as_array().is_none_or(|servers| !servers.is_empty()),
-        };
-        for scope in needed_scopes(method, has_servers) {
-            if !self.can(*scope) {
-                return Err(*scope);
-            }
+        // What a client says of itself does not reach the agent.
+        let is_initialize = method == "initialize";
+        let mut needed = needed_scopes(method).to_vec();
+        if !is_initialize && read.has_options() {
+            needed.extend([Scope::Prompt, Scope::Answer]);
+        }
+        if !is_empty(&read.additional_directories) {
+            needed.push(Scope::Prompt);
+        }
+        if let Some(missing) = needed.into_iter().find(|scope| !self.can(*scope)) {
+            return Err(missing);
         }
         let is_removed = matches!(method, "session/delete" | "session/archive");
         Ok(match read.session_id {
@@ -87,10 +134,9 @@ impl User {
     }
 }
 
-/// Returns the scopes that a message needs.
-fn needed_scopes(method: &str, has_mcp_servers: bool) -> &'static [Scope] {
+/// Returns the scopes that a method needs.
+fn needed_scopes(method: &str) -> &'static [Scope] {
     match method {
-        _ if has_mcp_servers => &[Scope::Prompt, Scope::Answer],
         "initialize" | "session/list" | "session/load" | "session/resume" | "session/close"
         | "_live/status" | "_live/queue" | "_live/answers" | "$/cancel_request" => &[Scope::Look],
         "session/new" | "session/prompt" | "session/cancel" | "session/delete"
@@ -181,26 +227,55 @@ mod tests {
     }
 
     #[test]
-    fn mcp_servers_need_the_right_to_answer() {
+    fn mcp_servers_and_options_of_the_agent_need_the_right_to_answer() {
         let prompts = user(&[Scope::Prompt], false);
-        let with = |servers: &str| {
-            permission(
-                &prompts,
-                "session/new",
-                &format!(r#"{{"cwd":"/","mcpServers":{servers}}}"#),
-            )
+        let answers = user(&[Scope::Prompt, Scope::Answer], false);
+        let with = |user: &User, params: &str| {
+            let params = format!(r#"{{"cwd":"/",{params}}}"#);
+            permission(user, "session/new", &params)
         };
-        assert_eq!(with("[]"), MessagePermission::Allowed);
-        for servers in [
-            r#"[{"name":"x","command":"sh"}]"#,
-            r#"{"name":"x"}"#,
-            r#"[],"mcpServers":[{"command":"sh"}]"#,
+        for params in [
+            r#""mcpServers":[]"#,
+            r#""mcpServers":[],"additionalDirectories":["/x"]"#,
+            r#""_meta":{"live":{},"traceparent":"x"}"#,
         ] {
-            assert!(
-                matches!(with(servers), MessagePermission::Denied(Some(_))),
-                "{servers}"
+            assert_eq!(
+                with(&prompts, params),
+                MessagePermission::Allowed,
+                "{params}"
             );
         }
+        for params in [
+            r#""mcpServers":[{"name":"x","command":"sh"}]"#,
+            r#""mcpServers":{"name":"x"}"#,
+            r#""_meta":{"agent":{"permissionMode":"bypass"}}"#,
+            r#""_meta":[]"#,
+            r#""permissionMode":"bypass""#,
+            r#""\u006dcpServers":[{"command":"sh"}]"#,
+        ] {
+            let denied = with(&prompts, params);
+            assert!(
+                matches!(denied, MessagePermission::Denied(Some(_))),
+                "{params}"
+            );
+            assert_eq!(
+                with(&answers, params),
+                MessagePermission::Allowed,
+                "{params}"
+            );
+        }
+        // Of a member that occurs twice, the agent may read the other one.
+        let twice = r#""mcpServers":[],"mcpServers":[{"command":"sh"}]"#;
+        assert!(matches!(
+            with(&answers, twice),
+            MessagePermission::Denied(Some(_))
+        ));
+        let looks = user(&[], false);
+        let load = r#"{"sessionId":"s","additionalDirectories":["/x"]}"#;
+        assert!(matches!(
+            permission(&looks, "session/load", load),
+            MessagePermission::Denied(Some(_))
+        ));
     }
 
     #[test]
