@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::common::browser::Browser;
 use crate::common::{CommandResult, TestProject};
 use crate::serve::Server;
+use crate::serve_users::add_user;
 
 /// A title that would be markup, if it were not escaped.
 const HOSTILE_TEXT: &str = "<img src=x onerror=harm()>";
@@ -196,6 +197,48 @@ fn status_of(server: &Server, request: &str) -> String {
     let mut response = String::new();
     let _ = stream.read_to_string(&mut response);
     response.lines().next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn observer_sees_the_turn_and_the_page_offers_nothing_else() {
+    let project = TestProject::new();
+    let watcher = add_user(&project, &["watcher", "--can", "look"]);
+    let Some((server, mut browser)) = start(&project) else {
+        return;
+    };
+    // The owner asks something that nobody answers yet.
+    open_new_session(&mut browser);
+    let session = browser.evaluate_text("location.href");
+    send_prompt(&mut browser, "/run echo output $((40 + 2))");
+    wait_for_text(&mut browser, "state", "waits for an answer");
+    let Some(mut observer) = Browser::start() else {
+        return;
+    };
+    navigate(&mut observer, &format!("http://{}/", server.address()));
+    observer.wait_for("document.querySelector('input[name=token]') !== null");
+    observer.evaluate("document.querySelector('input[name=token]').focus()");
+    observer.call("Input.insertText", json!({ "text": watcher.expose() }));
+    observer.evaluate("document.querySelector('form button').click()");
+    wait_for_text(&mut observer, "list", "waits for an answer");
+    assert!(
+        observer
+            .evaluate("document.querySelector('#new')")
+            .is_null()
+    );
+    navigate(&mut observer, &session);
+    wait_for_text(&mut observer, "thread", "echo output");
+    take_picture(&mut observer, "observer.png");
+    let shown = observer.evaluate_text("document.querySelector('.dock').innerText");
+    assert!(shown.contains("You may not send prompts"), "{shown}");
+    assert!(shown.contains("You may not answer questions"), "{shown}");
+    for element in ["#prompt", "#settings", "#questions button"] {
+        let is_visible =
+            format!("(document.querySelector('{element}')?.offsetParent ?? null) !== null");
+        assert_eq!(observer.evaluate(&is_visible), false, "{element}");
+        assert_eq!(browser.evaluate(&is_visible), true, "{element}");
+    }
+    browser.evaluate("document.querySelector('#questions button[data-choice=allow_once], #questions button').click()");
+    wait_for_text(&mut observer, "thread", "output 42");
 }
 
 #[test]

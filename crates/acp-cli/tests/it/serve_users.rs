@@ -17,7 +17,7 @@ fn users(project: &TestProject, args: &[&str]) -> CommandResult {
 }
 
 /// Adds a user, and returns the token that is printed.
-fn add_user(project: &TestProject, args: &[&str]) -> Token {
+pub(crate) fn add_user(project: &TestProject, args: &[&str]) -> Token {
     let added = users(project, &[&["add"], args].concat());
     Token::new(&added.expect_code(0).stdout).unwrap()
 }

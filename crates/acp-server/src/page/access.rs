@@ -41,7 +41,8 @@ pub(super) async fn check_request(
     let headers = response.headers_mut();
     for (name, value) in [
         (CONTENT_SECURITY_POLICY, CONTENT_POLICY),
-        (REFERRER_POLICY, "no-referrer"),
+        // Not `no-referrer`: browsers then send `Origin: null` with the form for signing in.
+        (REFERRER_POLICY, "same-origin"),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (CACHE_CONTROL, "no-store"),
     ] {

@@ -30,7 +30,7 @@
     tick();
     setInterval(tick, 3000);
     document.addEventListener('visibilitychange', tick);
-    element('new').addEventListener('submit', async (event) => {
+    element('new')?.addEventListener('submit', async (event) => {
       event.preventDefault();
       const form = new FormData(event.target);
       try {
