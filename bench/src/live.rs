@@ -185,13 +185,13 @@ impl LiveServer {
 }
 
 /// A client, as lines of JSON.
-pub(crate) struct LiveClient {
+pub(crate) struct LiveBenchClient {
     lines: tokio::io::Lines<tokio::io::BufReader<Box<dyn tokio::io::AsyncRead + Send + Unpin>>>,
     writer: Box<dyn tokio::io::AsyncWrite + Send + Unpin>,
     next_id: u64,
 }
 
-impl LiveClient {
+impl LiveBenchClient {
     pub(crate) async fn connect(server: &LiveServer) -> Result<Self, BenchError> {
         let options = ConnectOptions::new().token(server.token.clone());
         let (reader, writer) = connect(&server.url, options).await?.into_split();
@@ -308,10 +308,10 @@ async fn measure_delays(
     server: &LiveServer,
     count: usize,
 ) -> Result<(Vec<f64>, Vec<f64>), BenchError> {
-    let mut prompter = LiveClient::connect(server).await?;
+    let mut prompter = LiveBenchClient::connect(server).await?;
     let session = prompter.new_session(server).await?;
-    let mut first = LiveClient::watch(server, &session).await?;
-    let mut second = LiveClient::watch(server, &session).await?;
+    let mut first = LiveBenchClient::watch(server, &session).await?;
+    let mut second = LiveBenchClient::watch(server, &session).await?;
     let params = prompt(&session, &format!("{count} 1000"));
     prompter.send("session/prompt", &params).await?;
     let (first, second) = tokio::try_join!(first.read_stream(), second.read_stream())?;
@@ -330,7 +330,7 @@ async fn measure_delays(
 async fn measure_rate(server: &LiveServer, count: usize) -> Result<f64, BenchError> {
     let mut clients = Vec::new();
     for _ in 0..STREAMS {
-        let mut client = LiveClient::connect(server).await?;
+        let mut client = LiveBenchClient::connect(server).await?;
         let session = client.new_session(server).await?;
         clients.push((client, session));
     }
@@ -360,11 +360,11 @@ async fn measure_watchers(
     watchers: usize,
     count: usize,
 ) -> Result<f64, BenchError> {
-    let mut prompter = LiveClient::connect(server).await?;
+    let mut prompter = LiveBenchClient::connect(server).await?;
     let session = prompter.new_session(server).await?;
     let mut streams = JoinSet::new();
     for _ in 0..watchers {
-        let mut watcher = LiveClient::watch(server, &session).await?;
+        let mut watcher = LiveBenchClient::watch(server, &session).await?;
         streams.spawn(async move { watcher.read_stream().await.map_err(|e| e.to_string()) });
     }
     let params = prompt(&session, &format!("{count} 0"));
@@ -379,7 +379,7 @@ async fn measure_watchers(
 /// Opens sessions and disconnects. Returns the memory that each takes, in KB.
 async fn measure_sessions(server: &LiveServer, count: usize) -> Result<f64, BenchError> {
     let before = server.memory()?;
-    let mut client = LiveClient::connect(server).await?;
+    let mut client = LiveBenchClient::connect(server).await?;
     for _ in 0..count {
         client.new_session(server).await?;
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use tokio::task::JoinSet;
 
 use crate::BenchError;
-use crate::live::{LiveClient, LiveServer, percentile, prompt, within_limit};
+use crate::live::{LiveBenchClient, LiveServer, percentile, prompt, within_limit};
 use crate::plot::{Plot, PlotLine};
 
 /// The updates per second that the agent sends.
@@ -76,7 +76,7 @@ pub(crate) fn measure_live_load(
         let server = LiveServer::start(acp, scratch, store.as_deref())?;
         let by_sessions = runtime.block_on(async {
             let (mut points, mut open) = (Vec::new(), 0);
-            let mut opener = LiveClient::connect(&server).await?;
+            let mut opener = LiveBenchClient::connect(&server).await?;
             for &load in sessions {
                 while open + 1 < load {
                     opener.new_session(&server).await?;
@@ -103,11 +103,11 @@ async fn measure_point(
     watchers: usize,
     count: usize,
 ) -> Result<LoadPoint, BenchError> {
-    let mut prompter = LiveClient::connect(server).await?;
+    let mut prompter = LiveBenchClient::connect(server).await?;
     let session = prompter.new_session(server).await?;
     let mut streams = JoinSet::new();
     for _ in 0..watchers {
-        let mut watcher = LiveClient::watch(server, &session).await?;
+        let mut watcher = LiveBenchClient::watch(server, &session).await?;
         streams.spawn(async move { watcher.read_stream().await.map_err(|e| e.to_string()) });
     }
     let params = prompt(&session, &format!("{count} {RATE}"));

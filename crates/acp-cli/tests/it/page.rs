@@ -37,6 +37,8 @@ fn navigate(browser: &mut Browser, url: &str) {
 
 /// Opens a new session in the project.
 fn open_new_session(browser: &mut Browser) {
+    // The list is filled by the script, which then also handles the form.
+    browser.wait_for("document.getElementById('list')?.shown !== undefined");
     browser.wait_for("document.querySelector('#new input[name=cwd]')?.value.length > 1");
     browser.evaluate("document.querySelector('#new button').click()");
     browser.wait_for("document.querySelector('#state .state')?.textContent === 'idle'");
