@@ -9,7 +9,7 @@ use acp_remote::{InvalidToken, Token};
 use tempfile::{NamedTempFile, PersistError};
 
 /// The maximum size of a file, in bytes.
-const MAX_SIZE: u64 = 64 * 1024;
+const MAX_SIZE: u64 = 1024 * 1024;
 
 /// An error that occurred while reading or storing a secret.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +30,12 @@ pub enum SecretFileError {
         file: PathBuf,
         /// The error from parsing the token.
         source: InvalidToken,
+    },
+    /// The file is too large to be one of these.
+    #[error("{}: file too large (limit: {MAX_SIZE} bytes)", file.display())]
+    TooLarge {
+        /// The path of the file.
+        file: PathBuf,
     },
     /// Other users can read the file.
     #[error("{}: other users can read this file; run `chmod 600` on it", file.display())]
@@ -106,9 +112,15 @@ pub(crate) fn read_private(file: &Path) -> Result<Option<String>, SecretFileErro
     }
     let mut text = String::new();
     opened
-        .take(MAX_SIZE)
+        .take(MAX_SIZE + 1)
         .read_to_string(&mut text)
         .map_err(failed)?;
+    // A part of it must not be taken for the whole, which might then be written back.
+    if text.len() as u64 > MAX_SIZE {
+        return Err(SecretFileError::TooLarge {
+            file: file.to_owned(),
+        });
+    }
     Ok(Some(text))
 }
 

@@ -133,6 +133,18 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_is_too_large_is_not_written_back_in_part() {
+        let temp = tempfile::tempdir().unwrap();
+        let file = temp.path().join("users.toml");
+        let text = "# a comment\n".repeat(100_000);
+        replace_private(&file, &text).unwrap();
+        let (anna, _) = User::new("anna", [], false, UserLimits::default()).unwrap();
+        let error = add_user(&file, anna).unwrap_err().to_string();
+        assert!(error.contains("file too large"), "{error}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    }
+
+    #[test]
     fn an_invalid_file_is_rejected() {
         let temp = tempfile::tempdir().unwrap();
         let file = temp.path().join("users.toml");
