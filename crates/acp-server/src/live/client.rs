@@ -92,6 +92,11 @@ impl LiveClient {
             }
     }
 
+    /// Returns `true` if the client may send prompts, and end turns.
+    pub(super) fn may_prompt(&self) -> bool {
+        self.user.as_ref().is_none_or(|user| user.may_prompt)
+    }
+
     /// Returns the name of the user.
     pub(super) fn user_name(&self) -> Option<&str> {
         self.user.as_ref().map(|user| &*user.name)

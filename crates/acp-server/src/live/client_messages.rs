@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::agent::{LiveAgent, MAX_REQUESTS, MAX_SESSIONS, RequestEffect, SentRequest};
-use super::client::{AnsweredQuestions, ToldPositions};
+use super::client::{AnsweredQuestions, LiveClient, ToldPositions};
 use super::log::ClientId;
 use super::message::{notification, response, to_raw};
 use super::prompt::SessionPrompt;
@@ -385,15 +385,18 @@ impl LiveAgent {
             })
     }
 
-    /// Detaches a client. If it was the last one, closes the session.
+    /// Detaches a client. If it was the last one, closes the session, which ends its turn. Whoever may not prompt may not
+    /// end a turn either, and only detaches.
     fn close_session(
         &mut self,
         request: &ClientRequestId,
         id: &SessionId,
         params: Option<&RawValue>,
     ) -> Result<(), jsonrpc::Error> {
+        let client = self.clients.get(&request.client);
+        let may_close = client.is_some_and(LiveClient::may_prompt);
         let session = self.attached_session(request.client, id)?;
-        let is_last = session.clients().count() == 1;
+        let is_last = session.clients().count() == 1 && may_close;
         let is_running = session.prompts.turn.is_some();
         if is_last && self.agent_supports(&["sessionCapabilities", "close"]) {
             let purpose = SentRequest::ForClient {

@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 use super::agent::LiveAgent;
 use super::log::ClientId;
 use crate::metrics::AgentCounters;
+use crate::users::{Scope, User, UserLimits};
 
 /// A live agent whose process and clients are the test.
 pub(super) struct Harness {
@@ -346,6 +347,28 @@ fn question_waits_while_no_client_is_connected() {
     assert_eq!(question["method"], "session/request_permission");
     h.respond(second, &question["id"], &json!({ "outcome": {} }));
     assert_eq!(h.take_agent_message()["id"], 70);
+}
+
+#[test]
+fn observer_that_closes_a_session_does_not_end_its_turn() {
+    let mut h = Harness::new(&json!({ "sessionCapabilities": { "close": {} } }));
+    let [prompter, observer] = ["prompter", "observer"].map(|name| h.connect(name));
+    h.open(prompter, "s");
+    h.load(observer, "s");
+    let (user, _) = User::new("anna", [Scope::Look], false, UserLimits::default()).unwrap();
+    h.agent.set_user(observer, user.to_client_user());
+    h.send(
+        prompter,
+        "session/prompt",
+        &json!({ "sessionId": "s", "prompt": [] }),
+    );
+    assert_eq!(h.take_agent_message()["method"], "session/prompt");
+    h.agent.remove_client(prompter);
+    h.read(observer);
+    let id = h.send(observer, "session/close", &json!({ "sessionId": "s" }));
+    assert_eq!(h.take_agent_messages(), Vec::<Value>::new());
+    assert_eq!(h.read(observer)[0]["id"], id);
+    assert!(h.agent.has_work());
 }
 
 #[cfg(target_os = "linux")]

@@ -171,6 +171,7 @@ impl User {
         ClientUser {
             name: Arc::clone(&self.name),
             may_answer: self.can(Scope::Answer),
+            may_prompt: self.can(Scope::Prompt),
             own_sessions: self.has_own_sessions_only(),
             max_sessions: self.limits.sessions,
         }
@@ -183,6 +184,7 @@ impl User {
 pub(crate) struct ClientUser {
     pub(crate) name: Arc<str>,
     pub(crate) may_answer: bool,
+    pub(crate) may_prompt: bool,
     /// Whether the user sees only sessions that they have created.
     pub(crate) own_sessions: bool,
     pub(crate) max_sessions: Option<usize>,
