@@ -5,7 +5,7 @@
 //! recognized by its random number.
 
 use acp::v1::SessionId;
-use acp_postgres::{PostgresConnection, Row};
+use acp_postgres::{PostgresConnection, Row, read_unsigned, to_bigint, without_nul};
 
 use crate::store::entry::{StoreEntry, StoreEntryKind};
 use crate::store::error::StoreError;
@@ -149,7 +149,7 @@ pub(super) async fn create(
     } = &columns;
     db.query(
         CREATE,
-        &[&text(id.as_str()), cwd, archived, json, &change.0],
+        &[&without_nul(id.as_str()), cwd, archived, json, &change.0],
     )
     .await?;
     created(db, id, change).await
@@ -168,7 +168,7 @@ pub(super) async fn fork(
         archived,
         json,
     } = &columns;
-    let (id_text, from_text) = (text(id.as_str()), text(from.as_str()));
+    let (id_text, from_text) = (without_nul(id.as_str()), without_nul(from.as_str()));
     db.query(
         FORK,
         &[&id_text, cwd, archived, json, &change.0, &from_text],
@@ -204,7 +204,7 @@ async fn find_session(
     db: &mut PostgresConnection,
     id: &SessionId,
 ) -> Result<FoundSession, StoreError> {
-    let rows = db.query(FIND, &[&text(id.as_str())]).await?;
+    let rows = db.query(FIND, &[&without_nul(id.as_str())]).await?;
     match rows.first() {
         Some(row) => Ok(FoundSession {
             stored: stored_session(row)?,
@@ -230,8 +230,8 @@ pub(super) async fn append(
         None => (None, None, None),
     };
     let (kinds, bodies) = entry_columns(entries);
-    let id = text(to.id.as_str());
-    let expected = number(to.expected.0);
+    let id = without_nul(to.id.as_str());
+    let expected = to_bigint(to.expected.0);
     let changed = db
         .query(
             APPEND,
@@ -283,18 +283,18 @@ pub(super) async fn read(
     .filter(|kind| !which.includes(*kind))
     .map(kind_number)
     .collect();
-    let most = size(MAX_PAGE_ENTRIES).saturating_add(1);
-    let expected_number = number(expected.0);
+    let most = to_bigint(MAX_PAGE_ENTRIES).saturating_add(1);
+    let expected_number = to_bigint(expected.0);
     let rows = db
         .query(
             READ,
             &[
-                &text(id.as_str()),
+                &without_nul(id.as_str()),
                 &expected_number,
-                &number(from),
+                &to_bigint(from),
                 &excluded,
                 &most,
-                &size(MAX_PAGE_BYTES),
+                &to_bigint(MAX_PAGE_BYTES),
             ],
         )
         .await?;
@@ -316,7 +316,7 @@ fn stored_entry(row: &Row) -> Result<(u64, StoreEntry), StoreError> {
     let kind = StoreEntryKind::from_number(kind.into())
         .ok_or_else(|| StoreError::Corrupt(format!("unknown entry kind {kind}")))?;
     let body: String = row.try_get(3)?;
-    Ok((unsigned(row, 1)?, StoreEntry { kind, body }))
+    Ok((read_unsigned(row, 1)?, StoreEntry { kind, body }))
 }
 
 pub(super) async fn fold(
@@ -330,8 +330,8 @@ pub(super) async fn fold(
         return Err(grows());
     }
     let (kinds, bodies) = entry_columns(entries);
-    let (id, expected) = (text(to.id.as_str()), number(to.expected.0));
-    let (from, until) = (number(from), number(until));
+    let (id, expected) = (without_nul(to.id.as_str()), to_bigint(to.expected.0));
+    let (from, until) = (to_bigint(from), to_bigint(until));
     let changed = db
         .query(
             FOLD,
@@ -342,7 +342,7 @@ pub(super) async fn fold(
         return Ok(SessionRevision(to.expected.0 + 1));
     }
     let found = find(db, &to.id).await?;
-    match found.revision == to.expected && number(found.next_entry) < until {
+    match found.revision == to.expected && to_bigint(found.next_entry) < until {
         true => Err(grows()),
         false => repeated(db, to).await,
     }
@@ -356,10 +356,10 @@ pub(super) async fn list(
 ) -> Result<SessionPage, StoreError> {
     let after = cursor.map(parse_list_cursor).transpose()?;
     let (updated, after) = after
-        .map(|(updated, id)| (to_time(updated), text(&id)))
+        .map(|(updated, id)| (to_time(updated), without_nul(&id)))
         .unzip();
-    let cwd = filter.cwd.as_deref().map(text);
-    let limit = size(most).saturating_add(1);
+    let cwd = filter.cwd.as_deref().map(without_nul);
+    let limit = to_bigint(most).saturating_add(1);
     let rows = db
         .query(LIST, &[&cwd, &filter.archived, &updated, &after, &limit])
         .await?;
@@ -379,7 +379,7 @@ pub(super) async fn delete(
     db: &mut PostgresConnection,
     id: &SessionId,
 ) -> Result<bool, StoreError> {
-    let deleted = db.query(DELETE, &[&text(id.as_str())]).await?;
+    let deleted = db.query(DELETE, &[&without_nul(id.as_str())]).await?;
     Ok(!deleted.is_empty())
 }
 
@@ -394,7 +394,7 @@ impl PropertyColumns {
     fn new(properties: &SessionProperties) -> Result<Self, StoreError> {
         let json = serde_json::to_string(properties);
         Ok(Self {
-            cwd: text(&properties.cwd),
+            cwd: without_nul(&properties.cwd),
             archived: properties.archived,
             json: json.map_err(|e| StoreError::Failed(format!("cannot serialize: {e}")))?,
         })
@@ -416,32 +416,12 @@ fn stored_session(row: &Row) -> Result<StoredSession, StoreError> {
         properties: properties.map_err(|e| StoreError::Corrupt(e.to_string()))?,
         created_at: row.try_get(2)?,
         updated_at: row.try_get(3)?,
-        revision: SessionRevision(unsigned(row, 4)?),
-        next_entry: unsigned(row, 5)?,
-        folded_until: unsigned(row, 6)?,
+        revision: SessionRevision(read_unsigned(row, 4)?),
+        next_entry: read_unsigned(row, 5)?,
+        folded_until: read_unsigned(row, 6)?,
     })
-}
-
-/// Replaces what PostgreSQL cannot store as text. Ids and directories do not contain it, and JSON escapes it.
-fn text(text: &str) -> String {
-    text.replace('\0', "\u{fffd}")
 }
 
 fn kind_number(kind: StoreEntryKind) -> i16 {
     kind as i16
-}
-
-/// Converts a number to PostgreSQL's signed type.
-fn number(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-fn size(size: usize) -> i64 {
-    i64::try_from(size).unwrap_or(i64::MAX)
-}
-
-/// Reads a number that is never negative.
-fn unsigned(row: &Row, column: usize) -> Result<u64, StoreError> {
-    let number: i64 = row.try_get(column)?;
-    Ok(u64::try_from(number).unwrap_or_default())
 }

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use acp_postgres::{
-    ConnectionSlot, PostgresConnection, PostgresSchema, PostgresServer, Row, ToSql,
+    ConnectionSlot, PostgresConnection, PostgresSchema, PostgresServer, Row, ToSql, read_unsigned,
+    to_bigint,
 };
 use futures_util::future::BoxFuture;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
-use self::write::number;
 use super::error::LiveStoreError;
 use super::live_store::{LiveStore, LiveStoreFuture, SessionClaim};
 use super::record::{
@@ -297,7 +297,7 @@ impl LiveStore for PostgresLiveStore {
         self.call(move |db| {
             Box::pin(async move {
                 let mut page = LogPage::default();
-                let (mut bytes, mut from) = (0, number(from));
+                let (mut bytes, mut from) = (0, to_bigint(from));
                 // The first line is read in any case.
                 let most = i64::try_from(max_bytes.max(1)).unwrap_or(i64::MAX);
                 loop {
@@ -313,7 +313,7 @@ impl LiveStore for PostgresLiveStore {
                             return Ok(page);
                         }
                         bytes += line.line.len();
-                        from = number(line.until);
+                        from = to_bigint(line.until);
                         page.lines.push(line);
                     }
                     if is_last {
@@ -352,7 +352,7 @@ impl LiveStore for PostgresLiveStore {
                     return Err(LiveStoreError::InvalidCursor);
                 }
                 let (time, row) = cursor.unzip();
-                let most = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
+                let most = to_bigint(limit).saturating_add(1);
                 let LiveSessionFilter { cwd, creator } = filter;
                 let rows = db
                     .query(LIST, &[&agent, &cwd, &time, &row, &most, &creator])
@@ -384,7 +384,7 @@ impl LiveStore for PostgresLiveStore {
     fn abandoned(&self, agent: String, limit: usize) -> LiveStoreFuture<'_, Vec<LiveSessionKey>> {
         self.call(move |db| {
             Box::pin(async move {
-                let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+                let limit = to_bigint(limit);
                 let rows = db.query(ABANDONED, &[&agent, &limit]).await?;
                 let mut keys = Vec::with_capacity(rows.len());
                 for row in rows {
@@ -493,19 +493,19 @@ async fn find(
             setup: row.try_get(4)?,
             creator: row.try_get(7)?,
         },
-        next_line: unsigned(row, 5)?,
-        next_prompt: unsigned(row, 6)?,
+        next_line: read_unsigned(row, 5)?,
+        next_prompt: read_unsigned(row, 6)?,
         prompts: Vec::new(),
     };
-    let kept = i64::try_from(MAX_ENDED_PROMPTS).unwrap_or(i64::MAX);
+    let kept = to_bigint(MAX_ENDED_PROMPTS);
     for row in db.query(PROMPTS, &[&session_number, &kept]).await? {
         stored.prompts.push(PromptRecord {
-            number: unsigned(&row, 0)?,
+            number: read_unsigned(&row, 0)?,
             key: row.try_get(1)?,
             sender: row.try_get(2)?,
             params: row.try_get(3)?,
             state: PromptState::from_code(row.try_get(4)?),
-            position: unsigned(&row, 5)?,
+            position: read_unsigned(&row, 5)?,
             response: row.try_get(6)?,
         });
     }
@@ -515,8 +515,8 @@ async fn find(
 fn logged_line(row: &Row) -> Result<LoggedLine, LiveStoreError> {
     let line: &str = row.try_get(2)?;
     Ok(LoggedLine {
-        number: unsigned(row, 0)?,
-        until: unsigned(row, 1)?,
+        number: read_unsigned(row, 0)?,
+        until: read_unsigned(row, 1)?,
         line: line.into(),
     })
 }
@@ -526,12 +526,6 @@ fn node_info(row: &Row) -> Result<NodeInfo, LiveStoreError> {
         id: NodeId(row.try_get(0)?),
         address: row.try_get(1)?,
     })
-}
-
-/// Reads a number that is never negative.
-fn unsigned(row: &Row, column: usize) -> Result<u64, LiveStoreError> {
-    let number: i64 = row.try_get(column)?;
-    Ok(u64::try_from(number).unwrap_or_default())
 }
 
 #[allow(clippy::cast_precision_loss)]

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use acp_postgres::PostgresConnection;
+use acp_postgres::{PostgresConnection, to_bigint, without_nul};
 
 use crate::store::record::MAX_ENDED_PROMPTS;
 use crate::store::{
@@ -195,22 +195,22 @@ impl WriteColumns {
         self.agents.push(change.key.agent);
         self.ids.push(change.key.session);
         self.tokens.push(change.token.0);
-        self.next_lines.push(number(change.next_line));
-        self.next_prompts.push(number(change.next_prompt));
+        self.next_lines.push(to_bigint(change.next_line));
+        self.next_prompts.push(to_bigint(change.next_prompt));
         self.has_head.push(change.head.is_some());
         let head = change.head;
         let (cwd, title, setup, creator) = match head {
             Some(head) => (head.cwd, head.title, Some(head.setup), head.creator),
             None => (None, None, None, None),
         };
-        self.cwds.push(cwd.map(without_nul));
-        self.titles.push(title.map(without_nul));
+        self.cwds.push(cwd.as_deref().map(without_nul));
+        self.titles.push(title.as_deref().map(without_nul));
         self.setups.push(setup);
         self.creators.push(creator);
         for (first, until) in change.replaced {
             self.merged_places.push(place);
-            self.merged_first.push(number(first));
-            self.merged_until.push(number(until));
+            self.merged_first.push(to_bigint(first));
+            self.merged_until.push(to_bigint(until));
         }
         for LoggedLine {
             number: of,
@@ -219,8 +219,8 @@ impl WriteColumns {
         } in change.lines
         {
             self.line_places.push(place);
-            self.line_numbers.push(number(of));
-            self.line_until.push(number(until));
+            self.line_numbers.push(to_bigint(of));
+            self.line_until.push(to_bigint(until));
             self.lines.push(line);
         }
         let has_ended = |prompt: &PromptRecord| prompt.state == PromptState::Ended;
@@ -228,7 +228,7 @@ impl WriteColumns {
             self.trimmed_places.push(place);
         }
         for mut prompt in change.prompts {
-            prompt.sender = prompt.sender.map(without_nul);
+            prompt.sender = prompt.sender.as_deref().map(without_nul);
             self.prompt_places.push(place);
             self.prompts.push(prompt);
         }
@@ -242,15 +242,15 @@ impl WriteColumns {
     ) -> Result<Vec<i64>, LiveStoreError> {
         let lines: Vec<&str> = self.lines.iter().map(|line| &**line).collect();
         let prompts = || self.prompts.iter();
-        let numbers: Vec<i64> = prompts().map(|prompt| number(prompt.number)).collect();
+        let numbers: Vec<i64> = prompts().map(|prompt| to_bigint(prompt.number)).collect();
         let keys: Vec<&str> = prompts().map(|prompt| prompt.key.as_str()).collect();
         let senders: Vec<Option<&str>> = prompts().map(|prompt| prompt.sender.as_deref()).collect();
         let params: Vec<&str> = prompts().map(|prompt| prompt.params.as_str()).collect();
         let states: Vec<i16> = prompts().map(|prompt| prompt.state.code()).collect();
-        let positions: Vec<i64> = prompts().map(|prompt| number(prompt.position)).collect();
+        let positions: Vec<i64> = prompts().map(|prompt| to_bigint(prompt.position)).collect();
         let responses: Vec<Option<&str>> =
             prompts().map(|prompt| prompt.response.as_deref()).collect();
-        let kept = i64::try_from(MAX_ENDED_PROMPTS).unwrap_or(i64::MAX);
+        let kept = to_bigint(MAX_ENDED_PROMPTS);
         let rows = connection
             .query(
                 WRITE,
@@ -292,17 +292,4 @@ impl WriteColumns {
         }
         Ok(places)
     }
-}
-
-/// Replaces what PostgreSQL cannot store as text. JSON text does not contain it.
-fn without_nul(text: String) -> String {
-    match text.contains('\0') {
-        true => text.replace('\0', "\u{fffd}"),
-        false => text,
-    }
-}
-
-/// Converts a number to PostgreSQL's signed type.
-pub(super) fn number(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }
