@@ -362,11 +362,7 @@ async fn measure_watchers(
 ) -> Result<f64, BenchError> {
     let mut prompter = LiveBenchClient::connect(server).await?;
     let session = prompter.new_session(server).await?;
-    let mut streams = JoinSet::new();
-    for _ in 0..watchers {
-        let mut watcher = LiveBenchClient::watch(server, &session).await?;
-        streams.spawn(async move { watcher.read_stream().await.map_err(|e| e.to_string()) });
-    }
+    let mut streams = spawn_watchers(server, &session, watchers).await?;
     let params = prompt(&session, &format!("{count} 0"));
     prompter.send("session/prompt", &params).await?;
     let (_, took) = prompter.read_stream().await?;
@@ -374,6 +370,23 @@ async fn measure_watchers(
         stream??;
     }
     Ok(took as f64)
+}
+
+/// What a watcher has read of a stream: see [`LiveBenchClient::read_stream`].
+type WatchedStream = Result<(Vec<(u64, u64)>, u64), String>;
+
+/// Lets watchers read the next stream of a session.
+pub(crate) async fn spawn_watchers(
+    server: &LiveServer,
+    session: &str,
+    watchers: usize,
+) -> Result<JoinSet<WatchedStream>, BenchError> {
+    let mut streams = JoinSet::new();
+    for _ in 0..watchers {
+        let mut watcher = LiveBenchClient::watch(server, session).await?;
+        streams.spawn(async move { watcher.read_stream().await.map_err(|e| e.to_string()) });
+    }
+    Ok(streams)
 }
 
 /// Opens sessions and disconnects. Returns the memory that each takes, in KB.

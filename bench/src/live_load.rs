@@ -5,10 +5,9 @@ use std::path::Path;
 use acp_postgres::TestPostgres;
 use plotters::style::RGBColor;
 use serde::Serialize;
-use tokio::task::JoinSet;
 
 use crate::BenchError;
-use crate::live::{LiveBenchClient, LiveServer, percentile, prompt, within_limit};
+use crate::live::{LiveBenchClient, LiveServer, percentile, prompt, spawn_watchers, within_limit};
 use crate::plot::{Plot, PlotLine};
 
 /// The updates per second that the agent sends.
@@ -105,11 +104,7 @@ async fn measure_point(
 ) -> Result<LoadPoint, BenchError> {
     let mut prompter = LiveBenchClient::connect(server).await?;
     let session = prompter.new_session(server).await?;
-    let mut streams = JoinSet::new();
-    for _ in 0..watchers {
-        let mut watcher = LiveBenchClient::watch(server, &session).await?;
-        streams.spawn(async move { watcher.read_stream().await.map_err(|e| e.to_string()) });
-    }
+    let mut streams = spawn_watchers(server, &session, watchers).await?;
     let params = prompt(&session, &format!("{count} {RATE}"));
     prompter.send("session/prompt", &params).await?;
     let mut delays = Vec::with_capacity(watchers * count);
