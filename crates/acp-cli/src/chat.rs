@@ -18,7 +18,7 @@ use crate::args::shared::ProtocolArg;
 use crate::config;
 use crate::confinement::Confinement;
 use crate::exit::CommandExit;
-use crate::latest_session::{LatestSession, LatestSessionQuery};
+use crate::latest_session::LatestSessionQuery;
 use crate::live::{AttachMode, LiveAttachment, LiveTarget};
 use crate::start::{StartTarget, default_connection_options};
 
@@ -61,10 +61,7 @@ async fn prepare(mut args: ChatArgs) -> Result<(ChatSetup, Option<LiveAttachment
             policy: args.allow,
             no_server: args.server.no_server,
         };
-        match query.find().await? {
-            LatestSession::Named(name) => args.session = Some(name),
-            LatestSession::Unnamed(id) => args.resume = Some(id),
-        }
+        (args.session, args.resume) = query.find().await?.into_options();
     }
     let open = match (&args.resume, &args.session) {
         (Some(id), _) => SessionSource::Existing(id.as_str().into()),

@@ -37,6 +37,16 @@ pub(crate) enum LatestSession {
     Unnamed(String),
 }
 
+impl LatestSession {
+    /// Returns the values of `--session` and `--resume` that mean this session.
+    pub(crate) fn into_options(self) -> (Option<SessionName>, Option<String>) {
+        match self {
+            Self::Named(name) => (Some(name), None),
+            Self::Unnamed(id) => (None, Some(id)),
+        }
+    }
+}
+
 /// The sessions of a live agent.
 #[derive(Default, Deserialize)]
 struct LiveSessionList {

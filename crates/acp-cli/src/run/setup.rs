@@ -12,7 +12,7 @@ use super::prompt;
 use crate::args::run::RunArgs;
 use crate::confinement::Confinement;
 use crate::exit::CommandExit;
-use crate::latest_session::{LatestSession, LatestSessionQuery};
+use crate::latest_session::LatestSessionQuery;
 use crate::live::{AttachMode, LiveAttachment, LiveTarget};
 use crate::permissions;
 use crate::screen::TerminalScreen;
@@ -64,10 +64,7 @@ impl RunSetup {
                 policy: args.allow,
                 no_server: args.server.no_server,
             };
-            match query.find().await? {
-                LatestSession::Named(name) => args.session = Some(name),
-                LatestSession::Unnamed(id) => args.resume = Some(id),
-            }
+            (args.session, args.resume) = query.find().await?.into_options();
         }
         let named = SessionNaming::from_args(&args, &agent, &cwd)?;
         let resume = match &named {
