@@ -88,7 +88,7 @@ async fn run_server(
         ListenAddress::Unix(path) => return run_unix_server(args, recorded, path, signals).await,
     };
     check_exposure(args, address)?;
-    let users = users(args)?;
+    let users = open_users(args)?;
     let served = served_agents(args, recorded, users.as_ref())?;
     let access = ServerAccess::prepare(args, address)?;
     let cannot_listen =
@@ -171,7 +171,7 @@ async fn join_store(
 }
 
 /// Returns the users with tokens of their own.
-fn users(args: &ServeArgs) -> Result<Option<Arc<Users>>, CommandExit> {
+fn open_users(args: &ServeArgs) -> Result<Option<Arc<Users>>, CommandExit> {
     if args.no_token {
         return Ok(None);
     }

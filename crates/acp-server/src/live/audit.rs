@@ -7,22 +7,7 @@ use serde_json::value::RawValue;
 
 use super::agent::LiveAgent;
 use super::log::{ClientId, QuestionId};
-use crate::users::{AuditEvent, AuditedClient};
-
-/// Requests and notifications that change nothing, and are not recorded.
-const READING: [&str; 11] = [
-    "initialize",
-    "session/list",
-    "session/load",
-    "session/resume",
-    "session/close",
-    "_live/status",
-    "_live/queue",
-    "_live/answers",
-    "_live/stop",
-    "$/cancel_request",
-    "authenticate",
-];
+use crate::users::{AuditEvent, AuditedClient, only_looks};
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -31,14 +16,14 @@ struct SentParams {
 }
 
 impl LiveAgent {
-    /// Records what a client sends. If that fails, it must not be done.
+    /// Records what a client sends, if it can change something. If that fails, it must not be done.
     pub(super) fn audit_sent(
         &self,
         client: ClientId,
         method: &str,
         params: Option<&RawValue>,
     ) -> Result<(), jsonrpc::Error> {
-        if self.audit.is_none() || READING.contains(&method) {
+        if self.audit.is_none() || only_looks(method) {
             return Ok(());
         }
         let read = params.and_then(|params| serde_json::from_str(params.get()).ok());

@@ -151,12 +151,11 @@ impl LiveAgent {
             let reason = "sessionId contains a NUL character";
             return Err(jsonrpc::Error::invalid_params(reason));
         }
-        let is_limited = client.requests >= MAX_REQUESTS;
-        self.audit_sent(request.client, method, params)?;
-        if is_limited {
+        if client.requests >= MAX_REQUESTS {
             let reason = format!("too many requests in flight (limit: {MAX_REQUESTS})");
             return Err(jsonrpc::Error::internal(reason));
         }
+        self.audit_sent(request.client, method, params)?;
         match (method, &read.session_id) {
             ("session/new", _) => self.check_session_limit(request.client).map(|()| {
                 let purpose = SentRequest::NewSession {
@@ -510,10 +509,9 @@ impl LiveAgent {
             tracing::debug!(%id, "ignoring an answer to a question that is no longer open");
             return;
         };
-        let result = match self.audit_answer(client, &session_id, question, &result) {
-            Ok(()) => result,
-            Err(error) => Err(error),
-        };
+        // What cannot be recorded counts as not answered.
+        let recorded = self.audit_answer(client, &session_id, question, &result);
+        let result = recorded.and(result);
         // A client that cannot answer leaves the question to the others.
         if result.is_err()
             && let Some(session) = self.sessions.get_mut(&session_id)

@@ -260,8 +260,9 @@ impl<'a> Router<'a> {
                     }
                     let (node, sender) = (Arc::clone(&self.node), self.sender.clone());
                     let name = &self.runner.agent.name;
-                    let client = (&self.initialize, self.user.as_ref());
-                    let connected = Upstream::connect(&node, name, &owner, client, sender);
+                    let (initialize, user) = (&self.initialize, self.user.as_ref());
+                    let connected =
+                        Upstream::connect(&node, name, &owner, initialize, user, sender);
                     match connected.await {
                         Ok(upstream) => {
                             if let Some(answers) = &self.answers {

@@ -121,7 +121,8 @@ impl Upstream {
         node: &StoreNode,
         agent: &str,
         owner: &NodeInfo,
-        (initialize, user): (&Value, Option<&ClientUser>),
+        initialize: &Value,
+        user: Option<&ClientUser>,
         events: mpsc::Sender<(NodeId, UpstreamEvent)>,
     ) -> Result<Self, String> {
         let address = owner.address.as_deref().ok_or_else(|| {
@@ -144,7 +145,8 @@ impl Upstream {
         Ok(Self::new(
             owner.id.clone(),
             transport,
-            (initialize, user),
+            initialize,
+            user,
             events,
         ))
     }
@@ -152,7 +154,8 @@ impl Upstream {
     fn new(
         id: NodeId,
         transport: Transport,
-        (initialize, user): (&Value, Option<&ClientUser>),
+        initialize: &Value,
+        user: Option<&ClientUser>,
         events: mpsc::Sender<(NodeId, UpstreamEvent)>,
     ) -> Self {
         let (reader, writer) = transport.into_split();

@@ -11,7 +11,7 @@ mod user;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use acp_remote::server::UserTokens;
@@ -20,7 +20,7 @@ use tokio::sync::watch;
 pub use audit::AuditLog;
 pub(crate) use audit::{AuditEvent, AuditedClient};
 pub use file::{UserFileError, add_user, read_users, remove_user};
-pub(crate) use permission::{MessagePermission, not_own_session};
+pub(crate) use permission::{MessagePermission, not_own_session, only_looks};
 pub(crate) use user::ClientUser;
 pub use user::{InvalidUserName, Scope, User, UserLimits};
 
@@ -35,7 +35,7 @@ pub struct Users {
     /// Counts the changes.
     changes: watch::Sender<u64>,
     /// The open connections of each user.
-    connections: std::sync::Mutex<HashMap<Arc<str>, usize>>,
+    connections: Mutex<HashMap<Arc<str>, usize>>,
 }
 
 impl Users {
@@ -48,7 +48,7 @@ impl Users {
             by_name: RwLock::new(by_name(read_users(file)?)),
             file: file.to_owned(),
             changes: watch::Sender::new(0),
-            connections: std::sync::Mutex::default(),
+            connections: Mutex::default(),
         })
     }
 
@@ -128,7 +128,7 @@ impl Users {
         })
     }
 
-    fn connections(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, usize>> {
+    fn connections(&self) -> MutexGuard<'_, HashMap<Arc<str>, usize>> {
         self.connections
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

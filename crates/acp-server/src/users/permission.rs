@@ -147,6 +147,11 @@ fn needed_scopes(method: &str) -> &'static [Scope] {
     }
 }
 
+/// Returns `true` if a method changes nothing, so that every user may use it.
+pub(crate) fn only_looks(method: &str) -> bool {
+    needed_scopes(method) == [Scope::Look]
+}
+
 /// Returns the response to a request for a session that another user has created. Notifications get none.
 pub(crate) fn not_own_session(line: &[u8], session: &SessionId) -> Option<Vec<u8>> {
     let Ok(Incoming::Request { id, .. }) = jsonrpc::parse(line) else {
@@ -160,7 +165,7 @@ pub(crate) fn not_own_session(line: &[u8], session: &SessionId) -> Option<Vec<u8
 }
 
 /// Returns the error for a message that the user may not send.
-pub(super) fn denied(method: &str, missing: Scope) -> jsonrpc::Error {
+fn denied(method: &str, missing: Scope) -> jsonrpc::Error {
     let reason = format!("permission denied: {method} needs the scope `{missing}`");
     let mut error = jsonrpc::Error::new(jsonrpc::Error::INVALID_REQUEST, reason);
     error.data = Some(json!({ "live": "permissionDenied", "scope": missing }));
