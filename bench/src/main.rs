@@ -132,6 +132,10 @@ fn main() -> Result<(), BenchError> {
     fs::create_dir_all(&out)?;
     let scratch = tempfile::tempdir()?;
     let mut peers = Peers::prepare(&scratch.path().join("state"), args.quick)?;
+    // The measurements of `acp chat` and of live sessions run our own programs only.
+    if args.is_selected("curves") || rows.iter().any(|row| args.is_selected(row.id)) {
+        peers.add_others(args.quick)?;
+    }
     if let Some(before) = &args.before {
         peers.add_before(before, &scratch.path().join("state-before"))?;
     }

@@ -199,7 +199,7 @@ impl Peers {
         self.directory.join("bench-echo")
     }
 
-    /// Builds and installs all programs. Peers other than our own may be unavailable.
+    /// Builds our own programs and the floor.
     ///
     /// All programs are built with the profile of this program: `dist` or `release`, or `dev` if `quick`. With `quick`,
     /// the whole workspace is built as it is for the tests, since speed does not matter.
@@ -208,16 +208,7 @@ impl Peers {
         let directory = this
             .parent()
             .ok_or("the path of this program has no parent directory")?;
-        let profile = match directory.file_name().and_then(OsStr::to_str) {
-            Some("dist") => "dist",
-            // Nearly as fast, and built in a fraction of the time.
-            Some("release") => "release",
-            Some("debug") if quick => "dev",
-            _ => return Err("measurements require `cargo run --profile dist`, or release".into()),
-        };
-        let target = directory
-            .parent()
-            .ok_or("the path of this program has no parent directory")?;
+        let (profile, target) = build_profile(directory, quick)?;
         if quick {
             // One build, which is that of the tests.
             build(target, profile, &["--workspace", "--all-targets"])?;
@@ -260,16 +251,29 @@ impl Peers {
             (PeerId::Floor, PeerProgram::new(&floor, &["client"])),
             (PeerId::Raw, PeerProgram::new(&floor, &["--raw", "client"])),
         ]);
-        match build(&["-p", "bench-official"]) {
+        peers.add_remote(directory);
+        Ok(peers)
+    }
+
+    /// Builds and installs the other implementations, as far as that is possible here. Call this after
+    /// [`Self::prepare`].
+    pub(crate) fn add_others(&mut self, quick: bool) -> Result<(), BenchError> {
+        let directory = self.directory.clone();
+        let (profile, target) = build_profile(&directory, quick)?;
+        let binary = |name: &str| directory.join(name);
+        let official = match quick {
+            true => Ok(()),
+            false => build(target, profile, &["-p", "bench-official"]),
+        };
+        match official {
             Ok(()) => {
                 let program = PeerProgram::new(binary("bench-official-agent"), &[]);
-                peers.agents.insert(PeerId::Rust, program);
+                self.agents.insert(PeerId::Rust, program);
                 let program = PeerProgram::new(binary("bench-official-client"), &[]);
-                peers.clients.insert(PeerId::Rust, program);
+                self.clients.insert(PeerId::Rust, program);
             }
-            Err(why) => peers.mark_missing(PeerId::Rust, &why),
+            Err(why) => self.mark_missing(PeerId::Rust, &why),
         }
-        peers.add_remote(directory);
         match build_official_remote(&target.join("bench/official-remote"), profile, quick) {
             Ok(at) => {
                 let agent = PeerProgram::new(at.join("bench-official-remote-agent"), &[ADDRESS]);
@@ -278,40 +282,37 @@ impl Peers {
                     (PeerId::RustWebSocket, PeerLink::WebSocket),
                     (PeerId::RustHttp, PeerLink::Http),
                 ] {
-                    peers.agents.insert(who, agent.clone().over(link));
-                    peers.clients.insert(who, client.clone().over(link));
+                    self.agents.insert(who, agent.clone().over(link));
+                    self.clients.insert(who, client.clone().over(link));
                 }
             }
             Err(why) => {
-                peers.mark_missing(PeerId::RustWebSocket, &why);
-                peers.mark_missing(PeerId::RustHttp, &why);
+                self.mark_missing(PeerId::RustWebSocket, &why);
+                self.mark_missing(PeerId::RustHttp, &why);
             }
         }
         match install_typescript(&target.join("bench/typescript")) {
             Ok(at) => {
                 let relay = stdio_to_ws_program(&at, &binary("bench-our-agent"));
-                peers.agents.insert(PeerId::StdioToWs, relay);
+                self.agents.insert(PeerId::StdioToWs, relay);
                 let program =
                     |name: &str| PeerProgram::new("node", &[&at.join(name).to_string_lossy()]);
-                peers
-                    .agents
-                    .insert(PeerId::TypeScript, program("agent.mjs"));
-                peers
-                    .clients
+                self.agents.insert(PeerId::TypeScript, program("agent.mjs"));
+                self.clients
                     .insert(PeerId::TypeScript, program("client.mjs"));
             }
             Err(why) => {
-                peers.mark_missing(PeerId::TypeScript, &why);
-                peers.mark_missing(PeerId::StdioToWs, &why);
+                self.mark_missing(PeerId::TypeScript, &why);
+                self.mark_missing(PeerId::StdioToWs, &why);
             }
         }
         match install_python(&target.join("bench/python")) {
             Ok(program) => {
-                peers.agents.insert(PeerId::Python, program);
+                self.agents.insert(PeerId::Python, program);
             }
-            Err(why) => peers.mark_missing(PeerId::Python, &why),
+            Err(why) => self.mark_missing(PeerId::Python, &why),
         }
-        Ok(peers)
+        Ok(())
     }
 
     /// Adds our programs that are connected by the network, and the floor.
@@ -421,6 +422,21 @@ fn build_official_remote(target: &Path, profile: &str, quick: bool) -> Result<Pa
     let manifest = "bench/official-remote/Cargo.toml";
     build(target, profile, &["--manifest-path", manifest])?;
     Ok(target.join(profile))
+}
+
+/// Returns the profile of this program, which all programs are built with, and cargo's target directory.
+fn build_profile(directory: &Path, quick: bool) -> Result<(&'static str, &Path), BenchError> {
+    let profile = match directory.file_name().and_then(OsStr::to_str) {
+        Some("dist") => "dist",
+        // Nearly as fast, and built in a fraction of the time.
+        Some("release") => "release",
+        Some("debug") if quick => "dev",
+        _ => return Err("measurements require `cargo run --profile dist`, or release".into()),
+    };
+    let target = directory
+        .parent()
+        .ok_or("the path of this program has no parent directory")?;
+    Ok((profile, target))
 }
 
 /// Builds packages of the workspace. The packages of other peers are built separately, so that the features that they
