@@ -8,6 +8,7 @@
 //! | [`AgentSettings`]       | an agent by name                                            | `[agents.NAME]` |
 //! | [`ProjectAgents`]       | the agents of a project                              | a project's `.acp/config.toml` |
 //! | [`KnownAgent`]          | a well-known agent                                          | this crate |
+//! | [`InstalledAgents`]   | the agents installed from a registry                        | stored |
 //! | [`AgentSelector`]       | selects an agent; the result is an [`AgentChoice`]          | – |
 //! | [`RemoteAgent`]         | an agent on the network                                     | `url` in `[agents.NAME]` |
 //! | [`AgentList`]           | the available agents                                        | – |
@@ -37,6 +38,9 @@ mod source;
 pub use toml::Spanned;
 
 pub use agents::choice::{AgentChoice, AgentSelector, ConfirmFn};
+pub use agents::installed::{
+    InstalledAgent, InstalledAgents, InstalledDistribution, split_version,
+};
 pub use agents::list::{AgentList, AgentOrigin, ListedAgent};
 pub use agents::path_mapping::PathMapping;
 pub use agents::project::ProjectAgents;

@@ -1,4 +1,4 @@
-//! Locates the user's configuration and state directories.
+//! Locates the user's configuration, data, cache and state directories.
 
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,20 @@ use etcetera::BaseStrategy;
 pub fn config_dir() -> Option<PathBuf> {
     let base = etcetera::choose_base_strategy().ok()?;
     Some(base.config_dir().join("acp"))
+}
+
+/// Returns the user's data directory: `$XDG_DATA_HOME/acp`, or `~/.local/share/acp`.
+#[must_use]
+pub fn data_dir() -> Option<PathBuf> {
+    let base = etcetera::choose_base_strategy().ok()?;
+    Some(base.data_dir().join("acp"))
+}
+
+/// Returns the user's cache directory: `$XDG_CACHE_HOME/acp`, or `~/.cache/acp`.
+#[must_use]
+pub fn cache_dir() -> Option<PathBuf> {
+    let base = etcetera::choose_base_strategy().ok()?;
+    Some(base.cache_dir().join("acp"))
 }
 
 /// Returns the user's state directory: `$XDG_STATE_HOME/acp`, or `~/.local/state/acp`.

@@ -5,6 +5,7 @@ use std::path::Path;
 use acp::v1::McpServer;
 use sha2::{Digest, Sha256};
 
+use super::installed::{InstalledAgent, InstalledAgents, split_version};
 use super::project::ProjectAgents;
 use super::remote::{RemoteAgent, RemoteOptions, TypedUrl};
 use super::remote_url::RemoteUrl;
@@ -161,6 +162,19 @@ impl AgentSelector {
         cwd: &Path,
         ask: ConfirmFn<'_>,
     ) -> Result<AgentChoice, ConfigError> {
+        let (id, version) = split_version(name);
+        let installed = match InstalledAgents::open() {
+            // The user's own agent takes precedence, so a damaged lock file does not concern it.
+            Some(agents)
+                if id != BUNDLED_AGENT && (version.is_some() || !is_configured(config, name)) =>
+            {
+                agents.choose(name)?.map(|agent| (agents, agent))
+            }
+            _ => None,
+        };
+        if let Some((agents, agent)) = installed {
+            return self.choose_installed(config, id, name, &agents, &agent);
+        }
         let known = find_well_known(name);
         let canonical = known.map_or(name, |known| known.name);
         let users = match config.agents.contains_key(name) {
@@ -204,6 +218,35 @@ impl AgentSelector {
         Err(unknown_agent_error(name, config, None))
     }
 
+    /// Chooses an agent that is installed from a registry, with the settings that the user has configured for it.
+    fn choose_installed(
+        &self,
+        config: &UserConfig,
+        id: &str,
+        name: &str,
+        agents: &InstalledAgents,
+        agent: &InstalledAgent,
+    ) -> Result<AgentChoice, ConfigError> {
+        let settings = config.agents.get(id).cloned().unwrap_or_default();
+        // With a version, exactly the installed program is meant, even if the user has a remote agent of this name.
+        let mut settings = match settings.url {
+            Some(_) => AgentSettings::default(),
+            None => settings,
+        };
+        settings.command = None;
+        let mut env = agent.env.clone();
+        env.append(&mut settings.env);
+        settings.env = env;
+        let config_error = |what: String| {
+            let file = UserConfig::display_path();
+            ConfigError::usage(format!("{file}: [agents.{id}]: {what}"))
+        };
+        let mut chosen = self.build_choice(config, settings, config_error)?;
+        chosen.name = Some(name.to_owned());
+        chosen.command = agents.command(agent);
+        Ok(chosen)
+    }
+
     /// Chooses an agent from the user's configuration.
     fn choose_configured(
         &self,
@@ -241,7 +284,7 @@ impl AgentSelector {
             }
             (None, Some(known)) => to_strings(known.command),
             (None, None) => {
-                let what = "`command` or `url` is required, except for well-known agents";
+                let what = "`command` or `url` is required, except for installed and well-known agents";
                 return Err(config_error(what.to_owned()));
             }
         };
@@ -318,7 +361,8 @@ impl AgentChoice {
     /// directories.
     #[must_use]
     pub fn state_paths(&self, cwd: &Path) -> AgentStatePaths {
-        let named = self.name.as_deref().and_then(find_well_known);
+        let named = self.name.as_deref();
+        let named = named.and_then(|name| find_well_known(split_version(name).0));
         if self.remote.is_some() {
             return AgentStatePaths::default();
         }
@@ -343,7 +387,8 @@ impl AgentChoice {
             return remote.url.key().to_owned();
         }
         match (&self.name, self.command.split_first()) {
-            (Some(name), _) => name.clone(),
+            // The sessions of an installed agent stay the same when it is updated.
+            (Some(name), _) => split_version(name).0.to_owned(),
             (None, None) => BUNDLED_AGENT.to_owned(),
             (None, Some((program, _))) => {
                 let mut digest = Sha256::new();
@@ -379,6 +424,13 @@ impl AgentChoice {
             _ => String::new(),
         }
     }
+}
+
+/// Returns `true` if the user has configured which agent `name` is. Settings without a command or URL only add to an
+/// installed or well-known agent.
+fn is_configured(config: &UserConfig, name: &str) -> bool {
+    let settings = config.agents.get(name);
+    settings.is_some_and(|settings| settings.command.is_some() || settings.url.is_some())
 }
 
 fn to_strings(words: &[&str]) -> Vec<String> {
@@ -451,6 +503,9 @@ fn unknown_agent_error(
         .flat_map(|known| known.aliases.iter().copied());
     let names = KNOWN_AGENTS.iter().map(|known| known.name).chain(aliases);
     let names = names.chain(config.agents.keys().map(String::as_str));
+    let installed = InstalledAgents::open().and_then(|agents| agents.list().ok());
+    let installed = installed.unwrap_or_default();
+    let names = names.chain(installed.iter().map(|agent| agent.id.as_str()));
     let projects = project
         .into_iter()
         .flat_map(|project| project.agents.keys());

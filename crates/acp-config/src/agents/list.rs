@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use acp_host::AgentCommand;
 
 use super::choice::AgentSelector;
+use super::installed::{InstalledAgent, InstalledAgents};
 use super::project::ProjectAgents;
 use super::well_known::{BUNDLED_AGENT, KNOWN_AGENTS, find_well_known};
 use crate::config::UserConfig;
@@ -16,6 +17,8 @@ use crate::quote::quote;
 pub enum AgentOrigin {
     /// The agent is in the user's configuration.
     User,
+    /// The agent is installed from a registry.
+    Installed,
     /// The agent is in the project's configuration.
     Project,
     /// The agent is in the built-in list of well-known agents.
@@ -28,6 +31,7 @@ impl AgentOrigin {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::User => "user",
+            Self::Installed => "installed",
             Self::Project => "project",
             Self::WellKnown => "known",
         }
@@ -43,7 +47,9 @@ pub struct ListedAgent {
     /// Where the agent is configured.
     pub origin: AgentOrigin,
     /// The agent's title, if known.
-    pub title: Option<&'static str>,
+    pub title: Option<String>,
+    /// The record of the installation, if the agent is installed from a registry.
+    pub installed: Option<InstalledAgent>,
     /// The agent's program and arguments. Empty if the agent is bundled or remote.
     pub command: Vec<String>,
     /// The URL of a remote agent, without the query.
@@ -92,7 +98,12 @@ impl ListedAgent {
         }
         let words: Vec<String> = self.command.iter().map(|word| quote(word)).collect();
         let command = words.join(" ");
-        let what = match (self.title, self.origin) {
+        let what = match (self.title.as_deref(), self.origin) {
+            (Some(title), AgentOrigin::Installed) => {
+                let installed = self.installed.as_ref();
+                let from = installed.map(|agent| format!(" {}, from {}", agent.version, agent.registry));
+                format!("{title}{}: {command}", from.unwrap_or_default())
+            }
             _ if self.is_bundled() => "the bundled agent".to_owned(),
             (Some(title), AgentOrigin::WellKnown) if self.is_installed() => {
                 format!("{title}: {command}")
@@ -111,7 +122,7 @@ impl ListedAgent {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct AgentList {
-    /// The agents: the user's own first, then the project's, then the well-known ones.
+    /// The agents: the user's own first, then the installed, the project's and the well-known ones.
     pub agents: Vec<ListedAgent>,
     /// The agents that the project defines, if any.
     pub project: Option<ProjectAgents>,
@@ -140,10 +151,16 @@ impl AgentList {
             .as_ref()
             .filter(|_| allowed)
             .and_then(|project| project.default_agent.clone());
+        let installed = InstalledAgents::open().map_or(Ok(Vec::new()), |agents| agents.list());
+        let installed = installed.unwrap_or_else(|e| {
+            notes.push(e.to_string());
+            Vec::new()
+        });
+        let is_installed = |name: &str| installed.iter().any(|agent| agent.id == name);
         let default = projects_default
             .or_else(|| config.default_agent.clone())
             .unwrap_or_else(|| BUNDLED_AGENT.to_owned());
-        let default = match config.agents.contains_key(&default) {
+        let default = match config.agents.contains_key(&default) || is_installed(&default) {
             true => default,
             false => find_well_known(&default).map_or(default, |known| known.name.to_owned()),
         };
@@ -151,14 +168,22 @@ impl AgentList {
         for name in config.agents.keys() {
             agents.push(resolve_agent(config, name, AgentOrigin::User, cwd));
         }
+        for agent in &installed {
+            if !config.agents.contains_key(&agent.id) {
+                let mut listed = resolve_agent(config, &agent.id, AgentOrigin::Installed, cwd);
+                listed.title = Some(agent.title.clone());
+                listed.installed = Some(agent.clone());
+                agents.push(listed);
+            }
+        }
         for name in project.iter().flat_map(|project| project.agents.keys()) {
             let mut listed = list_project_agent(name, project.as_ref());
-            let hidden = ProjectAgents::shadowing_agent(name, &config.agents);
+            let hidden = ProjectAgents::shadowing_agent(name, &config.agents, &installed);
             listed.error = hidden.map(|by| format!("shadowed by {by}"));
             agents.push(listed);
         }
         for known in KNOWN_AGENTS {
-            if !config.agents.contains_key(known.name) {
+            if !is_installed(known.name) && !config.agents.contains_key(known.name) {
                 agents.push(resolve_agent(
                     config,
                     known.name,
@@ -193,13 +218,13 @@ impl AgentList {
 
     /// Returns the usable agents.
     ///
-    /// These are the user's own agents, the project's agents if they are allowed, and installed well-known agents.
+    /// These are the user's own agents, installed agents, the project's agents if they are allowed, and installed well-known agents.
     #[must_use]
     pub fn usable_agents(self) -> Vec<ListedAgent> {
         let usable = |agent: &ListedAgent| {
             agent.error.is_none()
                 && match agent.origin {
-                    AgentOrigin::User => true,
+                    AgentOrigin::User | AgentOrigin::Installed => true,
                     AgentOrigin::Project => self.is_allowed,
                     AgentOrigin::WellKnown => agent.is_installed(),
                 }
@@ -214,7 +239,8 @@ fn resolve_agent(config: &UserConfig, name: &str, by: AgentOrigin, cwd: &Path) -
     let mut listed = ListedAgent {
         name: name.to_owned(),
         origin: by,
-        title: known.map(|known| known.title),
+        title: known.map(|known| known.title.to_owned()),
+        installed: None,
         command: Vec::new(),
         url: None,
         program_path: None,
@@ -249,6 +275,7 @@ fn list_project_agent(name: &str, project: Option<&ProjectAgents>) -> ListedAgen
         name: name.to_owned(),
         origin: AgentOrigin::Project,
         title: None,
+        installed: None,
         program_path: found.and_then(|command| command.find_executable().ok()),
         command,
         url,

@@ -1,9 +1,12 @@
-//! Agents that can be chosen by name: from the user's configuration, from the project, or well-known.
+//! Agents that can be chosen by name: from the user's configuration, installed from a registry, well-known, or from the
+//! project.
 //!
-//! If several agents have the same name, the user's takes precedence, then the well-known one, and then the project's.
+//! If several agents have the same name, the user's takes precedence, then the installed one, then the
+//! well-known one, and then the project's.
 //! A project can therefore never replace an agent that the user knows by its name.
 
 pub(crate) mod choice;
+pub(crate) mod installed;
 pub(crate) mod list;
 pub(crate) mod path_mapping;
 pub(crate) mod project;

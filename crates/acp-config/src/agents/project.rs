@@ -11,6 +11,7 @@ use acp_host::{Project, StateFile, literal};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::installed::InstalledAgent;
 use super::settings::{self, AgentSettings, check_name};
 use super::well_known::find_well_known;
 use crate::error::ConfigError;
@@ -157,9 +158,12 @@ impl ProjectAgents {
     pub fn shadowing_agent(
         name: &str,
         users: &BTreeMap<String, AgentSettings>,
+        installed: &[InstalledAgent],
     ) -> Option<&'static str> {
         if users.contains_key(name) {
             Some("your agent of the same name")
+        } else if installed.iter().any(|agent| agent.id == name) {
+            Some("the installed agent of the same name")
         } else if find_well_known(name).is_some() {
             Some("the well-known agent of the same name")
         } else {
