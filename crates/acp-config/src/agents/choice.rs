@@ -284,7 +284,8 @@ impl AgentSelector {
             }
             (None, Some(known)) => to_strings(known.command),
             (None, None) => {
-                let what = "`command` or `url` is required, except for installed and well-known agents";
+                let what =
+                    "`command` or `url` is required, except for installed and well-known agents";
                 return Err(config_error(what.to_owned()));
             }
         };

@@ -101,7 +101,8 @@ impl ListedAgent {
         let what = match (self.title.as_deref(), self.origin) {
             (Some(title), AgentOrigin::Installed) => {
                 let installed = self.installed.as_ref();
-                let from = installed.map(|agent| format!(" {}, from {}", agent.version, agent.registry));
+                let from =
+                    installed.map(|agent| format!(" {}, from {}", agent.version, agent.registry));
                 format!("{title}{}: {command}", from.unwrap_or_default())
             }
             _ if self.is_bundled() => "the bundled agent".to_owned(),
