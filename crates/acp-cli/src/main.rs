@@ -69,7 +69,7 @@ fn main() -> ExitCode {
         return ExitCode::from(CommandExit::USAGE);
     };
     let exit = match command {
-        CliCommand::Agents(args) => agents::run_agents(&args),
+        CliCommand::Agents(args) => block_on(agents::run_agents(args)),
         CliCommand::Bridge(args) => block_on(bridge::run_bridge(args)),
         CliCommand::CheckRelay(args) => block_on(check_relay::run_check_relay(args)),
         CliCommand::Agent(mut args) => match args.command.take() {

@@ -54,6 +54,20 @@ pub enum RegistryError {
         /// The hash of the download, in hexadecimal.
         actual: String,
     },
+    /// A registry has another checksum for a version than before.
+    #[error(
+        "the release has changed: the registry has the SHA-256 {now} for {id} {version}, but it was {then} when you installed it; nothing was installed. If you trust the new release, run first: acp agents remove {id}"
+    )]
+    ChangedRelease {
+        /// The agent's id.
+        id: String,
+        /// The version.
+        version: String,
+        /// The hash in the registry.
+        now: String,
+        /// The hash in the lock file.
+        then: String,
+    },
     /// An archive is damaged or not safe to unpack.
     #[error("refused to unpack {url}: {reason}; nothing was installed")]
     Archive {

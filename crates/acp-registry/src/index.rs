@@ -236,7 +236,7 @@ mod tests {
                 r#"{"version":"2.0.0","agents":[]}"#.to_owned(),
                 "version 2.0.0",
             ),
-            ("[]".to_owned(), "invalid type"),
+            ("[]".to_owned(), "invalid length"),
             (
                 r#"{"version":"1.0.0"}"#.to_owned(),
                 "missing field `agents`",

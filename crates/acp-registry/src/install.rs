@@ -37,47 +37,29 @@ pub async fn install(
     let _lock = lock_directory(agents.directory())?;
     remove_leftovers(agents.directory());
     let before = agents.find(&offer.agent.id)?;
-    let (distribution, staging) = match &offer.distribution {
-        OfferedDistribution::Npx { package } => {
-            let package = package.clone();
-            (InstalledDistribution::Npx { package }, None)
-        }
-        OfferedDistribution::Uvx { package } => {
-            let package = package.clone();
-            (InstalledDistribution::Uvx { package }, None)
-        }
-        OfferedDistribution::Binary { url, sha256 } => {
-            let staging = tempfile::Builder::new()
-                .prefix(STAGING_PREFIX)
-                .tempdir_in(agents.directory())
-                .map_err(RegistryError::file(agents.directory()))?;
-            let same_version = before
-                .as_ref()
-                .filter(|agent| agent.version == offer.agent.version);
-            let recorded = same_version.and_then(|agent| agent.distribution.sha256());
-            let expected = [
-                ("the registry", sha256.as_deref()),
-                ("the lock file", recorded),
-            ];
-            let sum = download(url, &expected, announced, staging.path(), downloader).await?;
-            unpack(offer, url, staging.path())?;
-            let url = url.clone();
-            (
-                InstalledDistribution::Binary { url, sha256: sum },
-                Some(staging),
-            )
-        }
-    };
-    let agent = InstalledAgent {
-        id: offer.agent.id.clone(),
-        title: offer.agent.name.clone(),
-        version: offer.agent.version.clone(),
-        registry: registry.to_string(),
-        distribution,
-        program: offer.program.clone(),
-        args: offer.args.clone(),
-        env: offer.env.clone(),
-    };
+    if let Some(before) = &before {
+        offer.check_unchanged(before)?;
+    }
+    let mut sum = String::new();
+    let mut staging = None;
+    if let OfferedDistribution::Binary { url, sha256 } = &offer.distribution {
+        let directory = tempfile::Builder::new()
+            .prefix(STAGING_PREFIX)
+            .tempdir_in(agents.directory())
+            .map_err(RegistryError::file(agents.directory()))?;
+        let same_version = before
+            .as_ref()
+            .filter(|agent| agent.version == offer.agent.version);
+        let recorded = same_version.and_then(|agent| agent.distribution.sha256());
+        let expected = [
+            ("the registry", sha256.as_deref()),
+            ("the lock file", recorded),
+        ];
+        sum = download(url, &expected, announced, directory.path(), downloader).await?;
+        unpack(offer, url, directory.path())?;
+        staging = Some(directory);
+    }
+    let agent = offer.to_record(registry, &sum);
     match &staging {
         Some(staging) => put_in_place(staging.path(), &agent, agents)?,
         None => agents.record(agent.clone())?,

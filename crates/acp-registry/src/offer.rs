@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use acp_config::{InstalledAgent, InstalledDistribution};
+
 use crate::archive::{ArchiveKind, entry_path};
 use crate::download::parse_url;
 use crate::error::RegistryError;
 use crate::index::{BinaryTarget, PackageTarget, RegistryAgent};
 use crate::package::PackageRunner;
+use crate::source::RegistrySource;
 
 /// The name of the bundled agent, which no installed agent can have.
 const BUNDLED_AGENT: &str = acp_config::BUNDLED_AGENT;
@@ -108,6 +111,62 @@ impl AgentOffer {
             return Err(failed("an argument contains a NUL character".to_owned()));
         }
         Ok(offer)
+    }
+
+    /// Returns the record of the agent when it is installed. `sha256` is the hash of the download, if there is one.
+    #[must_use]
+    pub fn to_record(&self, registry: &RegistrySource, sha256: &str) -> InstalledAgent {
+        let distribution = match &self.distribution {
+            OfferedDistribution::Binary { url, .. } => InstalledDistribution::Binary {
+                url: url.clone(),
+                sha256: sha256.to_owned(),
+            },
+            OfferedDistribution::Npx { package } => InstalledDistribution::Npx {
+                package: package.clone(),
+            },
+            OfferedDistribution::Uvx { package } => InstalledDistribution::Uvx {
+                package: package.clone(),
+            },
+        };
+        InstalledAgent {
+            id: self.agent.id.clone(),
+            title: self.agent.name.clone(),
+            version: self.agent.version.clone(),
+            registry: registry.to_string(),
+            distribution,
+            program: self.program.clone(),
+            args: self.args.clone(),
+            env: self.env.clone(),
+        }
+    }
+
+    /// Checks that the registry has the same checksum for the installed version as when it was installed.
+    ///
+    /// # Errors
+    /// It has another one.
+    pub fn check_unchanged(&self, installed: &InstalledAgent) -> Result<(), RegistryError> {
+        let now = self.distribution.sha256();
+        match (now, installed.distribution.sha256()) {
+            (Some(now), Some(then)) if installed.version == self.agent.version && now != then => {
+                Err(RegistryError::ChangedRelease {
+                    id: installed.id.clone(),
+                    version: installed.version.clone(),
+                    now: now.to_owned(),
+                    then: then.to_owned(),
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns `true` if this is what is installed, from whichever registry.
+    #[must_use]
+    pub fn is_installed_as(&self, installed: &InstalledAgent, registry: &RegistrySource) -> bool {
+        let sum = installed.distribution.sha256().unwrap_or_default();
+        let mut record = self.to_record(registry, sum);
+        record.registry.clone_from(&installed.registry);
+        record.title.clone_from(&installed.title);
+        record == *installed && self.check_unchanged(installed).is_ok()
     }
 
     fn binary(agent: &RegistryAgent, target: &BinaryTarget) -> Result<Self, String> {

@@ -6,7 +6,9 @@
 use std::path::PathBuf;
 
 use acp_agent::Mode;
-use acp_config::{AgentChoice, AgentList, AgentSelector, SessionNames, UserConfig};
+use acp_config::{
+    AgentChoice, AgentList, AgentSelector, InstalledAgents, SessionNames, UserConfig,
+};
 use acp_host::{Policy, terminal_text};
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 
@@ -21,6 +23,18 @@ pub(crate) fn agent_names() -> ArgValueCandidates {
         let candidates = usable_agents.into_iter().map(|agent| {
             let summary = terminal_text::clean_line(&agent.summary());
             CompletionCandidate::new(agent.name).help(Some(summary.into()))
+        });
+        candidates.collect()
+    })
+}
+
+/// Returns the agents that are installed from a registry.
+pub(crate) fn installed_agents() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let agents = InstalledAgents::open().and_then(|agents| agents.list().ok());
+        let candidates = agents.into_iter().flatten().map(|agent| {
+            let summary = terminal_text::clean_line(&format!("{} {}", agent.title, agent.version));
+            CompletionCandidate::new(agent.id).help(Some(summary.into()))
         });
         candidates.collect()
     })

@@ -1,4 +1,10 @@
-//! `acp agents`: lists the available agents, and allows or revokes a project's agents.
+//! `acp agents`: lists the available agents, allows or revokes a project's agents, and installs agents from a registry.
+
+mod install;
+mod question;
+mod registry;
+mod search;
+mod update;
 
 use std::path::Path;
 
@@ -14,11 +20,15 @@ use crate::exit::CommandExit;
 use crate::screen::print;
 use crate::{config, terminal_user};
 
-pub(crate) fn run_agents(args: &AgentsArgs) -> CommandExit {
+pub(crate) async fn run_agents(args: AgentsArgs) -> CommandExit {
     let done = match &args.command {
         None => list_agents(&args.list),
         Some(AgentsSubcommand::Allow(args)) => allow_agents(args),
         Some(AgentsSubcommand::Revoke(args)) => revoke_agents(args),
+        Some(AgentsSubcommand::Search(args)) => search::search_agents(args).await,
+        Some(AgentsSubcommand::Install(args)) => install::install_agent(args).await,
+        Some(AgentsSubcommand::Update(args)) => update::update_agents(args).await,
+        Some(AgentsSubcommand::Remove(args)) => install::remove_agent(args),
     };
     match done {
         Ok(()) => CommandExit::SUCCESS,
@@ -38,6 +48,10 @@ fn render_text(list: &AgentList) -> String {
     };
     for (by, title) in [
         (AgentOrigin::User, format!("Your agents ({file}):")),
+        (
+            AgentOrigin::Installed,
+            "Installed from a registry:".to_owned(),
+        ),
         (
             AgentOrigin::Project,
             format!("Project agents ({project}{unless}):"),
@@ -80,6 +94,10 @@ fn render_json(list: &AgentList) -> String {
             "installed": agent.is_installed(),
             "program": agent.program_path.as_ref().map(|found| found.to_string_lossy()),
             "install": agent.install.filter(|install| !install.is_empty()),
+            "version": agent.installed.as_ref().map(|agent| &agent.version),
+            "registry": agent.installed.as_ref().map(|agent| &agent.registry),
+            "source": agent.installed.as_ref().map(|agent| agent.distribution.source()),
+            "sha256": agent.installed.as_ref().and_then(|agent| agent.distribution.sha256()),
             "default": agent.is_default,
             "allowed": !is_projects || list.is_allowed,
             "wrong": agent.error,
