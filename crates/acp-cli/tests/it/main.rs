@@ -12,6 +12,8 @@ mod agent;
 mod agent_sessions;
 #[cfg(unix)]
 mod agents;
+#[cfg(target_os = "linux")]
+mod agents_install;
 mod bridge;
 #[cfg(unix)]
 mod bridge_to_v1;

@@ -24,6 +24,9 @@ const UNIQUE_COMPLETIONS: &[(&str, &str)] = &[
     ("acp run --sess", "acp run --session"),
     ("acp run --agent mi", "acp run --agent mine"),
     ("acp run --agent=mi", "acp run --agent=mine"),
+    ("acp run --agent zor", "acp run --agent zork"),
+    ("acp agents remove z", "acp agents remove zork"),
+    ("acp agents update z", "acp agents update zork"),
     ("acp run --session bui", "acp run --session build"),
     ("acp sessions export bui", "acp sessions export build"),
     // Names with spaces are one word, before Tab and after.
@@ -61,7 +64,13 @@ fn completion_project() -> TestProject {
         "config.toml",
         "[agents.mine]\ncommand = [\"no-such-program\"]\nmode = \"slow\"\n",
     );
+    project.write_file(
+        "registry.json",
+        r#"{"version": "1.0.0", "agents": [{"id": "zork", "name": "Zork", "version": "1.0.0",
+            "description": "Another agent", "distribution": {"npx": {"package": "zork@1.0.0"}}}]}"#,
+    );
     for line in [
+        "acp agents install zork --yes --registry registry.json",
         "acp sessions name 1 build",
         "acp sessions name 2 'the big one'",
         "acp sessions name 3 other --agent mine",

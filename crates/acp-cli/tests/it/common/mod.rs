@@ -5,6 +5,8 @@ pub(crate) mod agent;
 pub(crate) mod browser;
 pub(crate) mod editor;
 #[cfg(unix)]
+pub(crate) mod file_server;
+#[cfg(unix)]
 pub(crate) mod itself;
 pub(crate) mod patient;
 pub(crate) mod reach;
@@ -73,6 +75,11 @@ impl TestProject {
         self.home.path().join("XDG_STATE_HOME/acp")
     }
 
+    /// Returns the directory of agents that are installed from a registry.
+    pub(crate) fn installed_agents_directory(&self) -> PathBuf {
+        self.home.path().join("XDG_DATA_HOME/acp/agents")
+    }
+
     /// Returns the directory of the local servers' sockets.
     pub(crate) fn live_directory(&self) -> PathBuf {
         self.sessions_directory().join("live")
@@ -90,8 +97,14 @@ impl TestProject {
     }
 
     /// Returns the environment variables that determine where the user's files are.
-    pub(crate) fn home_variables(&self) -> [(&'static str, PathBuf); 2] {
-        ["XDG_CONFIG_HOME", "XDG_STATE_HOME"].map(|name| (name, self.home.path().join(name)))
+    pub(crate) fn home_variables(&self) -> [(&'static str, PathBuf); 4] {
+        [
+            "XDG_CONFIG_HOME",
+            "XDG_STATE_HOME",
+            "XDG_DATA_HOME",
+            "XDG_CACHE_HOME",
+        ]
+        .map(|name| (name, self.home.path().join(name)))
     }
 
     /// Writes a file to the user's configuration directory.
