@@ -207,6 +207,7 @@ fn build_client(is_loopback: bool) -> reqwest::Result<Client> {
         }
         match is_allowed(attempt.url(), is_loopback) {
             true => attempt.follow(),
+            false if is_loopback => attempt.error(RedirectError::LeavesMachine),
             false => attempt.error(RedirectError::NotSecure),
         }
     });
@@ -249,6 +250,8 @@ enum RedirectError {
     TooMany,
     #[error("the server redirects to a URL that is not https")]
     NotSecure,
+    #[error("the server redirects away from this machine")]
+    LeavesMachine,
 }
 
 /// Returns the response if it is a file.

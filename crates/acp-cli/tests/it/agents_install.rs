@@ -314,7 +314,7 @@ fn faulty_downloads_are_refused_and_leave_nothing() {
         (
             ServedFile::redirect("https://127.0.0.1:1/x"),
             None,
-            "redirects to a URL",
+            "redirects away from this machine",
         ),
         (
             ServedFile::redirect(&server.url("/tool.tar.gz")),
@@ -657,10 +657,14 @@ fn files_are_downloaded_over_https_with_a_valid_certificate() {
         .expect_stderr("redirects to a URL that is not https");
     assert_eq!(installed_files(&project), [""; 0]);
     let over = server.serve("/over", ServedFile::redirect(&archive));
-    // The ending of the URL in the registry tells what it is.
     install(&over, true)
         .expect_code(1)
-        .expect_stderr("bin/tool");
+        .expect_stderr("it is an archive, but its URL does not end");
+    assert_eq!(installed_files(&project), [""; 0]);
+    let over = server.serve("/over.tar.gz", ServedFile::redirect(&archive));
+    install(&over, true).expect_code(0);
+    assert_eq!(started_by(&project, "tool"), "one acp two words 3");
+    acp(&project, &["agents", "remove", "tool"]).expect_code(0);
     install(&archive, true).expect_code(0);
     assert_eq!(started_by(&project, "tool"), "one acp two words 3");
 }

@@ -9,7 +9,7 @@ mod unpacker;
 mod zip;
 
 use std::fs::File;
-use std::io::{BufReader, Seek};
+use std::io::{BufReader, Read, Seek};
 
 use bzip2::bufread::MultiBzDecoder;
 use cap_std::fs::Dir;
@@ -87,9 +87,24 @@ pub(crate) fn unpack(
             tar::unpack_tar(LimitedReader::new(reader, limits), &mut unpacker)?;
         }
         ArchiveKind::Zip => zip::unpack_zip(file, &mut unpacker)?,
-        ArchiveKind::Program => unpacker.add_file(program, true, &mut file)?,
+        ArchiveKind::Program => {
+            check_is_program(&file)?;
+            unpacker.add_file(program, true, &mut file)?;
+        }
     }
     unpacker.finish()
+}
+
+/// Checks that a download is not an archive whose URL hides it. It would fail only when the agent is started.
+fn check_is_program(mut file: &File) -> Result<(), String> {
+    const SIGNATURES: [&[u8]; 3] = [b"\x1f\x8b", b"BZh", b"PK\x03\x04"];
+    let mut start = Vec::new();
+    let read = file.take(4).read_to_end(&mut start);
+    read.and_then(|_| file.rewind()).map_err(|e| e.to_string())?;
+    match SIGNATURES.iter().any(|signature| start.starts_with(signature)) {
+        true => Err("it is an archive, but its URL does not end in .tar.gz, .tar.bz2 or .zip".to_owned()),
+        false => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -258,6 +258,7 @@ fn all_kinds_of_archives_are_unpacked() {
     let unpacked = Unpacked::new(b"#!/bin/sh\n", ArchiveKind::Program);
     unpacked.result.as_ref().unwrap();
     assert_eq!(unpacked.files()["agent"], "#!/bin/sh\n");
+    Unpacked::new(&gzip(b"#!/bin/sh\n"), ArchiveKind::Program).expect_refused("it is an archive");
 }
 
 #[test]
