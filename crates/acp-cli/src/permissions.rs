@@ -164,7 +164,9 @@ fn render_text(said: &PermissionSources, answers: &[RememberedAnswer]) -> String
         text.push('\n');
         let rows = answers.iter().map(|answer| {
             let subject = match &answer.subject {
-                RememberedSubject::Command(line) => format!("`{line}`"),
+                RememberedSubject::Command(line) | RememberedSubject::Commands(line) => {
+                    format!("`{line}`")
+                }
                 RememberedSubject::Path(path) => display_path(path),
                 other => format!("{other:?}"),
             };
@@ -320,6 +322,9 @@ fn render_json(said: &PermissionSources, answers: &[RememberedAnswer]) -> Value 
             match &answer.subject {
                 RememberedSubject::Command(line) => {
                     fields.insert("command".to_owned(), json!(line))
+                }
+                RememberedSubject::Commands(pattern) => {
+                    fields.insert("commands".to_owned(), json!(pattern))
                 }
                 RememberedSubject::Path(path) => {
                     fields.insert("path".to_owned(), json!(path.to_string_lossy()))

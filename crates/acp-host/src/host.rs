@@ -122,6 +122,13 @@ impl<P: Prompter + Send + Sync> Host<P> {
         self
     }
 
+    /// Calls `tell` with each decision on an action of the agent. `tell` is called from tasks and must not block.
+    #[must_use]
+    pub fn on_decision(mut self, tell: impl Fn(ActionDecision) + Send + Sync + 'static) -> Self {
+        self.gate.on_decision(tell);
+        self
+    }
+
     /// Trusts the agent to follow the policy and to request permission for everything that its mode and the rules do
     /// not allow. When it then acts through the client, the user is not asked again. Denied actions are still denied,
     /// and rules that require asking each time still apply.

@@ -66,7 +66,7 @@ pub use environment::{Environment, InvalidVariableName};
 pub use files::Files;
 pub use host::{Host, HostSession};
 pub use permissions::{
-    Action, AlwaysEffect, DecisionSource, ParsePolicyError, PermissionDecision, PermissionNote,
+    Action, ActionDecision, AlwaysEffect, DecisionSource, Denier, ParsePolicyError, PermissionDecision, PermissionNote,
     PermissionRule, PermissionRules, Permissions, Policy, PolicyDecision, Project, ProjectFile,
     Prompter, RememberedAnswer, RememberedAnswers, RememberedAnswersError, RememberedSubject,
     RuleEffect, RulesError,

@@ -338,6 +338,43 @@ fn always_answer_is_remembered_until_revoked() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn commands_that_begin_the_same_can_be_allowed_with_one_letter() {
+    let project = TestProject::new();
+    let start = |line: &str| CommandTerminal::start(&project, &format!("{ACP} run '{line}'"));
+    let mut terminal = start("/run git status");
+    terminal.wait_for("answer [1-5]: ");
+    for part in [
+        "1) Allow once [y] – allow once",
+        "3) Always allow `git status *` [p] – allow in this project, until you revoke it: every command that begins with git status, with any arguments",
+        "[n] – reject once",
+    ] {
+        let seen = terminal.seen.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(seen.contains(part), "{part}: {seen}");
+    }
+    terminal.answer("answer [1-5]: ", "p\n");
+    let screen = terminal.expect_exit(0);
+    let remembered = "remembered for this project: allow execute `git status *`";
+    assert!(screen.contains(remembered), "{screen}");
+    // Nobody is asked again, but only for such a command alone.
+    let screen = start("/run git status --short").expect_exit(0);
+    assert!(!screen.contains("answer ["), "{screen}");
+    for line in ["/run git status && touch made", "/run git stash"] {
+        project
+            .run(&[line])
+            .expect_code(0)
+            .expect_stderr("rejected by --allow reads");
+    }
+    assert!(!project.file("made").exists());
+    project
+        .run_permissions(&[])
+        .expect_code(0)
+        .expect_stdout(&["  1  allow  execute  `git status *`  (20"]);
+    let json = project.run_permissions(&["--format", "json"]).stdout;
+    assert!(json.contains(r#""commands":"git status *""#), "{json}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn permission_can_be_remembered_for_the_project() {
     let project = TestProject::new();
     let create = requesting_agent_script(
