@@ -45,6 +45,7 @@ fn options_with_timeout(patience: Duration) -> CheckOptions {
         turn_timeout: patience,
         check_timeout: patience * 5,
         jobs: MAX_PARALLEL_MUTANTS,
+        shares_agents: true,
         auth_method: Some(agent::LOGIN_METHOD_ID.to_owned()),
         prompts: agent::task_prompts(),
     }
