@@ -93,9 +93,7 @@ impl AgentLane {
         version: SchemaVersion,
         may_share: bool,
     ) -> Result<SharedAgent, String> {
-        if may_share
-            && let Some(mut agent) = self.idle.take()
-        {
+        if may_share && let Some(mut agent) = self.idle.take() {
             if agent.harness.version() == version && agent.begin_check() {
                 return Ok(agent);
             }
@@ -176,10 +174,7 @@ impl EarlierRun {
 }
 
 fn has_failed(run: &CheckRun) -> bool {
-    matches!(
-        run.stopped,
-        Err(CheckStop::Fail(_) | CheckStop::Harness(_))
-    )
+    matches!(run.stopped, Err(CheckStop::Fail(_) | CheckStop::Harness(_)))
 }
 
 /// Describes a result that may have to be repeated.

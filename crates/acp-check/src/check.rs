@@ -105,6 +105,15 @@ impl Check {
         }
     }
 
+    /// Returns `true` if the check has no code of its own, because it judges the messages of other checks.
+    #[must_use]
+    pub fn judges_others(&self) -> bool {
+        matches!(
+            self.procedure,
+            CheckProcedure::Shape(_) | CheckProcedure::Rules
+        )
+    }
+
     /// Returns `true` for a requirement of the remote transport.
     #[must_use]
     pub fn is_remote(&self) -> bool {

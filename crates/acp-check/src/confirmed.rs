@@ -17,7 +17,12 @@ use super::verdict::CheckStop;
 #[derive(Debug, Default)]
 pub(super) struct ConfirmedResults {
     skips: HashSet<(SchemaVersion, String)>,
-    faults: HashSet<(SchemaVersion, ShapeKey, String, Discriminant<SchemaFaultKind>)>,
+    faults: HashSet<(
+        SchemaVersion,
+        ShapeKey,
+        String,
+        Discriminant<SchemaFaultKind>,
+    )>,
     rules: HashSet<(SchemaVersion, &'static str)>,
 }
 
@@ -38,9 +43,7 @@ impl ConfirmedResults {
     pub(super) fn covers(&self, version: SchemaVersion, run: &CheckRun, has_sent: bool) -> bool {
         let is_expected = match &run.stopped {
             Ok(()) => true,
-            Err(CheckStop::Skip(why)) => {
-                !has_sent || self.skips.contains(&(version, why.clone()))
-            }
+            Err(CheckStop::Skip(why)) => !has_sent || self.skips.contains(&(version, why.clone())),
             Err(_) => false,
         };
         let mut violations = run.schema_results.violations.rules.iter();
@@ -54,7 +57,14 @@ impl ConfirmedResults {
 fn fault_keys(
     version: SchemaVersion,
     results: &SchemaResults,
-) -> impl Iterator<Item = (SchemaVersion, ShapeKey, String, Discriminant<SchemaFaultKind>)> {
+) -> impl Iterator<
+    Item = (
+        SchemaVersion,
+        ShapeKey,
+        String,
+        Discriminant<SchemaFaultKind>,
+    ),
+> {
     let faults = results.faults.iter();
     faults.flat_map(move |(shape, faults)| {
         faults.iter().map(move |(fault, _)| {

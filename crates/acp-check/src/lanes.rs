@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::check::{Check, CheckProcedure, ProcessUse};
+use super::check::{Check, ProcessUse};
 use super::outcome::CheckRun;
 
 /// The maximum number of events that wait to be handled.
@@ -70,12 +70,7 @@ pub(super) async fn run_in_lanes<L: CheckLane>(
     mut handle: impl FnMut(LaneEvent),
 ) {
     let mut queue: Vec<(usize, Check)> = checks.iter().copied().enumerate().collect();
-    queue.retain(|(_, check)| {
-        !matches!(
-            check.procedure,
-            CheckProcedure::Shape(_) | CheckProcedure::Rules
-        )
-    });
+    queue.retain(|(_, check)| !check.judges_others());
     queue.sort_by_key(|(_, check)| check.process_use != ProcessUse::Shared);
     let lanes = lanes.clamp(1, queue.len().max(1));
     let queue = Arc::new(Mutex::new(VecDeque::from(queue)));

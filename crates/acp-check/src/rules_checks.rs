@@ -7,9 +7,9 @@ use acp_rules::{RequirementLevel, Side};
 
 use super::check::{Check, CheckProcedure, ProcessUse};
 use super::outcome::CheckOutcome;
+use super::schema_results::SchemaResults;
 use super::transcript::Transcript;
 use super::verdict::Verdict;
-use super::schema_results::SchemaResults;
 
 /// Returns the check that a side follows the mandatory rules.
 pub(super) fn rules_check(version: SchemaVersion, side: Side) -> Check {

@@ -10,9 +10,9 @@ use acp_rules::{RequirementLevel, Side};
 use super::check::{Check, CheckProcedure, ProcessUse};
 use super::checked_shape::CheckedShape;
 use super::outcome::CheckOutcome;
+use super::schema_results::SchemaResults;
 use super::transcript::Transcript;
 use super::verdict::Verdict;
-use super::schema_results::SchemaResults;
 
 /// The page name under which schema checks are listed.
 const PAGE_NAME: &str = "schema";
