@@ -25,8 +25,8 @@ checks! { V1 Agent "overview"
     10 Should "Invalid JSON gets error -32700." => reports_parse_error;
     11 Must "If the request id cannot be read, the error has id null." => reports_parse_error_with_null_id;
     12 Should "JSON that is not a valid request gets error -32600." => rejects_invalid_request;
-    13 Must "Unknown methods get an error." => rejects_unknown_method;
-    14 Should "Unknown methods get error -32601." => reports_method_not_found;
+    13 Must "Unknown methods get an error." => rejects_unknown_method, shared;
+    14 Should "Unknown methods get error -32601." => reports_method_not_found, shared;
     15 Must "Requests with invalid params get a response." => responds_to_invalid_params;
     16 Should "Invalid params get error -32602." => reports_invalid_params;
     17 Must "Errors have an integer code and a message." => has_valid_error_object;

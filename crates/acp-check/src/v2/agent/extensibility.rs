@@ -10,8 +10,8 @@ use crate::verdict::{CheckStop, fail};
 use crate::wire::ReceivedResponse;
 
 checks! { V2 Agent "extensibility"
-    fresh "sends methods that the agent does not know";
-    1 Should "Unknown extension requests get error -32601." => rejects_unknown_request;
+    fresh "sends notifications that the agent does not know";
+    1 Should "Unknown extension requests get error -32601." => rejects_unknown_request, shared;
     2 Should "Unknown extension notifications are ignored." => ignores_unknown_notification;
     3 Must "Requests with arbitrary `_meta` are processed." => accepts_any_meta, fresh "sends `_meta` in `initialize`";
     4 Must "Custom update types start with `_`." => prefixes_custom_updates, shared;

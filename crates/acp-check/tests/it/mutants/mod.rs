@@ -1,6 +1,6 @@
 //! Tests the suite itself. The correct peers pass every check, and each check catches at least one mutant.
 
-mod agent;
+pub(crate) mod agent;
 mod agent_turns;
 mod agent_v2;
 mod both_agent;
