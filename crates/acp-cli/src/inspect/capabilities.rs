@@ -45,7 +45,8 @@ impl CapabilityReport {
             ]),
             session_methods: select([
                 ("new", has_sessions),
-                ("load", capabilities.load_session),
+                // In version 2, a replay is a param of `session/resume`.
+                ("load", capabilities.load_session && !is_v2),
                 ("resume", session.resume.is_some()),
                 ("fork", session.fork.is_some()),
                 ("list", session.list.is_some()),
@@ -77,6 +78,10 @@ impl CapabilityReport {
                 ("providers/list", capabilities.providers.is_some()),
                 ("providers/set", capabilities.providers.is_some()),
                 ("providers/disable", capabilities.providers.is_some()),
+                (
+                    "_session/steering",
+                    initialize["_meta"]["steering"]["supported"] == true,
+                ),
             ]),
             extensions: extensions(is_v2, initialize),
         }

@@ -246,17 +246,23 @@ impl Page {
             })
             .collect();
         for row in rows {
-            let cells = row.iter().zip(&widths);
-            let cells: Vec<String> = cells
-                .map(|(cell, width)| format!("{cell:width$}", width = *width))
-                .collect();
-            let line = cells.join("  ");
+            let mut line = String::new();
+            let mut column_start = 0;
+            for (cell, width) in row.iter().zip(&widths) {
+                if line.chars().count() > column_start {
+                    self.add_line(line.trim_end());
+                    line.clear();
+                }
+                line += &" ".repeat(column_start - line.chars().count());
+                line += &format!("{cell:width$}  ", width = *width);
+                column_start += width + 2;
+            }
             self.add_line(line.trim_end());
         }
     }
 }
 
-/// The width up to which a column is aligned. A longer cell moves the rest of its line.
+/// The maximum width of a column. After a longer cell, the row continues on the next line.
 const MAX_COLUMN_WIDTH: usize = 40;
 
 /// Creates a row. Control characters in the cells are removed.
