@@ -154,14 +154,15 @@ fn json_has_the_documented_members() {
 #[test]
 fn bundled_agent_is_inspected_in_both_versions() {
     let project = TestProject::new();
-    for version in ["1", "2"] {
+    // In version 2, `session/resume` replaces `session/load`.
+    for (version, methods) in [("1", "new, load, resume"), ("2", "new, resume")] {
         inspect(&project, &["--protocol", version])
             .expect_code(0)
             .expect_stdout(&[
                 "name      acp-agent\n",
                 "command   acp agent\n",
                 &format!("protocol  1, 2 (inspected in version {version})\n"),
-                "sessions        new, load, resume",
+                &format!("sessions        {methods}, fork, list, close, delete"),
                 "\nLogins\n",
                 "anthropic  API key for Anthropic (needs a terminal)",
                 "\nModes\n  * ask ",
