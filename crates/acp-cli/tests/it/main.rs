@@ -48,6 +48,8 @@ mod full_task;
 mod hostile;
 mod import_circles;
 #[cfg(unix)]
+mod inspect;
+#[cfg(unix)]
 mod local_sessions;
 mod login;
 mod mcp_proxy;
