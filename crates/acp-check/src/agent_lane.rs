@@ -6,11 +6,10 @@ use acp_rules::schema::SchemaVersion;
 
 use super::check::{Check, CheckFuture, CheckProcedure, ProcessUse};
 use super::confirmed::ConfirmedResults;
-use super::lanes::{CheckLane, INTERNAL_ERROR, catch_panic};
+use super::lanes::{CheckLane, INTERNAL_ERROR, catch_panic, limit_time};
 use super::options::CheckOptions;
 use super::outcome::CheckRun;
-use super::runner::limit_time;
-use super::shared_agent::SharedAgent;
+use super::reusable_agent::ReusableAgent;
 use super::target::CheckTarget;
 use super::verdict::{CheckStop, truncate};
 use crate::agent_harness::AgentHarness;
@@ -28,7 +27,7 @@ pub(super) struct AgentLane {
     /// What has been seen with new agents, in all lanes.
     confirmed: Arc<Mutex<ConfirmedResults>>,
     /// The agent that the next check may use.
-    idle: Option<SharedAgent>,
+    idle: Option<ReusableAgent>,
 }
 
 impl AgentLane {
@@ -92,7 +91,7 @@ impl AgentLane {
         &mut self,
         version: SchemaVersion,
         may_share: bool,
-    ) -> Result<SharedAgent, String> {
+    ) -> Result<ReusableAgent, String> {
         if may_share && let Some(mut agent) = self.idle.take() {
             if agent.harness.version() == version && agent.begin_check() {
                 return Ok(agent);
@@ -100,7 +99,7 @@ impl AgentLane {
             agent.end().await;
         }
         self.end_idle_agent().await;
-        SharedAgent::start(&*self.target, Arc::clone(&self.options), version).await
+        ReusableAgent::start(&*self.target, Arc::clone(&self.options), version).await
     }
 
     /// Takes the results of a check. Keeps the agent for the next one if it may be shared and is still in order.
@@ -108,7 +107,7 @@ impl AgentLane {
     async fn end_check(
         &mut self,
         stopped: Result<(), CheckStop>,
-        mut agent: SharedAgent,
+        mut agent: ReusableAgent,
         may_share: bool,
     ) -> (CheckRun, bool) {
         let has_sent = agent.harness.wire.has_sent();

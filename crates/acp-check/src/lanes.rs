@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 
 use super::check::{Check, ProcessUse};
 use super::outcome::CheckRun;
+use super::verdict::CheckStop;
 
 /// The maximum number of events that wait to be handled.
 const MAX_WAITING_EVENTS: usize = 64;
@@ -53,10 +54,23 @@ pub(super) async fn catch_panic<T: Send + 'static>(
     task.join_next().await.and_then(Result::ok)
 }
 
+/// Waits for the result of a check, and fails the check if it takes longer than `limit`.
+pub(super) async fn limit_time(
+    limit: Duration,
+    running: impl Future<Output = Result<(), CheckStop>>,
+) -> Result<(), CheckStop> {
+    match tokio::time::timeout(limit, running).await {
+        Ok(stopped) => stopped,
+        Err(_) => Err(CheckStop::Fail(format!(
+            "the check timed out after {limit:?}"
+        ))),
+    }
+}
+
 /// Something that a lane reports about a check, which is identified by its index.
 pub(super) enum LaneEvent {
     Started(usize),
-    Finished(usize, CheckRun, Duration),
+    Finished(usize, Box<CheckRun>, Duration),
 }
 
 /// Runs all checks that have their own code in `lanes` lanes, and calls `handle` with each event.
@@ -87,7 +101,7 @@ pub(super) async fn run_in_lanes<L: CheckLane>(
                     break;
                 }
                 let run = lane.run(check).await;
-                let done = LaneEvent::Finished(index, run, began.elapsed());
+                let done = LaneEvent::Finished(index, Box::new(run), began.elapsed());
                 if events.send(done).await.is_err() {
                     break;
                 }

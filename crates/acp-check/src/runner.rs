@@ -10,7 +10,7 @@ use acp_rules::schema::SchemaVersion;
 use super::agent_lane::AgentLane;
 use super::check::{Check, CheckProcedure};
 use super::confirmed::ConfirmedResults;
-use super::lanes::{CheckLane, LaneEvent, SeparateChecks, run_in_lanes};
+use super::lanes::{CheckLane, LaneEvent, SeparateChecks, limit_time, run_in_lanes};
 use super::options::CheckOptions;
 use super::outcome::{CheckEvent, CheckOutcome, CheckRun};
 use super::schema_results::SchemaResults;
@@ -95,7 +95,7 @@ async fn run_lanes<L: CheckLane>(
             let (Some(check), Some(slot)) = (checks.get(index), outcomes.get_mut(index)) else {
                 return;
             };
-            let (outcome, seen) = judge_run(*check, run, took);
+            let (outcome, seen) = judge_run(*check, *run, took);
             tell(CheckEvent::Finished(&outcome));
             let of_version = judged.entry(check.version).or_default();
             of_version.merge(&check.id(), seen);
@@ -145,19 +145,6 @@ fn judge_run(check: Check, run: CheckRun, took: Duration) -> (CheckOutcome, Sche
         shared_result: run.shared_result,
     };
     (outcome, run.schema_results)
-}
-
-/// Waits for the result of a check, and fails the check if it takes longer than `limit`.
-pub(super) async fn limit_time(
-    limit: Duration,
-    running: impl Future<Output = Result<(), CheckStop>>,
-) -> Result<(), CheckStop> {
-    match tokio::time::timeout(limit, running).await {
-        Ok(stopped) => stopped,
-        Err(_) => Err(CheckStop::Fail(format!(
-            "the check timed out after {limit:?}"
-        ))),
-    }
 }
 
 /// Starts the client for one check, and runs it.

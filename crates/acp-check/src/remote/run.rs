@@ -8,9 +8,10 @@ use super::server_harness::ServerHarness;
 use super::server_target::{OfferedTransports, RemoteServer};
 use crate::check::{Check, CheckProcedure};
 use crate::check_directory::CheckDirectory;
+use crate::lanes::limit_time;
 use crate::options::CheckOptions;
 use crate::outcome::{CheckEvent, CheckOutcome, CheckRun};
-use crate::runner::{limit_time, run_each};
+use crate::runner::run_each;
 
 /// Runs checks against a server, several at a time, and returns their outcomes in the order of `checks`. Calls `tell`
 /// when a check starts, and with its outcome when it has ended.

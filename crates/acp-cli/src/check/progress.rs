@@ -61,6 +61,13 @@ impl CheckProgress {
     }
 }
 
+impl Drop for CheckProgress {
+    /// Erases the line, also if the command is cancelled.
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
 impl ProgressState {
     fn line(&self, total: usize) -> String {
         let mut line = format!("{} of {total}", self.done_count);

@@ -1,6 +1,8 @@
 //! Shows what `acp inspect` has found out as text.
 
-use acp_host::terminal_text::{clean_line, clean_text};
+use acp_host::terminal_text::{
+    MAX_MESSAGE_CHARS, clean_line, clean_text, clean_value, truncate_middle,
+};
 use anstyle::Style;
 use serde_json::Value;
 
@@ -44,10 +46,10 @@ impl Page {
         let shown = title.as_ref().or(name.as_ref());
         let mut heading = shown.map_or_else(
             || "An agent that does not say its name".to_owned(),
-            |name| clean_line(name),
+            |name| clean_value(name),
         );
         if let Some(version) = version {
-            heading += &format!(" {}", clean_line(version));
+            heading += &format!(" {}", clean_value(version));
         }
         self.add_heading(&heading);
         let mut rows = Vec::new();
@@ -59,7 +61,8 @@ impl Page {
             None => {
                 let words: Vec<String> =
                     command.iter().map(|word| acp_config::quote(word)).collect();
-                rows.push(row(["command", &words.join(" ")]));
+                // The user's own words are shown in full.
+                rows.push(vec!["command".to_owned(), clean_line(&words.join(" "))]);
             }
         }
         let accepted: Vec<String> = report
@@ -139,7 +142,8 @@ impl Page {
                 false => "cannot be opened",
             };
             let why = session.error.as_deref().unwrap_or_default();
-            for line in clean_text(&format!("{what}: {why}")).lines() {
+            let text = clean_text(&format!("{what}: {why}"));
+            for line in truncate_middle(&text, MAX_MESSAGE_CHARS).lines() {
                 self.add_line(line);
             }
             return;
@@ -152,15 +156,15 @@ impl Page {
             }
         }
         for option in &session.options {
-            let id = clean_line(&option.id);
+            let id = clean_value(&option.id);
             let kind = match option.kind.as_str() {
                 "select" | "boolean" => String::new(),
-                kind => format!(", unknown type {}", clean_line(kind)),
+                kind => format!(", unknown type {}", clean_value(kind)),
             };
-            let name = clean_line(&option.name);
+            let name = clean_value(&option.name);
             self.add_heading(&format!("Option {id} ({name}{kind})"));
-            for line in clean_text(option.description.as_deref().unwrap_or_default()).lines() {
-                self.add_line(line);
+            if let Some(description) = &option.description {
+                self.add_line(&clean_value(description));
             }
             self.add_values(option);
         }
@@ -265,7 +269,7 @@ impl Page {
 /// The maximum width of a column. After a longer cell, the row continues on the next line.
 const MAX_COLUMN_WIDTH: usize = 40;
 
-/// Creates a row. Control characters in the cells are removed.
+/// Creates a row. Control characters in the cells are removed, and long cells are truncated.
 fn row<const N: usize>(cells: [&str; N]) -> Row {
-    cells.into_iter().map(clean_line).collect()
+    cells.into_iter().map(clean_value).collect()
 }

@@ -89,6 +89,29 @@ fn everything_that_an_agent_has_is_shown() {
 }
 
 #[test]
+fn text_of_the_agent_controls_neither_the_terminal_nor_the_screen() {
+    let project = TestProject::new();
+    let script = r#"
+long=$(head -c 100000 /dev/zero | tr '\0' x)
+while IFS= read -r line; do
+    id=$(printf '%s\n' "$line" | sed -nE 's/.*"id":([0-9]+).*/\1/p')
+    case $line in
+    *'"method":"initialize"'*) answer='"result":{"protocolVersion":1,"agentInfo":{"name":"\u001b]0;owned\u0007me\rhidden","version":"'$long'"}}' ;;
+    *) answer='"error":{"code":-32603,"message":"\u001b[2J'$long'"}' ;;
+    esac
+    printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$answer"
+done
+"#;
+    let result = inspect_script(&project, &[], script)
+        .expect_code(1)
+        .expect_stdout(&["me", "hidden", "xxx", "\nSession\n  cannot be opened: "]);
+    for shown in [&result.stdout, &result.stderr] {
+        assert!(shown.len() < 6000, "{} bytes", shown.len());
+        assert!(!shown.contains(['\u{1b}', '\u{7}', '\r']), "{result:#?}");
+    }
+}
+
+#[test]
 fn session_is_closed_and_deleted_and_no_prompt_is_sent() {
     let project = TestProject::new();
     inspect_script(&project, &[], FULL_AGENT).expect_code(0);

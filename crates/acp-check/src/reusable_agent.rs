@@ -24,7 +24,7 @@ const MAX_OPEN_SESSIONS: usize = 4;
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// A running agent.
-pub(super) struct SharedAgent {
+pub(super) struct ReusableAgent {
     pub(super) harness: AgentHarness,
     /// The number of checks that it has finished.
     pub(super) check_count: usize,
@@ -34,7 +34,7 @@ pub(super) struct SharedAgent {
     earlier_directories: Vec<CheckDirectory>,
 }
 
-impl SharedAgent {
+impl ReusableAgent {
     /// Starts the agent.
     ///
     /// # Errors
