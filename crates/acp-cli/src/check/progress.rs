@@ -1,6 +1,6 @@
 //! The progress of the checks, in one line on the terminal.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io::{IsTerminal, Write};
 
 use acp_check::CheckEvent;
@@ -9,7 +9,10 @@ use crate::args::check::CheckRunArgs;
 
 /// The progress line. It is on stderr, and only if that is a terminal.
 pub(super) struct CheckProgress {
-    is_shown: bool,
+    /// Whether there is a terminal to show the line on.
+    is_enabled: bool,
+    /// Whether the terminal shows a line that has to be erased.
+    is_shown: Cell<bool>,
     state: RefCell<ProgressState>,
 }
 
@@ -23,7 +26,8 @@ struct ProgressState {
 impl CheckProgress {
     pub(super) fn new(args: &CheckRunArgs) -> Self {
         Self {
-            is_shown: !args.quiet && std::io::stderr().is_terminal(),
+            is_enabled: !args.quiet && std::io::stderr().is_terminal(),
+            is_shown: Cell::new(false),
             state: RefCell::default(),
         }
     }
@@ -44,7 +48,8 @@ impl CheckProgress {
 
     /// Replaces the line.
     pub(super) fn show(&self, line: &str) {
-        if self.is_shown {
+        if self.is_enabled {
+            self.is_shown.set(true);
             let width = terminal_size::terminal_size_of(std::io::stderr())
                 .map_or(80, |(width, _)| usize::from(width.0));
             // A line as wide as the terminal would wrap, and could not be erased.
@@ -55,7 +60,7 @@ impl CheckProgress {
 
     /// Erases the line.
     pub(super) fn clear(&self) {
-        if self.is_shown {
+        if self.is_shown.replace(false) {
             let _ = write!(std::io::stderr(), "\r\u{1b}[K");
         }
     }

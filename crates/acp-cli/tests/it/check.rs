@@ -228,6 +228,38 @@ fn no_sharing_starts_an_agent_for_every_check() {
     assert_eq!(counts[1], counts[0] + 1);
 }
 
+#[cfg(unix)]
+#[test]
+fn failure_that_depends_on_earlier_checks_is_reported_as_such() {
+    let home = tempfile::tempdir().unwrap();
+    // The second session of a process cannot be opened.
+    let agent = r#"opened=; while read -r line; do
+id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+case $line in
+*'"initialize"'*) rest='"result":{"protocolVersion":1}' ;;
+*'"session/new"'*)
+    rest='"result":{"sessionId":"s"}'
+    [ "$opened" ] && rest='"error":{"code":-32603,"message":"only one session"}'
+    opened=yes ;;
+*) rest='"error":{"code":-32601,"message":"not here"}' ;;
+esac
+echo "{\"jsonrpc\":\"2.0\",\"id\":$id,$rest}"
+done"#;
+    let only = ["--jobs", "1", "--only", "v1/session-setup/1"];
+    let only = [&only[..], &["--only", "v1/extensibility/1"]].concat();
+    let output = run_check(
+        home.path(),
+        &[&only[..], &["--", "sh", "-c", agent]].concat(),
+    );
+    let text = stdout_text(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.starts_with("2 checks: 2 passed, 0 failed"), "{text}");
+    let told = "These checks failed only with an agent that had run other checks before. \
+                Their verdicts are those of a new agent:\n  v1/extensibility/1: fail: ";
+    assert!(text.contains(told), "{text}");
+    assert!(text.contains("only one session"), "{text}");
+}
+
 #[test]
 fn stale_baseline_fails() {
     let home = tempfile::tempdir().unwrap();
