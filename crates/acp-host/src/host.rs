@@ -16,7 +16,7 @@ use acp_wire::v1::{
 };
 use serde_json::{Value, json};
 
-use crate::permissions::{Action, FileEdit, Grants, PermissionGate};
+use crate::permissions::{Action, ActionDecision, FileEdit, Grants, PermissionGate};
 use crate::{
     Buffers, Environment, Files, HostTerminals, PermissionNote, Permissions, Prompter, Sandbox,
     SessionTerminals, TerminalEvent, TerminalEventKind, TextForm, terminals,

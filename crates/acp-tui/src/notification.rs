@@ -9,7 +9,7 @@ const MAX_NOTIFICATION_CHARS: usize = 100;
 
 /// A message that calls the user back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Notification {
+pub(crate) struct DesktopNotification {
     /// The name of the tab.
     pub(crate) title: String,
     /// What has happened.
@@ -65,7 +65,7 @@ impl Notifier {
     }
 
     /// Returns the bytes that the terminal shows as this notification.
-    pub(crate) fn render(self, notification: &Notification) -> Vec<u8> {
+    pub(crate) fn render(self, notification: &DesktopNotification) -> Vec<u8> {
         let mut bytes = Vec::new();
         if let Some(sequence) = self.sequence {
             let title = clean_part(&notification.title);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     fn rendered(mode: NotifyMode, variables: &[(&str, &str)]) -> String {
-        let notification = Notification {
+        let notification = DesktopNotification {
             title: "fix; \x1b]0;x\x07the\nbuild".to_owned(),
             body: "has a question",
         };

@@ -17,7 +17,7 @@ use crate::images::{
     ImageCanvas, ImageSupport, PixelSize, detect_support, is_guarded, kitty, query,
 };
 use crate::key_reader::KeyReader;
-use crate::notification::{Notification, Notifier};
+use crate::notification::{DesktopNotification, Notifier};
 use crate::setup::ChatSetup;
 
 /// Whether the panic hook must restore the terminal because its state has been changed.
@@ -172,7 +172,7 @@ impl ChatTerminal {
     }
 
     /// Calls the user back to the terminal.
-    pub(crate) fn notify(&mut self, notification: &Notification) -> io::Result<()> {
+    pub(crate) fn notify(&mut self, notification: &DesktopNotification) -> io::Result<()> {
         let mut out = io::stdout();
         out.write_all(&self.notifier.render(notification))?;
         out.flush()

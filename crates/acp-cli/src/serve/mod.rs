@@ -1,6 +1,7 @@
 //! `acp serve`: serves agents over the network.
 
 mod access;
+mod roots;
 mod store;
 
 use std::ffi::OsString;
@@ -18,9 +19,9 @@ use futures_util::future::join_all;
 use tokio::net::TcpListener;
 
 use self::access::ServerAccess;
+use self::roots::served_roots;
 use self::store::join_store;
 use crate::args::serve::{ListenAddress, LogFormat, ServeArgs};
-use crate::args::shared::absolute_directory;
 use crate::args::store_address::StoreAddress;
 use crate::confinement::Confinement;
 use crate::exit::CommandExit;
@@ -261,14 +262,6 @@ impl LocalSocket {
         server.serve_unix(&self.agent, &self.socket.listener).await;
         #[cfg(not(unix))]
         let _ = server;
-    }
-}
-
-/// Returns the directories that clients may open.
-fn served_roots(args: &ServeArgs) -> Result<Vec<PathBuf>, CommandExit> {
-    match args.cwd.as_slice() {
-        [] => Ok(vec![absolute_directory(Path::new("."))?]),
-        roots => roots.iter().map(|root| absolute_directory(root)).collect(),
     }
 }
 

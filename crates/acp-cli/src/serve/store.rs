@@ -15,7 +15,7 @@ use futures_util::future::BoxFuture;
 use sha2::{Digest, Sha256};
 
 use super::access::ServerAccess;
-use super::served_roots;
+use super::roots::served_roots;
 use crate::args::serve::{LogFormat, ServeArgs};
 use crate::args::store_address::StoreAddress;
 use crate::exit::CommandExit;

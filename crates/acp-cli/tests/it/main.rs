@@ -67,6 +67,7 @@ mod permissions;
 mod promises;
 mod registry;
 mod run;
+mod run_result;
 #[cfg(unix)]
 mod sandbox;
 mod serve;

@@ -11,8 +11,8 @@ use acp_wire::v1::{
 use super::always_effect::PREFIX_OPTION;
 use super::grants::{FileEdit, Grants};
 use super::{
-    Action, ActionDecision, AlwaysEffect, DecisionSource, Denier, PermissionDecision, PermissionNote, Permissions,
-    Prompter, RememberedAnswer, RememberedAnswersError, select_answer,
+    Action, ActionDecision, AlwaysEffect, DecisionSource, Denier, PermissionDecision,
+    PermissionNote, Permissions, Prompter, RememberedAnswer, RememberedAnswersError, select_answer,
 };
 use crate::host::HostSession;
 use crate::roots::Roots;
@@ -137,7 +137,8 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
         };
         let moment = grants.lock().current_scope(&request.thread);
         let outcome = self.ask(&request, &question, &always).await;
-        let is_allowed = chosen_option(&request, &outcome).is_some_and(|option| option.kind.allows());
+        let is_allowed =
+            chosen_option(&request, &outcome).is_some_and(|option| option.kind.allows());
         self.report(&question.description, (!is_allowed).then(|| self.denier()));
         if let Some(option) = chosen_option(&request, &outcome) {
             if let Some(prefix) = always.option_prefix(option) {

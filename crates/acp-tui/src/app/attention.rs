@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{App, ChatEffect, TabKey};
-use crate::notification::Notification;
+use crate::notification::DesktopNotification;
 
 /// How long a user does nothing before they count as away, if the terminal does not report its focus.
 const AWAY_AFTER: Duration = Duration::from_secs(10);
@@ -50,7 +50,7 @@ impl App {
         if is_active && !self.attention.is_away(Instant::now()) {
             return Vec::new();
         }
-        vec![ChatEffect::Notify(Notification {
+        vec![ChatEffect::Notify(DesktopNotification {
             title: self.tab_title(tab),
             body,
         })]

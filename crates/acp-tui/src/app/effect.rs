@@ -17,7 +17,7 @@ use super::event::{AgentKey, AgentStart, TabKey};
 use crate::agent::{ChatNotes, QuestionQueue, RunningAgent};
 use crate::editor::PromptDraft;
 use crate::images::DecodeTask;
-use crate::notification::Notification;
+use crate::notification::DesktopNotification;
 use crate::question::WebAddress;
 use crate::setup::{AgentSpec, InitialOptions, SessionSource};
 
@@ -140,5 +140,5 @@ pub(crate) enum ChatEffect {
     /// Ring the terminal's bell, because a key has no effect.
     Bell,
     /// Call the user back to the terminal.
-    Notify(Notification),
+    Notify(DesktopNotification),
 }

@@ -155,7 +155,7 @@ fn duplicate_option_ids_are_rejected() {
     );
     for allow in ["all", "reads", "none"] {
         let ended = agent::run_steps(&project, &["--allow", allow], std::slice::from_ref(&ask));
-        let ended = ended.expect_code(0);
+        let ended = ended.expect_code(8);
         assert!(
             ended.stderr.contains("malformed permission request"),
             "{ended:#?}"
@@ -191,7 +191,7 @@ fn request_is_judged_by_its_content_not_its_title() {
             &["--allow", "reads"],
             &[agent::permission_step(call.clone())],
         )
-        .expect_code(0);
+        .expect_code(8);
         let answer = last_response(&project);
         assert_eq!(
             answer["result"]["outcome"]["optionId"], "reject_once",
@@ -235,7 +235,7 @@ fn denied_command_cannot_be_wrapped() {
         agent::permission_step(as_other),
         agent::permission_step(command_call("true; touch stolen")),
     ] {
-        agent::run_steps(&project, &["--allow", "all"], std::slice::from_ref(&step)).expect_code(0);
+        agent::run_steps(&project, &["--allow", "all"], std::slice::from_ref(&step)).expect_code(8);
         let answer = last_response(&project);
         assert_eq!(
             answer["result"]["outcome"]["optionId"], "reject_once",
@@ -252,7 +252,7 @@ fn denied_command_cannot_be_wrapped() {
             &["--allow", "all"],
             &[create_terminal_step(params.clone())],
         )
-        .expect_code(0);
+        .expect_code(8);
         assert!(last_response(&project)["error"].is_object(), "{params}");
         assert!(
             !project.file("stolen").exists() && !sub.join("stolen").exists(),
@@ -285,7 +285,7 @@ fn always_answer_covers_the_directory_it_was_given_in() {
             &["--allow", "reads"],
             &[agent::permission_step(call.clone())],
         )
-        .expect_code(0);
+        .expect_code(if then == "allow_once" { 0 } else { 8 });
         let answer = last_response(&project);
         assert_eq!(
             answer["result"]["outcome"]["optionId"], then,
