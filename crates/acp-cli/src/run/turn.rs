@@ -54,6 +54,8 @@ pub(super) struct AgentTurn<'a> {
     /// Whether the turn has not started yet, because the session is live and turns of other clients come first.
     pub(super) waits_for_start: bool,
     pub(super) result: TurnOutcome,
+    /// The thread's revision at the start of the first turn, once a turn has ended.
+    pub(super) begun_at: Option<u64>,
     pub(super) decisions: RunDecisions,
     /// Whether the agent failed before it has said or done anything.
     pub(super) can_be_repeated: bool,
@@ -316,7 +318,9 @@ impl AgentTurn<'_> {
 
     /// Reads what has happened after a revision of the thread, and the cost.
     fn read_result(&mut self, session: &ClientSession, history: u64) {
-        let history = self.start.revision().unwrap_or(history);
+        // In a live session, turns of others may have come first. This is the start of the first turn of the run.
+        let start = || self.start.revision().unwrap_or(history);
+        let history = *self.begun_at.get_or_insert_with(start);
         session
             .thread()
             .read(|thread| self.result.read(thread, history));

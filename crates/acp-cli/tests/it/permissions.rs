@@ -346,9 +346,9 @@ fn commands_that_begin_the_same_can_be_allowed_with_one_letter() {
     let mut terminal = start("/run git status");
     terminal.wait_for("answer [1-5]: ");
     for part in [
-        "1) Allow [y] – allow once",
-        "3) Always allow `git status *` [p] – allow in this project, until you revoke it: every command that begins with git status, with any arguments",
-        "[n] – reject once",
+        "[y] 1) Allow – allow once",
+        "[p] 3) Always allow `git status *` – allow in this project, until you revoke it: every command that begins with git status, with any arguments",
+        "[n] 4) Reject – reject once",
     ] {
         let seen = terminal
             .seen

@@ -33,10 +33,9 @@ pub(crate) fn render_question(
             format!("unknown whether this option allows or rejects (kind {kind:?})")
         });
         let name = literal::escape_line(&option.name);
-        text.push_str(&format!("  {}) {name}", n + 1));
-        if let Some(letter) = letter {
-            text.push_str(&format!(" [{letter}]"));
-        }
+        // Before the name, so that it cannot be a part of the agent's text.
+        let letter = letter.map_or_else(|| "   ".to_owned(), |letter| format!("[{letter}]"));
+        text.push_str(&format!("  {letter} {}) {name}", n + 1));
         if !meaning.is_empty() {
             text.push_str(&format!(" – {}", literal::escape_line(&meaning)));
         }
