@@ -8,7 +8,12 @@ use super::*;
 fn choose_option(terminal: &mut CommandTerminal, name: &str) {
     terminal.wait_for("answer [1-");
     let mut options = terminal.seen.lines().filter_map(|line| {
-        let (number, option) = line.trim().split_once([')', '.'])?;
+        // The letter of an answer, such as `[y]`, stands before its number.
+        let numbered = line
+            .trim()
+            .split_once("] ")
+            .map_or(line.trim(), |(_, rest)| rest);
+        let (number, option) = numbered.split_once(')')?;
         number.parse::<u8>().ok().map(|number| (number, option))
     });
     let option = options.find(|(_, option)| option.contains(name));
