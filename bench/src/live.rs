@@ -151,7 +151,7 @@ impl LiveServer {
                 "--max-connections",
                 "1000",
             ])
-            .args(store.into_iter().flat_map(|store| ["--store", store]))
+            .args(["--store", store.unwrap_or("none")])
             .arg("--")
             .arg(agent)
             .current_dir(scratch)

@@ -61,6 +61,7 @@ impl Plot<'_> {
     pub(crate) fn draw(&self, to: &Path) -> Result<(), Box<dyn std::error::Error>> {
         let points = || self.lines.iter().flat_map(|line| line.points.iter());
         let (least, most) = range(points().map(|(_, y)| *y));
+        let (bottom, top) = axis_range(least * 0.6, most * 2.0);
         let (first, last) = range(points().map(|(x, _)| *x));
         if most <= 0.0 {
             return Ok(());
@@ -74,7 +75,7 @@ impl Plot<'_> {
             .y_label_area_size(72)
             .build_cartesian_2d(
                 (first * 0.8..last * 1.6).log_scale(),
-                (least * 0.6..most * 2.0).log_scale(),
+                (bottom..top).log_scale(),
             )?;
         chart
             .configure_mesh()
@@ -113,6 +114,15 @@ fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     values.fold((f64::INFINITY, 0.0), |(least, most), value| {
         (f64::min(least, value), f64::max(most, value))
     })
+}
+
+/// Extends a range to the next powers of ten if it contains none, since only those have labels.
+fn axis_range(bottom: f64, top: f64) -> (f64, f64) {
+    let (low, high) = (bottom.log10().floor(), top.log10().floor());
+    match low == high {
+        true => (10f64.powf(low), 10f64.powf(high + 1.0)),
+        false => (bottom, top),
+    }
 }
 
 /// Formats a number for an axis, as briefly as possible.

@@ -41,6 +41,8 @@ pub struct AgentHarness {
     options: Arc<CheckOptions>,
     process: Option<Arc<acp_host::AgentProcess>>,
     version: SchemaVersion,
+    /// Whether the agent has run other checks before, so that it is already initialized.
+    is_reused: bool,
 }
 
 impl AgentHarness {
@@ -61,7 +63,18 @@ impl AgentHarness {
             options,
             process: started.process,
             version,
+            is_reused: false,
         }
+    }
+
+    /// Begins another check with the same agent, in another directory. Returns the directory of the check before.
+    pub(super) fn begin_check(&mut self, directory: CheckDirectory) -> CheckDirectory {
+        self.wire.begin_check();
+        self.host = CheckHost::new();
+        self.messages.clear();
+        self.held_requests.clear();
+        self.is_reused = true;
+        std::mem::replace(&mut self.directory, directory)
     }
 
     pub(super) fn into_wire(
@@ -367,7 +380,8 @@ impl AgentHarness {
         }
     }
 
-    /// Initializes the connection, and returns the agent's response.
+    /// Initializes the connection, and returns the agent's response. If an earlier check has initialized it, returns
+    /// the response that the agent gave then.
     ///
     /// # Errors
     /// The request fails. If the agent does not support the version, the check is skipped.
@@ -381,6 +395,14 @@ impl AgentHarness {
     /// # Errors
     /// See [`initialize`](Self::initialize).
     pub async fn initialize_with(&mut self, params: Value) -> Result<Value, CheckStop> {
+        if let Some(said) = self.initialize_response.as_ref().filter(|_| self.is_reused) {
+            return if params == self.initialize_params() {
+                Ok(said.clone())
+            } else {
+                let why = "the check sends its own `initialize`, so it needs a new agent";
+                Err(CheckStop::Harness(why.to_owned()))
+            };
+        }
         let said = self.request_result("initialize", params).await?;
         let spoken = said.get("protocolVersion").and_then(Value::as_u64);
         let wanted = u64::from(self.version.number());

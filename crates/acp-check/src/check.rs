@@ -30,6 +30,20 @@ pub enum CheckProcedure {
     Rules,
 }
 
+/// Whether a check of an agent may use an agent that has run other checks before.
+///
+/// Real agents take seconds to start. A check may share an agent if it uses sessions of its own, and changes nothing
+/// that outlives them. If a shared agent fails a check, the check is repeated with a new one. A wrong pass is not
+/// repeated, so when in doubt, a check needs a new agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProcessUse {
+    /// The check may use an agent that has run other checks.
+    Shared,
+    /// The check needs an agent of its own, for this reason. The reason is empty for checks of clients and servers,
+    /// which always start the program.
+    Fresh(&'static str),
+}
+
 /// The future of a running check. It resolves to an error if the check stops before its end.
 pub type CheckFuture<'a> = Pin<Box<dyn Future<Output = Result<(), CheckStop>> + Send + 'a>>;
 
@@ -50,6 +64,8 @@ pub struct Check {
     pub level: RequirementLevel,
     /// The requirement, as a sentence. For shapes, [`sentence`](Self::sentence) returns a more specific one.
     pub requirement: &'static str,
+    /// Whether the check may use an agent that has run other checks before.
+    pub process_use: ProcessUse,
     /// The code that tests the requirement.
     pub procedure: CheckProcedure,
 }
@@ -87,6 +103,15 @@ impl Check {
         } else {
             format!("{}/{}", self.version, self.page)
         }
+    }
+
+    /// Returns `true` if the check has no code of its own, because it judges the messages of other checks.
+    #[must_use]
+    pub fn judges_others(&self) -> bool {
+        matches!(
+            self.procedure,
+            CheckProcedure::Shape(_) | CheckProcedure::Rules
+        )
     }
 
     /// Returns `true` for a requirement of the remote transport.
@@ -143,12 +168,18 @@ impl fmt::Debug for Check {
 
 /// Defines a page's checks as the constant `CHECKS`, each with its number, level, requirement and function. For a page
 /// that is the same in both versions, defines `V1` and `V2` instead.
+///
+/// After the function, a check of an agent says whether it may share the agent with other checks (`shared`) or needs
+/// one of its own (`fresh`, with the reason). A `fresh` after the name of the page applies to all checks that do not
+/// say it.
 macro_rules! checks {
-    (V1 V2 $side:ident $page:literal; $( $checks:tt )+) => {
-        pub(super) const V1: &[$crate::check::Check] = $crate::check::checks!(@list V1 $side $page; $( $checks )+);
-        pub(super) const V2: &[$crate::check::Check] = $crate::check::checks!(@list V2 $side $page; $( $checks )+);
+    (V1 V2 $side:ident $page:literal $( fresh $reason:literal )?; $( $checks:tt )+) => {
+        pub(super) const V1: &[$crate::check::Check] =
+            $crate::check::checks!(@list V1 $side $page ($( $reason )?); $( $checks )+);
+        pub(super) const V2: &[$crate::check::Check] =
+            $crate::check::checks!(@list V2 $side $page ($( $reason )?); $( $checks )+);
     };
-    (@list $version:ident $side:ident $page:literal; $( $number:literal $level:ident $requirement:literal => $procedure:ident; )+) => {
+    (@list $version:ident $side:ident $page:literal $default:tt; $( $number:literal $level:ident $requirement:literal => $procedure:ident $( , $use:ident $( $reason:literal )? )?; )+) => {
         &[$(
             $crate::check::Check {
                 version: ::acp_rules::schema::SchemaVersion::$version,
@@ -157,16 +188,34 @@ macro_rules! checks {
                 number: $number,
                 level: ::acp_rules::RequirementLevel::$level,
                 requirement: $requirement,
+                process_use: $crate::check::process_use!($default $( $use $( $reason )? )?),
                 procedure: $crate::check::CheckProcedure::$side(|harness| Box::pin($procedure(harness))),
             },
         )+]
     };
-    ($version:ident $side:ident $page:literal; $( $checks:tt )+) => {
+    ($version:ident $side:ident $page:literal $( fresh $reason:literal )?; $( $checks:tt )+) => {
         pub(super) const CHECKS: &[$crate::check::Check] =
-            $crate::check::checks!(@list $version $side $page; $( $checks )+);
+            $crate::check::checks!(@list $version $side $page ($( $reason )?); $( $checks )+);
     };
 }
 pub(super) use checks;
+
+/// Expands to the [`ProcessUse`] of a check. The reason in parentheses is that of its page.
+macro_rules! process_use {
+    ($default:tt shared) => {
+        $crate::check::ProcessUse::Shared
+    };
+    ($default:tt fresh $reason:literal) => {
+        $crate::check::ProcessUse::Fresh($reason)
+    };
+    (($reason:literal)) => {
+        $crate::check::ProcessUse::Fresh($reason)
+    };
+    (()) => {
+        $crate::check::ProcessUse::Fresh("")
+    };
+}
+pub(super) use process_use;
 
 /// Defines the checks of one part of the remote transport, as the constant `CHECKS`.
 macro_rules! remote_checks {
@@ -187,6 +236,7 @@ macro_rules! remote_checks {
                 number: $number,
                 level: ::acp_rules::RequirementLevel::$level,
                 requirement: $requirement,
+                process_use: $crate::check::ProcessUse::Fresh(""),
                 procedure: $crate::check::CheckProcedure::$procedure(|harness| Box::pin($play(harness))),
             },
         )+]

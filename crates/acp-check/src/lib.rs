@@ -9,6 +9,7 @@
 
 mod agent_harness;
 mod agent_harness_v2;
+mod agent_lane;
 pub mod baseline;
 mod both;
 mod check;
@@ -16,15 +17,20 @@ mod check_directory;
 mod checked_shape;
 mod client_harness;
 mod client_harness_v2;
+mod confirmed;
 pub mod host;
+mod lanes;
+mod open_items;
 mod options;
 mod outcome;
 pub mod relay;
 mod remote;
 pub mod report;
+mod reusable_agent;
 mod rules_checks;
 mod runner;
 mod schema_checks;
+mod schema_results;
 mod target;
 mod transcript;
 mod turns;
@@ -34,17 +40,18 @@ mod verdict;
 mod versions;
 mod watch;
 mod wire;
+mod wire_input;
 
 pub use acp_rules::schema::SchemaVersion;
 pub use acp_rules::{RequirementLevel, Side};
 pub use agent_harness::AgentHarness;
 pub use agent_harness_v2::AcceptedPrompt;
-pub use check::{Check, CheckFuture, CheckProcedure};
+pub use check::{Check, CheckFuture, CheckProcedure, ProcessUse};
 pub use check_directory::CheckDirectory;
 pub use checked_shape::CheckedShape;
 pub use client_harness::{ClientHarness, ReceivedPrompt, SESSION_ID};
 pub use options::{AgentTask, CheckOptions};
-pub use outcome::CheckOutcome;
+pub use outcome::{CheckEvent, CheckOutcome};
 pub use remote::client_harness::RemoteClientHarness;
 pub use remote::client_target::{
     ClientStartFuture, MissingUrlPlaceholder, RemoteClientProgram, RemoteClientTarget,

@@ -39,6 +39,8 @@ pub struct CheckOptions {
     pub check_timeout: Duration,
     /// The number of checks to run at the same time.
     pub jobs: usize,
+    /// Whether a check that allows it may use an agent that has run other checks before.
+    pub shares_agents: bool,
     /// The id of the auth method to log in with, if the agent requires a login.
     pub auth_method: Option<String>,
     /// Prompts that replace the default prompts, by task.
@@ -52,6 +54,7 @@ impl Default for CheckOptions {
             turn_timeout: Duration::from_secs(60),
             check_timeout: Duration::from_secs(120),
             jobs: 4,
+            shares_agents: true,
             auth_method: None,
             prompts: HashMap::new(),
         }

@@ -5,11 +5,11 @@ use std::time::Duration;
 use acp_rules::schema::SchemaVersion;
 use acp_rules::{RequirementLevel, Side};
 
-use super::check::{Check, CheckProcedure};
+use super::check::{Check, CheckProcedure, ProcessUse};
 use super::outcome::CheckOutcome;
+use super::schema_results::SchemaResults;
 use super::transcript::Transcript;
 use super::verdict::Verdict;
-use super::wire::SchemaResults;
 
 /// Returns the check that a side follows the mandatory rules.
 pub(super) fn rules_check(version: SchemaVersion, side: Side) -> Check {
@@ -23,6 +23,7 @@ pub(super) fn rules_check(version: SchemaVersion, side: Side) -> Check {
         },
         level: RequirementLevel::Must,
         requirement: "All messages follow the mandatory protocol rules.",
+        process_use: ProcessUse::Fresh(""),
         procedure: CheckProcedure::Rules,
     }
 }
@@ -46,5 +47,6 @@ pub(super) fn judge_rules(check: Check, judged: &SchemaResults) -> CheckOutcome 
         verdict,
         transcript,
         duration: Duration::ZERO,
+        shared_result: None,
     }
 }

@@ -1,23 +1,22 @@
 //! Runs checks against a program.
 
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use acp_rules::RequirementLevel;
 use acp_rules::schema::SchemaVersion;
 
+use super::agent_lane::AgentLane;
 use super::check::{Check, CheckProcedure};
+use super::confirmed::ConfirmedResults;
+use super::lanes::{CheckLane, LaneEvent, SeparateChecks, limit_time, run_in_lanes};
 use super::options::CheckOptions;
-use super::outcome::CheckOutcome;
+use super::outcome::{CheckEvent, CheckOutcome, CheckRun};
+use super::schema_results::SchemaResults;
 use super::target::{CheckTarget, TargetProcess};
 use super::transcript::Transcript;
 use super::verdict::{CheckStop, Verdict, truncate};
-use super::wire::SchemaResults;
-use crate::agent_harness::AgentHarness;
 use crate::check_directory::CheckDirectory;
 use crate::client_harness::ClientHarness;
 
@@ -36,16 +35,29 @@ pub async fn run_checks(
     run_checks_with_progress(target, checks, options, |_| {}).await
 }
 
-/// Like [`run_checks`], but also calls `tell` with each outcome as soon as it is available.
+/// Like [`run_checks`], but also calls `tell` when a check starts, and with its outcome when it has ended.
 pub async fn run_checks_with_progress(
     target: Arc<dyn CheckTarget>,
     checks: &[Check],
     options: CheckOptions,
-    tell: impl Fn(&CheckOutcome),
+    tell: impl Fn(CheckEvent<'_>),
 ) -> Vec<CheckOutcome> {
     let options = Arc::new(options);
     let jobs = options.jobs;
-    let run = move |check: Check| run_procedure(check, Arc::clone(&target), Arc::clone(&options));
+    let of_agents = |check: &Check| matches!(check.procedure, CheckProcedure::Agent(_));
+    if checks.iter().any(of_agents) {
+        let confirmed = Arc::new(Mutex::new(ConfirmedResults::default()));
+        let new_lane = || {
+            AgentLane::new(
+                Arc::clone(&target),
+                Arc::clone(&options),
+                Arc::clone(&confirmed),
+            )
+        };
+        return run_lanes(checks, jobs, new_lane, tell).await;
+    }
+    let run =
+        move |check: Check| run_client_check(check, Arc::clone(&target), Arc::clone(&options));
     run_each(checks, jobs, run, tell).await
 }
 
@@ -55,60 +67,42 @@ pub(super) async fn run_each<F, Fut>(
     checks: &[Check],
     jobs: usize,
     run: F,
-    tell: impl Fn(&CheckOutcome),
+    tell: impl Fn(CheckEvent<'_>),
 ) -> Vec<CheckOutcome>
 where
-    F: Fn(Check) -> Fut,
-    Fut: Future<Output = (Result<(), CheckStop>, Transcript, SchemaResults)> + Send + 'static,
+    F: Fn(Check) -> Fut + Clone + Send + 'static,
+    Fut: Future<Output = CheckRun> + Send + 'static,
 {
-    let room = Arc::new(Semaphore::new(jobs.max(1)));
-    let mut running = JoinSet::new();
-    let mut of_task = HashMap::new();
-    for (index, check) in checks.iter().enumerate() {
-        if matches!(
-            check.procedure,
-            CheckProcedure::Shape(_) | CheckProcedure::Rules
-        ) {
-            continue;
-        }
-        let check = *check;
-        let (running_check, room) = (run(check), Arc::clone(&room));
-        let handle = running.spawn(async move {
-            // The semaphore is never closed.
-            let _turn = room.acquire_owned().await;
-            judge_check(check, running_check).await
-        });
-        of_task.insert(handle.id(), index);
-    }
+    run_lanes(checks, jobs, || SeparateChecks(run.clone()), tell).await
+}
+
+/// Runs each check that has its own code, in `jobs` lanes. The other checks then judge the messages from these runs.
+async fn run_lanes<L: CheckLane>(
+    checks: &[Check],
+    jobs: usize,
+    new_lane: impl Fn() -> L,
+    tell: impl Fn(CheckEvent<'_>),
+) -> Vec<CheckOutcome> {
     let mut outcomes: Vec<Option<CheckOutcome>> = checks.iter().map(|_| None).collect();
     let mut judged: HashMap<SchemaVersion, SchemaResults> = HashMap::new();
-    while let Some(done) = running.join_next_with_id().await {
-        let (id, outcome) = match done {
-            Ok((id, (outcome, seen))) => {
-                tell(&outcome);
-                let id_of_check = outcome.check.id();
-                judged
-                    .entry(outcome.check.version)
-                    .or_default()
-                    .merge(&id_of_check, seen);
-                (id, Some(outcome))
+    let handle = |event| match event {
+        LaneEvent::Started(index) => {
+            if let Some(check) = checks.get(index) {
+                tell(CheckEvent::Started(check));
             }
-            Err(e) => (e.id(), None),
-        };
-        let Some(&index) = of_task.get(&id) else {
-            continue;
-        };
-        if let (Some(slot), Some(check)) = (outcomes.get_mut(index), checks.get(index)) {
-            *slot = Some(outcome.unwrap_or_else(|| CheckOutcome {
-                check: *check,
-                verdict: Verdict::Harness(
-                    "internal error in the check; please report it".to_owned(),
-                ),
-                transcript: Transcript::default(),
-                duration: Duration::ZERO,
-            }));
         }
-    }
+        LaneEvent::Finished(index, run, took) => {
+            let (Some(check), Some(slot)) = (checks.get(index), outcomes.get_mut(index)) else {
+                return;
+            };
+            let (outcome, seen) = judge_run(*check, *run, took);
+            tell(CheckEvent::Finished(&outcome));
+            let of_version = judged.entry(check.version).or_default();
+            of_version.merge(&check.id(), seen);
+            *slot = Some(outcome);
+        }
+    };
+    run_in_lanes(checks, jobs, new_lane, handle).await;
     let nothing = SchemaResults::default();
     let all = checks.iter().zip(outcomes);
     all.map(|(check, outcome)| match (outcome, check.procedure) {
@@ -126,19 +120,15 @@ where
             verdict: Verdict::Harness("the check was not run".to_owned()),
             transcript: Transcript::default(),
             duration: Duration::ZERO,
+            shared_result: None,
         },
     })
     .collect()
 }
 
-/// Runs a check, and returns its outcome.
-async fn judge_check(
-    check: Check,
-    running: impl Future<Output = (Result<(), CheckStop>, Transcript, SchemaResults)>,
-) -> (CheckOutcome, SchemaResults) {
-    let began = Instant::now();
-    let (stopped, transcript, judged) = running.await;
-    let verdict = match stopped {
+/// Converts the result of a check to its outcome. Also returns what its messages say about the schema and the rules.
+fn judge_run(check: Check, run: CheckRun, took: Duration) -> (CheckOutcome, SchemaResults) {
+    let verdict = match run.stopped {
         Ok(()) => Verdict::Pass,
         Err(CheckStop::Fail(why)) if check.level == RequirementLevel::Must => {
             Verdict::Fail(truncate(&why, MAX_REASON_LEN))
@@ -150,72 +140,45 @@ async fn judge_check(
     let outcome = CheckOutcome {
         check,
         verdict,
-        transcript,
-        duration: began.elapsed(),
+        transcript: run.transcript,
+        duration: took,
+        shared_result: run.shared_result,
     };
-    (outcome, judged)
+    (outcome, run.schema_results)
 }
 
-/// Waits for the result of a check, and fails the check if it takes longer than `limit`.
-pub(super) async fn limit_time(
-    limit: Duration,
-    running: impl Future<Output = Result<(), CheckStop>>,
-) -> Result<(), CheckStop> {
-    match tokio::time::timeout(limit, running).await {
-        Ok(stopped) => stopped,
-        Err(_) => Err(CheckStop::Fail(format!(
-            "the check timed out after {limit:?}"
-        ))),
-    }
-}
-
-async fn run_procedure(
+/// Starts the client for one check, and runs it.
+async fn run_client_check(
     check: Check,
     target: Arc<dyn CheckTarget>,
     options: Arc<CheckOptions>,
-) -> (Result<(), CheckStop>, Transcript, SchemaResults) {
-    let broken = |why: String| {
-        (
-            Err(CheckStop::Harness(why)),
-            Transcript::default(),
-            SchemaResults::default(),
-        )
+) -> CheckRun {
+    let play = match check.procedure {
+        CheckProcedure::Client(play) => play,
+        CheckProcedure::Server(_) | CheckProcedure::RemoteClient(_) => {
+            return CheckRun::broken("this check applies only to the remote transport");
+        }
+        _ => return CheckRun::broken("this check does not apply to clients"),
     };
     let place = match CheckDirectory::new() {
         Ok(place) => place,
-        Err(e) => return broken(format!("cannot create a directory for the check: {e}")),
+        Err(e) => {
+            return CheckRun::broken(format!("cannot create a directory for the check: {e}"));
+        }
     };
     let started = match target.start(&place).await {
         Ok(started) => started,
-        Err(why) => return broken(why),
+        Err(why) => return CheckRun::broken(why),
     };
     let limit = options.check_timeout;
-    match check.procedure {
-        CheckProcedure::Agent(play) => {
-            let mut agent = AgentHarness::new(started, place, options, check.version);
-            let stopped = limit_time(limit, play(&mut agent)).await;
-            let (mut wire, host, process, _place) = agent.into_wire();
-            wire.close();
-            TargetProcess::end_process(process).await;
-            host.end().await;
-            let (transcript, judged) = wire.into_parts();
-            (stopped, transcript, judged)
-        }
-        CheckProcedure::Client(play) => {
-            let mut client = ClientHarness::new(started, place, options, check.version);
-            let stopped = limit_time(limit, play(&mut client)).await;
-            let (mut wire, process, _place) = client.into_wire();
-            wire.close();
-            TargetProcess::end_process(process).await;
-            let (transcript, judged) = wire.into_parts();
-            (stopped, transcript, judged)
-        }
-        CheckProcedure::Shape(_) | CheckProcedure::Rules => broken(
-            "this check cannot run by itself, because it inspects the messages from other checks"
-                .to_owned(),
-        ),
-        CheckProcedure::Server(_) | CheckProcedure::RemoteClient(_) => {
-            broken("this check applies only to the remote transport".to_owned())
-        }
+    let mut client = ClientHarness::new(started, place, options, check.version);
+    let stopped = limit_time(limit, play(&mut client)).await;
+    let (mut wire, process, _place) = client.into_wire();
+    wire.close();
+    TargetProcess::end_process(process).await;
+    let (transcript, schema_results) = wire.take_results();
+    CheckRun {
+        schema_results,
+        ..CheckRun::new(stopped, transcript)
     }
 }

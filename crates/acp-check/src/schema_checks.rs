@@ -7,12 +7,12 @@ use acp_wire::{MethodKind, Sender};
 use acp_rules::schema::{Schema, SchemaVersion};
 use acp_rules::{RequirementLevel, Side};
 
-use super::check::{Check, CheckProcedure};
+use super::check::{Check, CheckProcedure, ProcessUse};
 use super::checked_shape::CheckedShape;
 use super::outcome::CheckOutcome;
+use super::schema_results::SchemaResults;
 use super::transcript::Transcript;
 use super::verdict::Verdict;
-use super::wire::SchemaResults;
 
 /// The page name under which schema checks are listed.
 const PAGE_NAME: &str = "schema";
@@ -77,6 +77,7 @@ pub(super) fn schema_checks(version: SchemaVersion, side: Side) -> Vec<Check> {
             number: 0,
             level: RequirementLevel::Must,
             requirement: requirement(shaped),
+            process_use: ProcessUse::Fresh(""),
             procedure: CheckProcedure::Shape(shaped),
         })
         .collect()
@@ -115,5 +116,6 @@ pub(super) fn judge_shape(
         verdict,
         transcript,
         duration: Duration::ZERO,
+        shared_result: None,
     }
 }

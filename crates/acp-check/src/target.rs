@@ -12,7 +12,7 @@ use crate::check_directory::CheckDirectory;
 /// How long a program may take to exit after its input is closed. Then it is killed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A program under test. It is started once for each check.
+/// A program under test. Clients are started for each check. Agents can be shared by several checks.
 pub trait CheckTarget: Send + Sync + 'static {
     /// Starts the program. `place` contains the project to use.
     ///

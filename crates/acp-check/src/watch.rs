@@ -133,8 +133,17 @@ impl RuleWatch {
         }
     }
 
-    pub(super) fn into_violations(self) -> RuleViolations {
-        self.broken_rules
+    /// Tells the rules how the connection began, without judging it again.
+    pub(super) fn replay(&mut self, sent: &[u8], received: &Value) {
+        self.record_sent(sent);
+        self.record_sent(b"\n");
+        self.record_received(received);
+        self.broken_rules = RuleViolations::default();
+    }
+
+    /// Returns the findings so far, and forgets them.
+    pub(super) fn take_violations(&mut self) -> RuleViolations {
+        std::mem::take(&mut self.broken_rules)
     }
 }
 

@@ -1,29 +1,24 @@
 //! One end of a connection, for sending and receiving individual lines.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::time::Duration;
 
 use acp::Transport;
 use serde_json::{Value, json};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
 use acp_rules::schema::{Direction, Envelope, Schema, SchemaFault, SchemaFaultKind, SchemaVersion};
 
-use super::checked_shape::CheckedShape;
+use super::open_items::OpenItems;
+use super::schema_results::{MAX_FAULTS, SchemaResults, ShapeKey};
 use super::transcript::Transcript;
 use super::verdict::{CheckStop, fail};
-use super::watch::{RuleViolations, RuleWatch};
-
-/// The maximum number of bytes to read in one check. There is a limit because all messages are kept in memory until the
-/// end. Exceeding it does not fail the check, because the specification sets no limit.
-const MAX_OUTPUT_BYTES: usize = 64 * 1024 * 1024;
+use super::watch::RuleWatch;
+use super::wire_input::{MAX_OUTPUT_BYTES, WireInput, read_lines};
 
 /// The maximum number of lines to buffer. When the buffer is full, the program has to wait.
 const MAX_BUFFERED_LINES: usize = 64;
-
-/// The maximum number of faults to store for each shape. A single one is enough to fail a check.
-const MAX_FAULTS: usize = 8;
 
 /// A message received from the program under test, as JSON.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,13 +62,6 @@ pub enum ReceivedResponse {
     },
 }
 
-/// An item read from the connection.
-enum WireInput {
-    Line(Vec<u8>),
-    TooLong,
-    End,
-}
-
 /// One end of a connection, through which a check sends and receives messages.
 pub struct Wire {
     schema: &'static Schema,
@@ -84,6 +72,12 @@ pub struct Wire {
     next_id: u64,
     /// The methods of the requests sent from this end, by id.
     pending_methods: HashMap<String, String>,
+    /// The requests without a response, and the sessions of this check.
+    open: OpenItems,
+    /// The `initialize` request that was sent, and the result that it got.
+    introduction: (Option<Vec<u8>>, Option<Value>),
+    /// The number of lines sent in this check.
+    sent_count: usize,
     watch: RuleWatch,
     transcript: Transcript,
     schema_results: SchemaResults,
@@ -94,20 +88,6 @@ pub struct Wire {
     has_ended: bool,
     patience: Duration,
 }
-
-/// The results of checking received messages against the schema and the rules.
-#[derive(Debug, Clone, Default)]
-pub(super) struct SchemaResults {
-    /// The number of received messages of each shape.
-    pub(super) shape_counts: BTreeMap<ShapeKey, usize>,
-    /// The faults found in messages of each shape, each with the faulty message.
-    pub(super) faults: BTreeMap<ShapeKey, Vec<(SchemaFault, String)>>,
-    /// The violations of protocol rules.
-    pub(super) violations: RuleViolations,
-}
-
-/// A shape, with the value of its tag if it is one of several variants.
-pub(super) type ShapeKey = (String, Option<String>);
 
 impl Wire {
     pub(super) fn new(
@@ -126,6 +106,9 @@ impl Wire {
             writer: Some(Box::new(writer)),
             next_id: 0,
             pending_methods: HashMap::new(),
+            open: OpenItems::default(),
+            introduction: (None, None),
+            sent_count: 0,
             watch: RuleWatch::new(version, sends),
             transcript: Transcript::default(),
             schema_results: SchemaResults::default(),
@@ -178,6 +161,7 @@ impl Wire {
     /// The other side stopped reading or closed the connection.
     pub async fn send_line(&mut self, line: &[u8]) -> Result<(), CheckStop> {
         self.transcript.push_line(self.sends, line);
+        self.sent_count += 1;
         let mut bytes = line.to_vec();
         bytes.push(b'\n');
         self.send_bytes(&bytes).await
@@ -191,7 +175,11 @@ impl Wire {
         if let Some(Envelope::Request { id, method, .. }) = Envelope::parse(message) {
             self.pending_methods
                 .insert(id.to_string(), method.to_owned());
+            if method == "initialize" {
+                self.introduction = (Some(message.to_string().into_bytes()), None);
+            }
         }
+        self.open.record_sent(message);
         self.send_line(message.to_string().as_bytes()).await
     }
 
@@ -284,6 +272,12 @@ impl Wire {
                     self.transcript.push_line(self.sends.reversed(), &line);
                     match serde_json::from_slice::<Value>(&line) {
                         Ok(value) => {
+                            let is_late = self.open.belongs_to_earlier_check(&value);
+                            self.open.record_received(&value);
+                            if is_late {
+                                continue;
+                            }
+                            self.record_introduction(&value);
                             self.check_schema(&value);
                             self.watch.record_received(&value);
                             return Ok(Some(ReceivedMessage(value)));
@@ -300,7 +294,7 @@ impl Wire {
                 }
                 Some(WireInput::TooLong) => {
                     let why = format!(
-                        "the program sent more than {MAX_OUTPUT_BYTES} bytes, the limit for one check"
+                        "the program sent more than {MAX_OUTPUT_BYTES} bytes, the limit for one connection"
                     );
                     return Err(CheckStop::Harness(why));
                 }
@@ -313,6 +307,19 @@ impl Wire {
                     return Ok(None);
                 }
             }
+        }
+    }
+
+    /// Remembers the first response to `initialize`.
+    fn record_introduction(&mut self, value: &Value) {
+        if let Some(Envelope::Response { id, result: Ok(_) }) = Envelope::parse(value)
+            && self.introduction.1.is_none()
+            && self
+                .pending_methods
+                .get(&id.to_string())
+                .is_some_and(|m| m == "initialize")
+        {
+            self.introduction.1 = Some(value.clone());
         }
     }
 
@@ -407,50 +414,57 @@ impl Wire {
         }
     }
 
-    pub(super) fn into_parts(mut self) -> (Transcript, SchemaResults) {
-        self.schema_results.violations = self.watch.into_violations();
-        (self.transcript, self.schema_results)
+    /// Returns the transcript and the results of the check, which has ended.
+    pub(super) fn take_results(&mut self) -> (Transcript, SchemaResults) {
+        let mut results = std::mem::take(&mut self.schema_results);
+        results.violations = self.watch.take_violations();
+        (std::mem::take(&mut self.transcript), results)
     }
-}
 
-impl SchemaResults {
-    fn add_noise(&mut self, why: String) {
-        let shape = ("JSON-RPC".to_owned(), None);
-        *self.shape_counts.entry(shape.clone()).or_default() += 1;
-        let fault = SchemaFault {
-            path: String::new(),
-            kind: SchemaFaultKind::Envelope("the line is not valid JSON".to_owned()),
-        };
-        let kept = self.faults.entry(shape).or_default();
-        if kept.len() < MAX_FAULTS {
-            kept.push((fault, why));
+    /// Begins another check on the same connection. Its transcript and its rules begin with the connection's
+    /// `initialize`, and otherwise contain nothing of earlier checks.
+    pub(super) fn begin_check(&mut self) {
+        self.take_results();
+        self.noise.clear();
+        self.sent_count = 0;
+        self.open.begin_check();
+        self.watch = RuleWatch::new(self.schema.version(), self.sends);
+        if let (Some(sent), Some(received)) = &self.introduction {
+            let what = "the program has run other checks before, on a connection that began with:";
+            self.transcript.push_event(what);
+            self.transcript.push_line(self.sends, sent);
+            let line = received.to_string();
+            (self.transcript).push_line(self.sends.reversed(), line.as_bytes());
+            self.transcript
+                .push_event("the messages of this check follow");
+            self.watch.replay(sent, received);
         }
     }
 
-    /// Adds the results from another check, whose id is `of`.
-    pub(super) fn merge(&mut self, of: &str, other: Self) {
-        self.violations.merge(of, other.violations);
-        for (shape, count) in other.shape_counts {
-            *self.shape_counts.entry(shape).or_default() += count;
-        }
-        for (shape, faults) in other.faults {
-            let kept = self.faults.entry(shape).or_default();
-            for (fault, text) in faults {
-                if kept.len() < MAX_FAULTS {
-                    kept.push((fault, format!("in {of}: {text}")));
-                }
+    /// Drops everything that arrived between two checks. Returns `false` if the connection cannot be used for another
+    /// check, because it has ended or the program waits for a response.
+    pub(super) fn discard_input(&mut self) -> bool {
+        while let Ok(input) = self.reads.try_recv() {
+            let WireInput::Line(line) = input else {
+                self.has_ended = true;
+                return false;
+            };
+            match serde_json::from_slice(&line) {
+                Ok(value) => self.open.record_received(&value),
+                Err(_) => return false,
             }
         }
+        !self.has_ended && !self.reads.is_closed() && !self.open.has_unanswered_requests()
     }
 
-    /// Returns the number of messages with this shape, and their faults.
-    pub(super) fn results_for(&self, shaped: CheckedShape) -> (usize, &[(SchemaFault, String)]) {
-        let key = (shaped.shape.to_owned(), shaped.variant.map(str::to_owned));
-        let faults = self.faults.get(&key).map(Vec::as_slice).unwrap_or_default();
-        (
-            self.shape_counts.get(&key).copied().unwrap_or_default(),
-            faults,
-        )
+    /// The requests without a response, and the sessions of this check.
+    pub(super) fn open_items(&self) -> &OpenItems {
+        &self.open
+    }
+
+    /// Returns `true` if something was sent in this check.
+    pub(super) fn has_sent(&self) -> bool {
+        self.sent_count > 0
     }
 }
 
@@ -483,43 +497,4 @@ impl ReceivedResponse {
             Self::Error { code, .. } => Some(*code),
         }
     }
-}
-
-/// Reads lines and sends them to the channel, until the end or until the receiver is dropped.
-async fn read_lines(mut reader: impl AsyncRead + Unpin, to: mpsc::Sender<WireInput>) {
-    let mut line = Vec::new();
-    let mut buffer = vec![0; 64 * 1024];
-    let mut all = 0;
-    loop {
-        let read = tokio::select! {
-            read = reader.read(&mut buffer) => read.unwrap_or(0),
-            () = to.closed() => return,
-        };
-        if read == 0 {
-            break;
-        }
-        let mut rest = buffer.get(..read).unwrap_or_default();
-        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-            let (head, tail) = rest.split_at(end);
-            line.extend_from_slice(head);
-            rest = tail.get(1..).unwrap_or_default();
-            let mut whole = std::mem::take(&mut line);
-            if whole.last() == Some(&b'\r') {
-                whole.pop();
-            }
-            if !whole.is_empty() && to.send(WireInput::Line(whole)).await.is_err() {
-                return;
-            }
-        }
-        line.extend_from_slice(rest);
-        all += read;
-        if all > MAX_OUTPUT_BYTES {
-            let _ = to.send(WireInput::TooLong).await;
-            return;
-        }
-    }
-    if !line.is_empty() {
-        let _ = to.send(WireInput::Line(line)).await;
-    }
-    let _ = to.send(WireInput::End).await;
 }

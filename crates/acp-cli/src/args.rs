@@ -9,6 +9,7 @@ pub(crate) mod chat;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod connect;
+pub(crate) mod inspect;
 pub(crate) mod login;
 pub(crate) mod permissions;
 pub(crate) mod relays;
@@ -31,6 +32,7 @@ use self::chat::ChatArgs;
 use self::check::CheckArgs;
 use self::completions::{CompletionsArgs, ManArgs};
 use self::connect::ConnectArgs;
+use self::inspect::InspectArgs;
 use self::login::{LoginArgs, LogoutArgs};
 use self::permissions::PermissionsArgs;
 use self::relays::{BridgeArgs, CheckRelayArgs, McpProxyArgs};
@@ -142,6 +144,13 @@ pub(crate) enum CliCommand {
     ///
     /// No agent is started.
     Agents(AgentsArgs),
+
+    /// Show what an agent is and what it can do.
+    ///
+    /// Prints the agent's program and protocol versions, its capabilities, its auth methods and, of a session, the
+    /// modes, models, config options and slash commands. The session is closed and deleted again if the agent
+    /// supports that. No prompt is sent.
+    Inspect(InspectArgs),
 
     /// Show what agents may do in a project: your rules, remembered answers and project rules.
     ///

@@ -128,6 +128,7 @@ async fn prepare(mut args: ChatArgs) -> Result<(ChatSetup, Option<LiveAttachment
     setup.theme = theme(args.theme.map(Background::from).or(config.chat.theme));
     setup.images = config.chat.images;
     setup.mouse = args.mouse || config.chat.mouse;
+    setup.notify = config.chat.notify;
     setup.keys = keys;
     Ok((setup, live))
 }

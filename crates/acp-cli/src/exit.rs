@@ -83,6 +83,27 @@ impl CommandExit {
         Self::new(6, format!("timed out after {seconds} s (--timeout)"))
     }
 
+    /// Creates the exit for a turn that cost more than `--max-cost`.
+    pub(crate) fn cost_limit(limit: f64) -> Self {
+        Self::new(
+            5,
+            format!("the turn has cost more than {limit} (--max-cost)"),
+        )
+    }
+
+    /// Creates the exit for an answer that does not match `--output-schema`.
+    pub(crate) fn invalid_answer(why: &str) -> Self {
+        Self::new(
+            7,
+            format!("the answer does not match --output-schema: {why}"),
+        )
+    }
+
+    /// Creates the exit for a turn in which actions were denied.
+    pub(crate) fn denied(message: impl Into<String>) -> Self {
+        Self::new(8, message)
+    }
+
     /// Creates the exit for a turn's stop reason.
     pub(crate) fn from_stop_reason(reason: &StopReason) -> Self {
         match reason {

@@ -15,6 +15,7 @@ mod confinement;
 mod connect;
 mod elicit;
 mod exit;
+mod inspect;
 mod latest_session;
 mod line_input;
 mod live;
@@ -87,6 +88,7 @@ fn main() -> ExitCode {
         CliCommand::Man(args) => man::print_man_pages(&args),
         CliCommand::Connect(args) => block_on(connect::connect(args)),
         CliCommand::Check(args) => block_on(check::run_check(args)),
+        CliCommand::Inspect(args) => block_on(inspect::run_inspect(args)),
         CliCommand::Login(args) => block_on(login::run_login(args)),
         CliCommand::Logout(args) => block_on(login::run_logout(args)),
         CliCommand::McpProxy(args) => block_on(mcp_proxy::run_mcp_proxy(args)),

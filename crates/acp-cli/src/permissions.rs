@@ -47,13 +47,9 @@ pub(crate) fn rule_files() -> RuleFiles {
     files
 }
 
-/// Formats a note for `acp run` to print.
-pub(crate) fn note_text(note: &PermissionNote) -> String {
-    // The agent's text has no length limit and could fill the screen.
-    let what = |what: &str| {
-        terminal_text::truncate_middle(what, terminal_text::MAX_VALUE_CHARS).into_owned()
-    };
-    let by = |by: &DecisionSource| match by {
+/// Returns who or what has decided, in the words of the command line.
+pub(crate) fn source_text(by: &DecisionSource) -> String {
+    match by {
         DecisionSource::Policy(policy) => format!("--allow {policy}"),
         DecisionSource::Rule { file, number, rule } => {
             format!("{}, rule {number} ({rule})", display_path(file))
@@ -63,17 +59,25 @@ pub(crate) fn note_text(note: &PermissionNote) -> String {
             format!("your remembered answer {number} (see `acp permissions`)")
         }
         other => other.to_string(),
+    }
+}
+
+/// Formats a note for `acp run` to print.
+pub(crate) fn note_text(note: &PermissionNote) -> String {
+    // The agent's text has no length limit and could fill the screen.
+    let what = |what: &str| {
+        terminal_text::truncate_middle(what, terminal_text::MAX_VALUE_CHARS).into_owned()
     };
     let text = match note {
         PermissionNote::Rejected {
             by: who,
             what: said,
-        } => format!("rejected by {}: {}", by(who), what(said)),
+        } => format!("rejected by {}: {}", source_text(who), what(said)),
         PermissionNote::NoUserToAsk {
             by: who,
             what: said,
         } => {
-            let wants = who.as_ref().map(by);
+            let wants = who.as_ref().map(source_text);
             let wants = wants
                 .map(|wants| format!(" by {wants}"))
                 .unwrap_or_default();
@@ -164,7 +168,9 @@ fn render_text(said: &PermissionSources, answers: &[RememberedAnswer]) -> String
         text.push('\n');
         let rows = answers.iter().map(|answer| {
             let subject = match &answer.subject {
-                RememberedSubject::Command(line) => format!("`{line}`"),
+                RememberedSubject::Command(line) | RememberedSubject::Commands(line) => {
+                    format!("`{line}`")
+                }
                 RememberedSubject::Path(path) => display_path(path),
                 other => format!("{other:?}"),
             };
@@ -320,6 +326,9 @@ fn render_json(said: &PermissionSources, answers: &[RememberedAnswer]) -> Value 
             match &answer.subject {
                 RememberedSubject::Command(line) => {
                     fields.insert("command".to_owned(), json!(line))
+                }
+                RememberedSubject::Commands(pattern) => {
+                    fields.insert("commands".to_owned(), json!(pattern))
                 }
                 RememberedSubject::Path(path) => {
                     fields.insert("path".to_owned(), json!(path.to_string_lossy()))

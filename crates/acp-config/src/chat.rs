@@ -17,9 +17,32 @@ pub struct ChatSettings {
     /// Whether to scroll with the mouse wheel.
     #[serde(default)]
     pub mouse: bool,
+    /// How to call the user back when the terminal is not in use.
+    #[serde(default)]
+    pub notify: NotifyMode,
     /// Key bindings: the keys for each action, which replace the default ones.
     #[serde(default)]
     pub keys: BTreeMap<String, Vec<String>>,
+}
+
+/// How to call the user back when a question waits, a turn ends or an agent exits. In the configuration file, these
+/// names are in lower case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NotifyMode {
+    /// Show a notification of the desktop if the terminal is known to support that, and ring the bell otherwise.
+    #[default]
+    Auto,
+    /// Show notifications with the escape sequence OSC 9 (iTerm2).
+    Osc9,
+    /// Show notifications with the escape sequence OSC 99 (kitty).
+    Osc99,
+    /// Show notifications with the escape sequence OSC 777 (Ghostty, `WezTerm`, foot, rxvt-unicode).
+    Osc777,
+    /// Ring the terminal's bell.
+    Bell,
+    /// Do not call the user back.
+    Off,
 }
 
 /// Whether a terminal's background is dark or light.

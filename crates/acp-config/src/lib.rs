@@ -50,7 +50,7 @@ pub use agents::settings::AgentSettings;
 pub use agents::state_paths::{AgentStatePath, AgentStatePaths};
 pub use agents::well_known::{BUNDLED_AGENT, KNOWN_AGENTS, KnownAgent, find_well_known};
 pub use bundled::{BundledSettings, ModelSettings};
-pub use chat::{Background, ChatSettings, ImageMode};
+pub use chat::{Background, ChatSettings, ImageMode, NotifyMode};
 pub use config::UserConfig;
 pub use environment::{AgentEnvironment, EnvRequest, EnvironmentSettings};
 pub use error::ConfigError;

@@ -16,7 +16,7 @@ use acp_wire::v1::{
 };
 use serde_json::{Value, json};
 
-use crate::permissions::{Action, FileEdit, Grants, PermissionGate};
+use crate::permissions::{Action, ActionDecision, FileEdit, Grants, PermissionGate};
 use crate::{
     Buffers, Environment, Files, HostTerminals, PermissionNote, Permissions, Prompter, Sandbox,
     SessionTerminals, TerminalEvent, TerminalEventKind, TextForm, terminals,
@@ -119,6 +119,13 @@ impl<P: Prompter + Send + Sync> Host<P> {
     #[must_use]
     pub fn on_note(mut self, tell: impl Fn(PermissionNote) + Send + Sync + 'static) -> Self {
         self.gate.on_note(tell);
+        self
+    }
+
+    /// Calls `tell` with each decision on an action of the agent. `tell` is called from tasks and must not block.
+    #[must_use]
+    pub fn on_decision(mut self, tell: impl Fn(ActionDecision) + Send + Sync + 'static) -> Self {
+        self.gate.on_decision(tell);
         self
     }
 

@@ -66,10 +66,10 @@ pub use environment::{Environment, InvalidVariableName};
 pub use files::Files;
 pub use host::{Host, HostSession};
 pub use permissions::{
-    Action, AlwaysEffect, DecisionSource, ParsePolicyError, PermissionDecision, PermissionNote,
-    PermissionRule, PermissionRules, Permissions, Policy, PolicyDecision, Project, ProjectFile,
-    Prompter, RememberedAnswer, RememberedAnswers, RememberedAnswersError, RememberedSubject,
-    RuleEffect, RulesError,
+    Action, ActionDecision, AlwaysEffect, DecisionSource, Denier, ParsePolicyError,
+    PermissionDecision, PermissionNote, PermissionRule, PermissionRules, Permissions, Policy,
+    PolicyDecision, Project, ProjectFile, Prompter, RememberedAnswer, RememberedAnswers,
+    RememberedAnswersError, RememberedSubject, RuleEffect, RulesError,
 };
 pub use process::ProcessExit;
 pub use roots::{PathError, RootedPath, Roots, open_file};

@@ -11,7 +11,8 @@ use std::path::{Component, Path};
 use acp::client::PermissionRequest;
 use acp::thread::{FileTexts, ThreadDiff, ThreadToolCall, ThreadToolCallContent};
 use acp_wire::v1::{
-    ContentBlock, EmbeddedResourceResource, PermissionOptionKind, ToolCallLocation,
+    ContentBlock, EmbeddedResourceResource, PermissionOption, PermissionOptionKind,
+    ToolCallLocation,
 };
 use serde_json::{Map, Value};
 use similar::TextDiff;
@@ -169,16 +170,22 @@ pub fn is_complete(request: &PermissionRequest) -> bool {
     !request.tool_call.is_truncated
 }
 
-/// Describes the effect of choosing an option of this kind, whatever the option is called. `cwd` is the session's
+/// Describes the effect of choosing an option, whatever the option is called. `cwd` is the session's
 /// directory. The description is empty for the client's own options. Returns `None` if the kind is unknown.
 #[must_use]
 pub fn describe_answer(
-    kind: &PermissionOptionKind,
+    option: &PermissionOption,
     always: &AlwaysEffect,
     request: &PermissionRequest,
     cwd: &Path,
 ) -> Option<String> {
-    let yes = match kind {
+    if let Some(pattern) = always.option_prefix(option) {
+        let prefix = pattern.strip_suffix(" *").unwrap_or(pattern);
+        return Some(format!(
+            "allow in this project, until you revoke it: every command that begins with {prefix}, with any arguments"
+        ));
+    }
+    let yes = match option.kind {
         PermissionOptionKind::AllowOnce => return Some("allow once".to_owned()),
         PermissionOptionKind::RejectOnce => return Some("reject once".to_owned()),
         PermissionOptionKind::AllowAlways => true,
@@ -187,7 +194,7 @@ pub fn describe_answer(
     };
     let word = if yes { "allow" } else { "reject" };
     Some(match always {
-        AlwaysEffect::Remembered { kind, subjects } => {
+        AlwaysEffect::Remembered { kind, subjects, .. } => {
             let parts = parts(request, cwd);
             let shown: Vec<&str> = commands(&parts).collect();
             let subjects: Vec<String> = subjects
@@ -197,6 +204,7 @@ pub fn describe_answer(
                         "exactly this command".to_owned()
                     }
                     RememberedSubject::Command(line) => format!("exactly the command {line}"),
+                    RememberedSubject::Commands(pattern) => format!("commands like {pattern}"),
                     RememberedSubject::Path(path) => {
                         let path = path.strip_prefix(cwd).unwrap_or(path);
                         format!("any {} of {}", kind.as_str(), path.display())
@@ -216,6 +224,29 @@ pub fn describe_answer(
         }
         AlwaysEffect::OwnOptions => String::new(),
     })
+}
+
+/// Returns the letter that chooses each option, or `None` if several options have the same effect.
+#[must_use]
+pub fn answer_letters(options: &[PermissionOption], always: &AlwaysEffect) -> Vec<Option<char>> {
+    let kinds: Vec<(&PermissionOptionKind, bool)> = options
+        .iter()
+        .map(|option| (&option.kind, always.option_prefix(option).is_some()))
+        .collect();
+    let letter = |this: &(&PermissionOptionKind, bool)| {
+        if kinds.iter().filter(|other| *other == this).count() > 1 {
+            return None;
+        }
+        match this {
+            (_, true) => Some('p'),
+            (PermissionOptionKind::AllowOnce, _) => Some('y'),
+            (PermissionOptionKind::AllowAlways, _) => Some('a'),
+            (PermissionOptionKind::RejectOnce, _) => Some('n'),
+            (PermissionOptionKind::RejectAlways, _) => Some('x'),
+            _ => None,
+        }
+    };
+    kinds.iter().map(letter).collect()
 }
 
 /// Moves the command, its directory and its variables from a tool's input to `parts`. Returns the remaining fields.

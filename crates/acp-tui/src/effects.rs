@@ -58,6 +58,7 @@ impl EffectWorker {
         match effect {
             ChatEffect::Redraw => screen.clear()?,
             ChatEffect::Bell => screen.ring_bell()?,
+            ChatEffect::Notify(notification) => screen.notify(&notification)?,
             ChatEffect::Copy(text) => screen.copy_to_clipboard(&text)?,
             ChatEffect::Suspend => suspend(screen).await?,
             ChatEffect::WatchThread { thread, tab } => self.watch(tab, thread),
@@ -259,6 +260,7 @@ impl EffectWorker {
             | ChatEffect::LogOut { .. }
             | ChatEffect::Redraw
             | ChatEffect::Bell
+            | ChatEffect::Notify(_)
             | ChatEffect::Copy(_)
             | ChatEffect::Suspend
             | ChatEffect::WatchThread { .. }

@@ -15,6 +15,7 @@ mod images;
 mod input;
 mod key_reader;
 mod keys;
+mod notification;
 mod picker;
 mod question;
 mod run;

@@ -51,7 +51,7 @@ pub async fn run_chat(setup: ChatSetup) -> Result<(), ChatError> {
     }
     let wake = Arc::new(Notify::new());
     let (sender, mut events) = mpsc::channel(EVENT_CAPACITY);
-    let mut screen = ChatTerminal::take(setup.mouse, setup.images, setup.theme.colors)?;
+    let mut screen = ChatTerminal::take(&setup)?;
     let (mut app, effects) = App::new(setup, Arc::clone(&wake));
     let mut resized = ResizeListener::listen()?;
     let mut worker = EffectWorker::new(sender, Arc::clone(app.environment()));
@@ -67,7 +67,9 @@ pub async fn run_chat(setup: ChatSetup) -> Result<(), ChatError> {
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     while !app.should_quit() {
         if due.is_some_and(|due| due <= Instant::now()) {
-            app.collect_notes_and_questions();
+            for effect in app.collect_notes_and_questions() {
+                worker.perform(effect, &mut screen).await?;
+            }
             draw(&mut app, &mut screen)?;
             drawn = Instant::now();
             due = None;
@@ -164,7 +166,8 @@ fn to_chat_event(input: Input) -> Option<ChatEvent> {
         Input::Paste(text) => Some(ChatEvent::Paste(text)),
         Input::Mouse(mouse) => Some(ChatEvent::Mouse(mouse)),
         Input::Resize(..) => Some(ChatEvent::Resized),
-        Input::FocusGained | Input::FocusLost => None,
+        Input::FocusGained => Some(ChatEvent::FocusChanged { is_focused: true }),
+        Input::FocusLost => Some(ChatEvent::FocusChanged { is_focused: false }),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use acp::v1::{McpServer, SessionId};
-use acp_config::{ImageMode, SessionNames};
+use acp_config::{ImageMode, NotifyMode, SessionNames};
 use acp_host::{AgentCommand, Environment, Permissions, Sandbox};
 
 use crate::keys::KeyBindings;
@@ -173,6 +173,8 @@ pub struct ChatSetup {
     pub theme: Theme,
     /// How images are displayed.
     pub images: ImageMode,
+    /// How to call the user back when the terminal is not in use.
+    pub notify: NotifyMode,
     /// Whether the chat captures the mouse. If so, selecting text in the terminal requires a modifier key.
     pub mouse: bool,
 }
@@ -194,6 +196,7 @@ impl ChatSetup {
             keys: KeyBindings::default(),
             theme: Theme::default(),
             images: ImageMode::default(),
+            notify: NotifyMode::default(),
             mouse: false,
         }
     }

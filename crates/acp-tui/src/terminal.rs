@@ -4,10 +4,10 @@ use std::io::{self, BufWriter, Stdout, Write};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use acp_config::ImageMode;
 use crossterm::event::{
-    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture, Event,
-    KeyboardEnhancementFlags, PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
+    DisableBracketedPaste, DisableFocusChange, DisableMouseCapture, EnableBracketedPaste,
+    EnableFocusChange, EnableMouseCapture, Event, KeyboardEnhancementFlags,
+    PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
 };
 use crossterm::terminal::{self, EnterAlternateScreen, LeaveAlternateScreen, SetTitle};
 use crossterm::{cursor, execute, queue};
@@ -17,7 +17,8 @@ use crate::images::{
     ImageCanvas, ImageSupport, PixelSize, detect_support, is_guarded, kitty, query,
 };
 use crate::key_reader::KeyReader;
-use crate::theme::Colors;
+use crate::notification::{DesktopNotification, Notifier};
+use crate::setup::ChatSetup;
 
 /// Whether the panic hook must restore the terminal because its state has been changed.
 static TERMINAL_NEEDS_RESTORE: AtomicBool = AtomicBool::new(false);
@@ -36,12 +37,14 @@ pub(crate) struct ChatTerminal {
     /// The cell size that the terminal reported.
     cell_size: Option<PixelSize>,
     mouse: bool,
+    notifier: Notifier,
     title: String,
 }
 
 impl ChatTerminal {
     /// Takes over the terminal. Call [`Self::start_input`] to start reading input.
-    pub(crate) fn take(mouse: bool, images: ImageMode, colors: Colors) -> io::Result<Self> {
+    pub(crate) fn take(setup: &ChatSetup) -> io::Result<Self> {
+        let (mouse, colors) = (setup.mouse, setup.theme.colors);
         PANIC_HOOK.call_once(|| {
             let report = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
@@ -53,7 +56,8 @@ impl ChatTerminal {
             }));
         });
         set_up_terminal(mouse)?;
-        let images = detect_support(images, colors, cell_size(), |name| std::env::var(name).ok());
+        let variable = |name: &str| std::env::var(name).ok();
+        let images = detect_support(setup.images, colors, cell_size(), variable);
         if matches!(
             images,
             ImageSupport::QuerySixel(_) | ImageSupport::QueryCellSize(_)
@@ -70,6 +74,7 @@ impl ChatTerminal {
                 image_support: images,
                 cell_size: None,
                 mouse,
+                notifier: Notifier::detect(setup.notify, variable),
                 title: String::new(),
             }),
             Err(e) => {
@@ -166,6 +171,13 @@ impl ChatTerminal {
         self.key_reader.try_next()
     }
 
+    /// Calls the user back to the terminal.
+    pub(crate) fn notify(&mut self, notification: &DesktopNotification) -> io::Result<()> {
+        let mut out = io::stdout();
+        out.write_all(&self.notifier.render(notification))?;
+        out.flush()
+    }
+
     /// Rings the bell.
     pub(crate) fn ring_bell(&mut self) -> io::Result<()> {
         let mut out = io::stdout();
@@ -203,7 +215,12 @@ fn set_up_terminal(mouse: bool) -> io::Result<()> {
     TERMINAL_NEEDS_RESTORE.store(true, Ordering::SeqCst);
     terminal::enable_raw_mode()?;
     let mut out = io::stdout();
-    execute!(out, EnterAlternateScreen, EnableBracketedPaste)?;
+    execute!(
+        out,
+        EnterAlternateScreen,
+        EnableBracketedPaste,
+        EnableFocusChange
+    )?;
     // Allows the chat to distinguish Shift-Enter from Enter. Terminals that do not support this ignore it.
     execute!(
         out,
@@ -225,6 +242,7 @@ fn restore_terminal() {
     let _ = kitty::delete_all_images(&mut out);
     // Each step is on its own, so that the others may still succeed if one fails.
     let _ = execute!(out, DisableMouseCapture);
+    let _ = execute!(out, DisableFocusChange);
     let _ = execute!(out, PopKeyboardEnhancementFlags);
     let _ = out.write_all(RESTORE_ALTERNATE_SCROLL);
     let _ = execute!(

@@ -8,30 +8,25 @@ use super::server_harness::ServerHarness;
 use super::server_target::{OfferedTransports, RemoteServer};
 use crate::check::{Check, CheckProcedure};
 use crate::check_directory::CheckDirectory;
+use crate::lanes::limit_time;
 use crate::options::CheckOptions;
-use crate::outcome::CheckOutcome;
-use crate::runner::{limit_time, run_each};
-use crate::transcript::Transcript;
-use crate::verdict::CheckStop;
-use crate::wire::SchemaResults;
+use crate::outcome::{CheckEvent, CheckOutcome, CheckRun};
+use crate::runner::run_each;
 
 /// Runs checks against a server, several at a time, and returns their outcomes in the order of `checks`. Calls `tell`
-/// with each outcome as soon as it is available.
+/// when a check starts, and with its outcome when it has ended.
 pub async fn run_server_checks(
     server: RemoteServer,
     offered: OfferedTransports,
     checks: &[Check],
     options: CheckOptions,
-    tell: impl Fn(&CheckOutcome),
+    tell: impl Fn(CheckEvent<'_>),
 ) -> Vec<CheckOutcome> {
     let (server, options) = (Arc::new(server), Arc::new(options));
     let jobs = options.jobs;
     let run = move |check: Check| {
         let (server, options) = (Arc::clone(&server), Arc::clone(&options));
-        async move {
-            let (stopped, transcript) = run_server_check(check, server, offered, options).await;
-            (stopped, transcript, SchemaResults::default())
-        }
+        run_server_check(check, server, offered, options)
     };
     run_each(checks, jobs, run, tell).await
 }
@@ -41,37 +36,33 @@ async fn run_server_check(
     server: Arc<RemoteServer>,
     offered: OfferedTransports,
     options: Arc<CheckOptions>,
-) -> (Result<(), CheckStop>, Transcript) {
-    let broken = |why: String| (Err(CheckStop::Harness(why)), Transcript::default());
+) -> CheckRun {
     let CheckProcedure::Server(play) = check.procedure else {
-        return broken("this check does not apply to servers".to_owned());
+        return CheckRun::broken("this check does not apply to servers");
     };
     let directory = match CheckDirectory::new() {
         Ok(directory) => directory,
-        Err(e) => return broken(format!("cannot create a directory for the check: {e}")),
+        Err(e) => return CheckRun::broken(format!("cannot create a directory for the check: {e}")),
     };
     let limit = options.check_timeout;
     let mut harness = ServerHarness::new(server, offered, directory, options);
     let stopped = limit_time(limit, play(&mut harness)).await;
-    (stopped, harness.end().await)
+    CheckRun::new(stopped, harness.end().await)
 }
 
 /// Runs checks against a client of the remote transport, several at a time, and returns their outcomes in the order of
-/// `checks`. Calls `tell` with each outcome as soon as it is available.
+/// `checks`. Calls `tell` when a check starts, and with its outcome when it has ended.
 pub async fn run_remote_client_checks(
     client: Arc<dyn RemoteClientTarget>,
     checks: &[Check],
     options: CheckOptions,
-    tell: impl Fn(&CheckOutcome),
+    tell: impl Fn(CheckEvent<'_>),
 ) -> Vec<CheckOutcome> {
     let options = Arc::new(options);
     let jobs = options.jobs;
     let run = move |check: Check| {
         let (client, options) = (Arc::clone(&client), Arc::clone(&options));
-        async move {
-            let (stopped, transcript) = run_client_check(check, client, options).await;
-            (stopped, transcript, SchemaResults::default())
-        }
+        run_client_check(check, client, options)
     };
     run_each(checks, jobs, run, tell).await
 }
@@ -80,20 +71,19 @@ async fn run_client_check(
     check: Check,
     client: Arc<dyn RemoteClientTarget>,
     options: Arc<CheckOptions>,
-) -> (Result<(), CheckStop>, Transcript) {
-    let broken = |why: String| (Err(CheckStop::Harness(why)), Transcript::default());
+) -> CheckRun {
     let CheckProcedure::RemoteClient(play) = check.procedure else {
-        return broken("this check does not apply to remote clients".to_owned());
+        return CheckRun::broken("this check does not apply to remote clients");
     };
     let directory = match CheckDirectory::new() {
         Ok(directory) => directory,
-        Err(e) => return broken(format!("cannot create a directory for the check: {e}")),
+        Err(e) => return CheckRun::broken(format!("cannot create a directory for the check: {e}")),
     };
     let limit = options.check_timeout;
     let mut harness = match RemoteClientHarness::new(client, directory, options).await {
         Ok(harness) => harness,
-        Err(why) => return broken(why),
+        Err(why) => return CheckRun::broken(why),
     };
     let stopped = limit_time(limit, play(&mut harness)).await;
-    (stopped, harness.end().await)
+    CheckRun::new(stopped, harness.end().await)
 }

@@ -11,10 +11,10 @@ use crate::verdict::{Verdict, truncate};
 /// The maximum number of evidence lines to show for a failure. Only the last ones are shown.
 const MAX_EVIDENCE_LINES: usize = 12;
 
-/// How many checks must share a reason for it to be listed at the end of the report.
+/// How many checks must share a reason for it to be listed in the summary.
 const MIN_COMMON_CHECKS: usize = 5;
 
-/// The maximum length of a reason listed at the end of the report, in characters.
+/// The maximum length of a reason listed in the summary, in characters.
 const MAX_CAUSE_LEN: usize = 200;
 
 /// The options for formatting a report as text.
@@ -24,6 +24,8 @@ pub struct TextStyle {
     pub color: bool,
     /// Whether to show all evidence, even for checks that passed.
     pub verbose: bool,
+    /// Whether to show only the summary and the checks that did not pass.
+    pub quiet: bool,
     /// The maximum width of an evidence line, in characters.
     pub width: usize,
 }
@@ -54,19 +56,29 @@ fn render_text(report: &CheckReport, style: TextStyle) -> String {
     text
 }
 
+/// Writes the summary, then the checks that did not pass, and then the others.
 fn write_report(text: &mut String, report: &CheckReport, style: TextStyle) -> std::fmt::Result {
-    let paint = |code: &str, words: &str| style.paint(code, words);
-    for (page, outcomes) in report.pages() {
-        writeln!(text, "{}", paint("1", &page))?;
-        for outcome in outcomes {
-            write_outcome(text, report, outcome, style)?;
-        }
-        writeln!(text)?;
+    write_summary(text, report, style)?;
+    write_pages(text, report, style, is_wrong)?;
+    write_shared_results(text, report, style)?;
+    if !style.quiet {
+        write_pages(text, report, style, |outcome| !is_wrong(outcome))?;
     }
-    for (why, count) in common_causes(report) {
-        let why = truncate(&strip_controls(why), MAX_CAUSE_LEN);
-        let line = format!("{count} checks with the same result: {why}");
-        writeln!(text, "{}", paint("33", &line))?;
+    Ok(())
+}
+
+fn write_summary(text: &mut String, report: &CheckReport, style: TextStyle) -> std::fmt::Result {
+    let paint = |code: &str, words: &str| style.paint(code, words);
+    let summary = report.summary();
+    let color = if summary.failed + summary.harness_errors > 0 {
+        "31"
+    } else {
+        "32"
+    };
+    let counts = summary.format_summary(report.duration);
+    writeln!(text, "{}", paint(color, &counts))?;
+    for surprise in &report.mismatches {
+        writeln!(text, "{}", paint("31", surprise))?;
     }
     for version in &report.unsupported_versions {
         let side = report.side;
@@ -75,19 +87,59 @@ fn write_report(text: &mut String, report: &CheckReport, style: TextStyle) -> st
             "The {side} does not speak {version}, so the checks for it were skipped."
         )?;
     }
-    for surprise in &report.mismatches {
-        writeln!(text, "{}", paint("31", surprise))?;
+    for (why, count) in common_causes(report) {
+        let why = truncate(&strip_controls(why), MAX_CAUSE_LEN);
+        let line = format!("{count} checks with the same result: {why}");
+        writeln!(text, "{}", paint("33", &line))?;
     }
-    let summary = report.summary();
-    let color = if summary.failed + summary.harness_errors > 0 {
-        "31"
-    } else {
-        "32"
-    };
-    writeln!(
-        text,
-        "{}",
-        paint(color, &summary.format_summary(report.duration))
+    Ok(())
+}
+
+/// Writes the outcomes that `belongs` selects, page by page.
+fn write_pages(
+    text: &mut String,
+    report: &CheckReport,
+    style: TextStyle,
+    belongs: impl Fn(&CheckOutcome) -> bool,
+) -> std::fmt::Result {
+    for (page, mut outcomes) in report.pages() {
+        outcomes.retain(|outcome| belongs(outcome));
+        if outcomes.is_empty() {
+            continue;
+        }
+        writeln!(text, "\n{}", style.paint("1", &page))?;
+        for outcome in outcomes {
+            write_outcome(text, report, outcome, style)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes which checks failed only because other checks had run before.
+fn write_shared_results(
+    text: &mut String,
+    report: &CheckReport,
+    style: TextStyle,
+) -> std::fmt::Result {
+    let outcomes = report.outcomes.iter();
+    let shared: Vec<(String, &str)> = outcomes
+        .filter_map(|outcome| Some((outcome.check.id(), outcome.shared_result.as_deref()?)))
+        .collect();
+    if shared.is_empty() {
+        return Ok(());
+    }
+    let what = "These checks failed only with an agent that had run other checks before. Their verdicts are those of a new agent:";
+    writeln!(text, "\n{}", style.paint("33", what))?;
+    for (id, result) in shared {
+        writeln!(text, "  {id}: {}", strip_controls(result))?;
+    }
+    Ok(())
+}
+
+fn is_wrong(outcome: &CheckOutcome) -> bool {
+    matches!(
+        outcome.verdict,
+        Verdict::Fail(_) | Verdict::Warn(_) | Verdict::Harness(_)
     )
 }
 
@@ -119,11 +171,7 @@ fn write_outcome(
         let why = paint(color, &strip_controls(why));
         writeln!(text, "               {why}")?;
     }
-    let wrong = matches!(
-        outcome.verdict,
-        Verdict::Fail(_) | Verdict::Warn(_) | Verdict::Harness(_)
-    );
-    if wrong || style.verbose {
+    if is_wrong(outcome) || style.verbose {
         let lines = evidence_lines(&outcome.transcript);
         let first = if style.verbose {
             0

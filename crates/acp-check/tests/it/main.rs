@@ -11,3 +11,5 @@
 mod mutants;
 #[cfg(unix)]
 mod processes;
+#[cfg(unix)]
+mod sharing;

@@ -39,6 +39,7 @@ const AGENT_EXAMPLES: &str = with_exit_codes!(
 Examples:
   acp check agent -- gemini --acp
   acp check agent --only 'v1/prompt-turn/*' -v -- gemini --acp
+  acp check agent --quiet -- gemini --acp            # only what fails
   acp check agent --format junit --out acp.xml -- gemini --acp
   acp check agent --url ws://127.0.0.1:7180/acp      # a remote agent
   acp check agent --list                             # list the checks"
@@ -73,7 +74,7 @@ Examples:
 pub(crate) enum CheckArgs {
     /// Check an agent.
     ///
-    /// Each check starts the agent in a temporary project and acts as its client. Only files in temporary
+    /// The checks start the agent in temporary projects and act as its client. Only files in temporary
     /// directories are changed.
     ///
     /// Works with any agent. Agents that use a language model are given short tasks in plain language; checks
@@ -173,13 +174,31 @@ pub(crate) struct CheckRunArgs {
     #[arg(long, short)]
     pub(crate) verbose: bool,
 
+    /// Show only the summary and the checks that did not pass.
+    ///
+    /// This is for the text format. No progress is shown on the terminal.
+    #[arg(long, short, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+
     /// Seconds to wait for each response.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) timeout: u64,
 
-    /// Number of checks to run in parallel.
-    #[arg(long, value_name = "NUMBER", default_value = "4", value_parser = parse_jobs)]
-    pub(crate) jobs: usize,
+    /// Number of checks to run in parallel, up to 64.
+    ///
+    /// The default is the number of processors, but at least 4 and at most 16.
+    #[arg(long, value_name = "NUMBER", value_parser = parse_jobs)]
+    pub(crate) jobs: Option<usize>,
+}
+
+impl CheckRunArgs {
+    /// Returns the number of checks to run in parallel.
+    pub(crate) fn jobs(&self) -> usize {
+        // A program under test waits most of the time, so even one processor can run several.
+        let default =
+            || std::thread::available_parallelism().map_or(4, |count| count.get().clamp(4, 16));
+        self.jobs.unwrap_or_else(default)
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -206,6 +225,13 @@ pub(crate) struct CheckAgentArgs {
     /// Auth method to log in with, if the agent requires it.
     #[arg(long, value_name = "ID")]
     pub(crate) login: Option<String>,
+
+    /// Start a new agent for every check.
+    ///
+    /// By default, checks that only use sessions of their own share an agent, which is faster. If such a check
+    /// fails, it is repeated with a new agent.
+    #[arg(long)]
+    pub(crate) no_sharing: bool,
 
     #[command(flatten)]
     pub(crate) url: UrlArgs,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use acp::v1::{ContentBlock, SystemPrompt, SystemPromptMode};
 use acp_config::SessionName;
 use acp_host::Policy;
-use clap::ValueEnum;
+use clap::{ValueEnum, ValueHint};
 
 use super::agent_choice::AgentChoiceArgs;
 use super::candidates;
@@ -92,14 +92,37 @@ pub(crate) struct RunArgs {
     ///
     /// The agent must support it (systemPrompt). Some agents, including the bundled one, store the text with the
     /// session, so that it also applies when the session is resumed.
-    #[arg(long, value_name = "TEXT", conflicts_with = "system_prompt")]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        conflicts_with = "system_prompt",
+        visible_alias = "append-system"
+    )]
     pub(crate) append_system_prompt: Option<String>,
 
     /// Replace the agent's system prompt with this text.
     ///
     /// The agent must support it (systemPrompt.mode.override). It may store the text with the session.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", visible_alias = "system")]
     pub(crate) system_prompt: Option<String>,
+
+    /// Use this model.
+    ///
+    /// The value is one that the agent offers. The agent must offer a choice of models.
+    #[arg(long, value_name = "VALUE")]
+    pub(crate) model: Option<String>,
+
+    /// Do not let the agent read and write files through acp.
+    ///
+    /// An agent that reads and writes files by itself still can; see --sandbox.
+    #[arg(long)]
+    pub(crate) no_fs: bool,
+
+    /// Do not let the agent run commands through acp.
+    ///
+    /// An agent that runs commands by itself still can; see --sandbox.
+    #[arg(long)]
+    pub(crate) no_terminal: bool,
 
     #[command(flatten)]
     pub(crate) session_args: SessionArgs,
@@ -110,9 +133,47 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) timeout: Option<u64>,
 
+    /// Cancel the turn when it has cost more than this.
+    ///
+    /// The amount is in the currency of the agent, usually US dollars. It takes effect only if the agent reports
+    /// costs, and when it does so.
+    #[arg(long, value_name = "AMOUNT", value_parser = parse_cost)]
+    pub(crate) max_cost: Option<f64>,
+
+    /// Start again if the agent fails before it has said or done anything, at most this many times.
+    #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=100))]
+    pub(crate) retries: u32,
+
+    /// Fail with exit code 8 if any action of the agent was denied.
+    ///
+    /// Without this option, that is an error only if no action was allowed.
+    #[arg(long)]
+    pub(crate) deny_fails: bool,
+
+    /// Write the result to this file, as one JSON object.
+    ///
+    /// It has the answer, the stop reason, tool calls, denied actions, changed files, the cost and the session's id.
+    /// An existing file is replaced. It is also written if the turn fails.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "no_wait")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Require an answer that is JSON and matches the JSON Schema in this file.
+    ///
+    /// The schema is appended to the prompt. If the answer does not match it, the agent is told why and asked again,
+    /// at most twice. With --format quiet, only the JSON is printed.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "no_wait")]
+    pub(crate) output_schema: Option<PathBuf>,
+
     /// Output format.
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: RunFormat,
+}
+
+fn parse_cost(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(amount) if amount.is_finite() && amount > 0.0 => Ok(amount),
+        _ => Err("expected a positive amount, such as 0.50".to_owned()),
+    }
 }
 
 impl RunArgs {
@@ -136,6 +197,7 @@ Examples:
   git diff | acp run --format quiet --allow none \"Review this\" > review.md
   acp run --session build \"Fix the build\"           # start or continue a session
   acp run --continue \"And the tests?\"                # continue the latest session
+  acp run --output result.json --output-schema schema.json \"List all TODOs\"
 
 Exit codes:
     0  the agent finished (end_turn)
@@ -143,8 +205,10 @@ Exit codes:
     2  invalid command line, or not supported by the agent
     3  the agent could not be started, exited, or closed the connection
     4  the agent refused to continue (refusal)
-    5  a limit was reached (max_tokens, max_turn_requests)
+    5  a limit was reached (max_tokens, max_turn_requests, --max-cost)
     6  --timeout was reached
+    7  the answer does not match --output-schema
+    8  all actions of the agent were denied or, with --deny-fails, any was
   130  cancelled with Ctrl-C, or terminated by a signal; the first Ctrl-C
        cancels the turn, a second one exits immediately";
 

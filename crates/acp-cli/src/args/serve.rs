@@ -119,18 +119,19 @@ pub(crate) struct ServeArgs {
 
     /// Seconds until a shared process that is not in use is ended.
     ///
-    /// It is in use while a client is connected, a turn is running, or a question is open. Its sessions end with it,
-    /// unless the agent stores them.
+    /// It is in use while a client is connected, a turn is running, or a question is open. It is started again when a
+    /// client opens one of its sessions.
     #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "live")]
     pub(crate) keep: u64,
 
-    /// Store the logs of live sessions in a file or in PostgreSQL.
+    /// Where to store the logs of live sessions: a file, a PostgreSQL database, or `none` to store none.
     ///
-    /// Sessions then survive the server. A file is an SQLite database, which is created if it does not exist. With
+    /// Stored sessions survive the server. The default is a file in acp's state directory for these agents and
+    /// directories. A file is an SQLite database, which is created if it does not exist. With
     /// `postgres://USER@HOST/DATABASE`, servers of several machines share their sessions: a client can connect to any of
     /// them, and if one stops, another continues with its sessions. The bundled agent stores its sessions there, too. The
     /// password is read from the variable ACP_STORE_PASSWORD.
-    #[arg(long, value_name = "FILE|URL", requires = "live")]
+    #[arg(long, value_name = "FILE|URL|none", requires = "live")]
     pub(crate) store: Option<StoreAddress>,
 
     /// Seconds after which other servers continue with the sessions of one that has stopped.

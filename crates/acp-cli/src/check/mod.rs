@@ -1,6 +1,7 @@
 //! `acp check`: tests whether an agent or a client conforms to the specification.
 
 mod output;
+mod progress;
 mod remote;
 
 use std::collections::HashMap;
@@ -10,10 +11,13 @@ use std::time::{Duration, Instant};
 use acp_check::SchemaVersion;
 use acp_check::relay::ClientProgram;
 use acp_check::report::CheckReport;
-use acp_check::{self, AgentProgram, AgentTask, Check, CheckOptions, CheckTarget, Side, baseline};
+use acp_check::{
+    self, AgentProgram, AgentTask, Check, CheckEvent, CheckOptions, CheckTarget, Side, baseline,
+};
 use acp_host::AgentCommand;
 
-use self::output::{CheckProgress, filter_checks, finish, list_checks, read_baseline};
+use self::output::{filter_checks, finish, list_checks, read_baseline};
+use self::progress::CheckProgress;
 use crate::args::check::{
     CheckAgentArgs, CheckArgs, CheckClientArgs, CheckCommonArgs, CheckedVersions,
 };
@@ -60,13 +64,16 @@ async fn check_agent(args: CheckAgentArgs) -> Result<CommandExit, CommandExit> {
         timeout: Duration::from_secs(args.common.run.timeout),
         turn_timeout: Duration::from_secs(args.turn_timeout),
         check_timeout: Duration::from_secs(args.turn_timeout.max(args.common.run.timeout) * 4),
-        jobs: args.common.run.jobs,
+        jobs: args.common.run.jobs(),
+        shares_agents: !args.no_sharing,
         auth_method: args.login,
         prompts: texts,
     };
-    let spoken = acp_check::detect_agent_versions(&*target, &options)
-        .await
-        .map_err(CommandExit::agent_failed)?;
+    let progress = CheckProgress::new(&args.common.run);
+    progress.show("starting the agent");
+    let spoken = acp_check::detect_agent_versions(&*target, &options).await;
+    progress.clear();
+    let spoken = spoken.map_err(CommandExit::agent_failed)?;
     run_checks(
         Side::Agent,
         &agent.words,
@@ -96,7 +103,7 @@ async fn check_client(args: CheckClientArgs) -> Result<CommandExit, CommandExit>
         timeout: Duration::from_secs(args.common.run.timeout),
         turn_timeout: patience,
         check_timeout: Duration::from_secs(args.prompt_timeout.max(args.common.run.timeout) * 4),
-        jobs: args.common.run.jobs,
+        jobs: args.common.run.jobs(),
         ..CheckOptions::default()
     };
     let spoken = acp_check::detect_client_versions(&target, &options)
@@ -145,10 +152,10 @@ async fn run_checks(
     let checks: Vec<Check> = spoken.iter().copied().flat_map(&known).collect();
     let checks = filter_checks(&common.run, checks)?;
     let began = Instant::now();
-    let progress = CheckProgress::new(checks.len());
-    let outcomes =
-        acp_check::run_checks_with_progress(target, &checks, options, |_| progress.increment())
-            .await;
+    let progress = CheckProgress::new(&common.run);
+    let total = checks.iter().filter(|check| !check.judges_others()).count();
+    let tell = |event: CheckEvent<'_>| progress.handle(event, total);
+    let outcomes = acp_check::run_checks_with_progress(target, &checks, options, tell).await;
     progress.clear();
     let report = CheckReport {
         side,

@@ -1,4 +1,4 @@
-//! Code shared by all kinds of checks: selection, progress, baseline and report.
+//! Code shared by all kinds of checks: selection, baseline and report.
 
 use std::io::{IsTerminal, Write};
 
@@ -68,6 +68,7 @@ fn write_report(args: &CheckRunArgs, report: &CheckReport) -> Result<(), Command
                 && stdout.is_terminal()
                 && std::env::var_os("NO_COLOR").is_none(),
             verbose: args.verbose,
+            quiet: args.quiet,
             width: DEFAULT_WIDTH,
         }),
         CheckFormat::Json => format!("{:#}\n", report.to_json()),
@@ -129,40 +130,4 @@ pub(super) fn list_checks(
         }
     }
     Ok(CommandExit::SUCCESS)
-}
-
-/// A progress display for the checks, on the terminal.
-pub(super) struct CheckProgress {
-    shown: bool,
-    done_count: std::cell::Cell<usize>,
-    total: usize,
-}
-
-impl CheckProgress {
-    pub(super) fn new(all: usize) -> Self {
-        let shown = std::io::stderr().is_terminal();
-        Self {
-            shown,
-            done_count: 0.into(),
-            total: all,
-        }
-    }
-
-    pub(super) fn increment(&self) {
-        self.done_count.set(self.done_count.get() + 1);
-        if self.shown {
-            let _ = write!(
-                std::io::stderr(),
-                "\r{} of {}",
-                self.done_count.get(),
-                self.total
-            );
-        }
-    }
-
-    pub(super) fn clear(&self) {
-        if self.shown {
-            let _ = write!(std::io::stderr(), "\r\u{1b}[K");
-        }
-    }
 }

@@ -5,14 +5,16 @@ use std::time::{Duration, Instant};
 
 use acp_check::report::CheckReport;
 use acp_check::{
-    Check, CheckOptions, CheckOutcome, RemoteClientProgram, RemoteServer, Side, baseline,
+    Check, CheckEvent, CheckOptions, CheckOutcome, RemoteClientProgram, RemoteServer, Side,
+    baseline,
 };
 use acp_config::{RemoteAgent, TokenHeader, TypedUrl};
 use acp_host::AgentCommand;
 use acp_remote::Token;
 use acp_remote::client::{TokenStyle, Trust};
 
-use super::output::{CheckProgress, filter_checks, finish, list_checks, read_baseline};
+use super::output::{filter_checks, finish, list_checks, read_baseline};
+use super::progress::CheckProgress;
 use crate::args::check::{CheckRemoteClientArgs, CheckRunArgs, CheckServerArgs};
 use crate::exit::CommandExit;
 
@@ -42,7 +44,7 @@ pub(super) async fn check_server(args: CheckServerArgs) -> Result<CommandExit, C
         &args.run,
         all,
         async |checks: &[Check], progress: &CheckProgress| {
-            let tell = |_: &CheckOutcome| progress.increment();
+            let tell = |event: CheckEvent<'_>| progress.handle(event, checks.len());
             acp_check::run_server_checks(server, offered, checks, options, tell).await
         },
     )
@@ -75,7 +77,7 @@ pub(super) async fn check_client(args: CheckRemoteClientArgs) -> Result<CommandE
         &args.run,
         all,
         async |checks: &[Check], progress: &CheckProgress| {
-            let tell = |_: &CheckOutcome| progress.increment();
+            let tell = |event: CheckEvent<'_>| progress.handle(event, checks.len());
             acp_check::run_remote_client_checks(client, checks, options, tell).await
         },
     )
@@ -110,7 +112,7 @@ fn server(url: &TypedUrl, args: &CheckServerArgs) -> Result<RemoteServer, Comman
 fn options(args: &CheckRunArgs) -> CheckOptions {
     CheckOptions {
         timeout: Duration::from_secs(args.timeout),
-        jobs: args.jobs,
+        jobs: args.jobs(),
         ..CheckOptions::default()
     }
 }
@@ -126,7 +128,7 @@ async fn report(
     let expected = read_baseline(args)?;
     let checks = filter_checks(args, all.clone())?;
     let began = Instant::now();
-    let progress = CheckProgress::new(checks.len());
+    let progress = CheckProgress::new(args);
     let outcomes = run(&checks, &progress).await;
     progress.clear();
     let report = CheckReport {

@@ -11,6 +11,7 @@ use acp::v1::{ElicitationId, Implementation, RequestPermissionOutcome, SessionId
 use acp::{Result, ThreadHandle};
 use acp_host::{Host, HostSession};
 
+use super::decisions::RunDecisions;
 use super::notes::RunNotes;
 use super::permission::TerminalPrompter;
 use super::setup::RunSetup;
@@ -23,6 +24,8 @@ use crate::terminal_user::{self, TerminalUser};
 
 pub(super) struct RunClient {
     host: Arc<Host<TerminalPrompter>>,
+    has_files: bool,
+    has_terminals: bool,
     /// The elicitation handler, if there is a user who can answer.
     elicitation: Option<TerminalElicitation>,
     start: OwnTurnStart,
@@ -34,6 +37,7 @@ impl RunClient {
         person: &Arc<TerminalUser>,
         notes: RunNotes,
         start: OwnTurnStart,
+        decisions: RunDecisions,
     ) -> io::Result<Self> {
         let asks = TerminalPrompter {
             user: Arc::clone(person),
@@ -43,7 +47,8 @@ impl RunClient {
         let host = Host::new(run.permissions.clone(), asks, [run.cwd.clone()])?;
         let mut host = host
             .environment(run.agent.environment.environment())
-            .on_note(move |note| notes.add(permissions::note_text(&note)));
+            .on_note(move |note| notes.add(permissions::note_text(&note)))
+            .on_decision(move |decision| decisions.add(decision));
         if run.agent.is_bundled() {
             host = host.trust_agent_to_ask();
         }
@@ -53,6 +58,8 @@ impl RunClient {
         }
         Ok(Self {
             host: Arc::new(host),
+            has_files: !run.args.no_fs,
+            has_terminals: !run.args.no_terminal,
             start,
             elicitation: match run.args.detached {
                 true => Some(TerminalElicitation::for_others(Arc::clone(person))),
@@ -119,14 +126,17 @@ impl Client for RunClient {
     }
 
     fn read_text_file(&self) -> Option<&impl ReadTextFile<HostSession>> {
-        self.host.can_read_files().then_some(&*self.host)
+        let is_offered = self.has_files && self.host.can_read_files();
+        is_offered.then_some(&*self.host)
     }
 
     fn write_text_file(&self) -> Option<&impl WriteTextFile<HostSession>> {
-        self.host.can_change_files().then_some(&*self.host)
+        let is_offered = self.has_files && self.host.can_change_files();
+        is_offered.then_some(&*self.host)
     }
 
     fn terminals(&self) -> Option<&impl Terminals<HostSession>> {
-        self.host.can_change_files().then_some(&*self.host)
+        let is_offered = self.has_terminals && self.host.can_change_files();
+        is_offered.then_some(&*self.host)
     }
 }

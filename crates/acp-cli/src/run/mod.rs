@@ -1,22 +1,27 @@
 //! `acp run`: runs one turn without a user interface.
 
+mod answer_schema;
 mod client;
+mod decisions;
 mod naming;
 mod notes;
 mod open;
 mod permission;
 mod prompt;
 mod render;
+mod result;
 mod setup;
 mod turn;
 mod turn_start;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use self::client::RunClient;
+use self::decisions::RunDecisions;
 use self::notes::RunNotes;
 pub(crate) use self::render::Renderer;
+use self::result::TurnOutcome;
 use self::setup::RunSetup;
 use self::turn::AgentTurn;
 use self::turn_start::OwnTurnStart;
@@ -32,35 +37,86 @@ pub(crate) async fn run_prompt(args: RunArgs) -> CommandExit {
     if args.no_wait && !args.detached {
         return RunLauncher::run_in_background();
     }
-    match RunSetup::prepare(args).await {
-        Ok(run) => run_agent(&run).await,
-        Err(exit) => exit,
+    let run = match RunSetup::prepare(args).await {
+        Ok(run) => run,
+        Err(exit) => return exit,
+    };
+    let begun = Instant::now();
+    let mut retries = 0;
+    loop {
+        let decisions = RunDecisions::default();
+        let ended = run_agent(&run, &decisions).await;
+        if ended.can_be_repeated && retries < run.args.retries {
+            retries += 1;
+            let reason = ended.exit.message.unwrap_or_default();
+            let reason = acp_host::terminal_text::clean_text(&reason);
+            eprintln!(
+                "acp: {reason}\nacp: starting again ({retries} of {})",
+                run.args.retries
+            );
+            continue;
+        }
+        let Some(file) = &run.args.output else {
+            return ended.exit;
+        };
+        let written = ended
+            .result
+            .write(file, &ended.exit, &decisions.counts(), begun.elapsed());
+        return match written {
+            Ok(()) => ended.exit,
+            Err(error) => CommandExit::failed(format!("cannot write {}: {error}", file.display())),
+        };
+    }
+}
+
+/// How an attempt to run the turn has ended.
+struct EndedRun {
+    exit: CommandExit,
+    result: TurnOutcome,
+    /// Whether the agent failed before it has said or done anything.
+    can_be_repeated: bool,
+}
+
+impl From<CommandExit> for EndedRun {
+    fn from(exit: CommandExit) -> Self {
+        Self {
+            exit,
+            result: TurnOutcome::default(),
+            can_be_repeated: false,
+        }
     }
 }
 
 /// Starts the agent, runs the turn, and shuts the agent down.
-async fn run_agent(run: &RunSetup) -> CommandExit {
+async fn run_agent(run: &RunSetup, decisions: &RunDecisions) -> EndedRun {
     let mut signals = match Signals::listen() {
         Ok(signals) => signals,
-        Err(e) => return CommandExit::failed(format!("cannot listen for signals: {e}")),
+        Err(e) => return CommandExit::failed(format!("cannot listen for signals: {e}")).into(),
     };
     let launcher = match run.args.detached.then(RunLauncher::take_stdout).transpose() {
         Ok(launcher) => launcher,
-        Err(e) => return CommandExit::failed(format!("cannot redirect stdout: {e}")),
+        Err(e) => return CommandExit::failed(format!("cannot redirect stdout: {e}")).into(),
     };
     let screen = TerminalScreen::new(run.args.format == RunFormat::Text);
     let renderer = Renderer::new(run.args.format, screen);
     let notes = RunNotes::default();
     let person = TerminalUser::new(renderer.screen());
     let start = OwnTurnStart::default();
-    let client = match RunClient::new(run, &person, notes.clone(), start.clone()) {
+    let client = RunClient::new(
+        run,
+        &person,
+        notes.clone(),
+        start.clone(),
+        decisions.clone(),
+    );
+    let client = match client {
         Ok(client) => client,
-        Err(e) => return CommandExit::usage(format!("--cwd {}: {e}", run.cwd.display())),
+        Err(e) => return CommandExit::usage(format!("--cwd {}: {e}", run.cwd.display())).into(),
     };
     let terminals = client.host();
     let process = match run.start(&notes, person.screen()) {
         Ok(process) => Arc::new(process),
-        Err(exit) => return exit,
+        Err(exit) => return exit.into(),
     };
     let mut turn = AgentTurn {
         run,
@@ -71,6 +127,10 @@ async fn run_agent(run: &RunSetup) -> CommandExit {
         launcher,
         start,
         waits_for_start: false,
+        result: TurnOutcome::default(),
+        begun_at: None,
+        decisions: decisions.clone(),
+        can_be_repeated: false,
     };
     let exit = run.with_hint(turn.run(client, &mut signals).await);
     turn.renderer.finish();
@@ -90,5 +150,9 @@ async fn run_agent(run: &RunSetup) -> CommandExit {
     for note in process.undo_report() {
         turn.renderer.note(&note);
     }
-    exit
+    EndedRun {
+        exit,
+        result: turn.result,
+        can_be_repeated: turn.can_be_repeated,
+    }
 }

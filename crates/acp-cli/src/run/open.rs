@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use acp::client::{AgentConnection, ClientSession, SessionSetup};
+use acp::v1::SessionConfigOptionCategory;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -34,6 +35,32 @@ async fn set_option_when_offered(
         match tokio::time::timeout_at(deadline, changed).await {
             Ok(revision) => seen = revision,
             Err(_) => return Err(error),
+        }
+    }
+}
+
+/// Sets the model once the agent offers a choice of models.
+async fn set_model_when_offered(session: &ClientSession, model: &str) -> Result<(), StartFailure> {
+    let deadline = Instant::now() + OFFER_TIMEOUT;
+    let mut seen = 0;
+    loop {
+        let option = session.thread().read(|thread| {
+            let category = Some(SessionConfigOptionCategory::Model);
+            let mut options = thread.config_options().iter();
+            options
+                .find(|option| option.category == category)
+                .map(|option| option.id.clone())
+        });
+        if let Some(option) = option {
+            return Ok(set_option_when_offered(session, option.as_str(), model).await?);
+        }
+        let changed = session.thread().changed(seen);
+        match tokio::time::timeout_at(deadline, changed).await {
+            Ok(revision) => seen = revision,
+            Err(_) => {
+                let message = "--model: the agent does not offer a choice of models";
+                return Err(CommandExit::usage(message).into());
+            }
         }
     }
 }
@@ -128,6 +155,9 @@ impl RunSetup {
                 let what = format!("option {key:?}");
                 set.await.map_err(|e| self.configuration_error(&what, e))?;
             }
+        }
+        if let Some(model) = &self.args.model {
+            set_model_when_offered(session, model).await?;
         }
         for (key, value) in &self.args.session_args.options {
             set_option_when_offered(session, key, value).await?;

@@ -35,13 +35,19 @@ impl Prompter for TerminalPrompter {
         }
         let draw = |out: &mut _| render::render_question(request, always, &self.cwd, out);
         let mut dialog = self.user.ask(draw).await?;
+        let letters = question::answer_letters(&request.options, always);
         let prompt = format!("answer [1-{}]: ", request.options.len());
         loop {
             let answer = dialog.answer(&prompt).await?;
-            let chosen = answer
-                .parse::<usize>()
-                .ok()
-                .and_then(|n| request.options.get(n.checked_sub(1)?));
+            let by_number = answer.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
+            let by_letter = || {
+                let is_typed = |letter: &Option<char>| {
+                    letter.is_some_and(|letter| answer == letter.to_string())
+                };
+                letters.iter().position(is_typed)
+            };
+            let chosen = by_number.or_else(by_letter);
+            let chosen = chosen.and_then(|at| request.options.get(at));
             match chosen {
                 Some(option) if option.kind.rejects() || question::is_complete(request) => {
                     return Some(option.option_id.clone());

@@ -6,9 +6,11 @@ use acp::v1::McpServer;
 use acp_config::AgentChoice;
 use acp_host::{AgentProcess, Attachment, Permissions, Policy};
 
+use super::answer_schema::AnswerSchema;
 use super::naming::SessionNaming;
 use super::notes::RunNotes;
 use super::prompt;
+use super::result::directory_of;
 use crate::args::run::RunArgs;
 use crate::confinement::Confinement;
 use crate::exit::CommandExit;
@@ -23,6 +25,7 @@ use crate::terminal_user;
 pub(super) struct RunSetup {
     pub(super) args: RunArgs,
     pub(super) text: String,
+    pub(super) schema: Option<AnswerSchema>,
     pub(super) attachments: Vec<Attachment>,
     pub(super) mcp_servers: Vec<McpServer>,
     pub(super) cwd: PathBuf,
@@ -39,7 +42,23 @@ pub(super) struct RunSetup {
 impl RunSetup {
     /// Checks the arguments, so that mistakes are reported before anything is started.
     pub(super) async fn prepare(mut args: RunArgs) -> Result<Self, CommandExit> {
-        let text = prompt::read_prompt(&args)?;
+        if let Some(file) = &args.output
+            && !directory_of(file).is_dir()
+        {
+            let file = file.display();
+            return Err(CommandExit::usage(format!(
+                "--output {file}: its directory does not exist"
+            )));
+        }
+        let schema = args
+            .output_schema
+            .as_deref()
+            .map(AnswerSchema::read)
+            .transpose()?;
+        let mut text = prompt::read_prompt(&args)?;
+        if let Some(schema) = &schema {
+            text = schema.extend_prompt(&text);
+        }
         let attachments = prompt::attachments(&args.attach)?;
         let cwd = args.session_args.directory()?;
         // In the background, whoever joins the session answers.
@@ -88,6 +107,7 @@ impl RunSetup {
         Ok(Self {
             args,
             text,
+            schema,
             attachments,
             mcp_servers,
             cwd,

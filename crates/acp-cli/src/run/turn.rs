@@ -5,16 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use acp::client::{AgentConnection, ClientSession, PromptContent};
+use acp::thread::ItemKind;
 use acp::v1::{ContentBlock, StopReason};
 use acp_host::AgentProcess;
 use tokio::time::Instant;
 
+use super::answer_schema::AnswerSchema;
 use super::client::RunClient;
+use super::decisions::RunDecisions;
 use super::naming::SessionNaming;
 use super::notes::RunNotes;
 use super::open::is_live;
 use super::prompt;
 use super::render::Renderer;
+use super::result::TurnOutcome;
 use super::setup::RunSetup;
 use super::turn_start::OwnTurnStart;
 use crate::args::run::RunFormat;
@@ -23,12 +27,16 @@ use crate::confinement::Confinement;
 use crate::exit::CommandExit;
 use crate::live::RunLauncher;
 use crate::login;
+use crate::screen::print;
 use crate::signals::{ExitSignal, Signals};
 use crate::start::{self, SLOW_NOTE, SLOW_START_DELAY, StartFailure};
 use crate::terminal_user::TerminalUser;
 
 /// How long an agent may take to end a turn that was cancelled because of `--timeout`.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How often an agent is asked for a better answer if the first one does not match the schema.
+const MAX_CORRECTIONS: usize = 2;
 
 /// How long the agent must stay silent after its response to the prompt before output ends.
 const QUIET_TIME: Duration = Duration::from_millis(50);
@@ -45,6 +53,12 @@ pub(super) struct AgentTurn<'a> {
     pub(super) start: OwnTurnStart,
     /// Whether the turn has not started yet, because the session is live and turns of other clients come first.
     pub(super) waits_for_start: bool,
+    pub(super) result: TurnOutcome,
+    /// The thread's revision at the start of the first turn, once a turn has ended.
+    pub(super) begun_at: Option<u64>,
+    pub(super) decisions: RunDecisions,
+    /// Whether the agent failed before it has said or done anything.
+    pub(super) can_be_repeated: bool,
 }
 
 impl AgentTurn<'_> {
@@ -60,20 +74,37 @@ impl AgentTurn<'_> {
         }
         let session = match self.open(client, signals, deadline).await {
             Ok(session) => session,
-            Err(exit) => return exit,
+            Err(exit) => {
+                self.can_be_repeated = exit.code == CommandExit::AGENT_FAILED;
+                return exit;
+            }
         };
+        self.result.begin(&session);
         let content = match self.prompt_content(session.agent()) {
             Ok(content) => content,
             Err(exit) => return exit,
         };
+        // Everything so far is history, whether or not it was replayed.
+        let history = session.thread().read(acp::Thread::revision);
         if self.run.resume.is_some() {
-            // Everything so far is history, whether or not it was replayed.
-            let revision = session.thread().read(acp::Thread::revision);
-            self.renderer.skip_to(revision);
+            self.renderer.skip_to(history);
         }
         self.start.set_thread(session.thread().clone());
         self.waits_for_start = is_live(session.agent());
-        let exit = self.run_turn(&session, content, signals, deadline).await;
+        let mut exit = self.run_turn(&session, content, signals, deadline).await;
+        self.read_result(&session, history);
+        if exit == CommandExit::SUCCESS
+            && let Some(schema) = &self.run.schema
+        {
+            exit = self
+                .require_answer(schema, &session, signals, deadline, history)
+                .await;
+            // The first turn has been completed.
+            self.can_be_repeated = false;
+        }
+        if exit == CommandExit::SUCCESS {
+            exit = self.denial_exit();
+        }
         if exit.code != CommandExit::AGENT_FAILED {
             self.show_resume_hint(&session);
         }
@@ -159,6 +190,9 @@ impl AgentTurn<'_> {
         let mut seen = 0;
         let mut deadline = deadline;
         let mut timed_out = false;
+        let begin = thread.read(acp::Thread::revision);
+        let cost_before = thread.read(session_cost);
+        let mut is_too_expensive = false;
         let mut interrupted = false;
         let result = loop {
             tokio::select! {
@@ -186,6 +220,13 @@ impl AgentTurn<'_> {
                 revision = thread.changed(seen) => {
                     seen = revision;
                     self.show(&thread);
+                    let limit = self.run.args.max_cost.filter(|_| !is_too_expensive);
+                    if let Some(limit) = limit
+                        && thread.read(session_cost) - cost_before > limit
+                    {
+                        is_too_expensive = true;
+                        self.cancel(session).await;
+                    }
                     if self.renderer.is_output_closed() {
                         // The reader has closed stdout, as `head` does.
                         let _ = session.cancel().await;
@@ -206,7 +247,13 @@ impl AgentTurn<'_> {
                 self.show(&thread);
             }
         }
+        if let Ok(reason) = &result {
+            self.result.end(reason);
+        }
         match result {
+            Ok(_) if is_too_expensive => {
+                CommandExit::cost_limit(self.run.args.max_cost.unwrap_or_default())
+            }
             Ok(StopReason::Cancelled) if timed_out => self.timeout_exit(None),
             Ok(reason) => CommandExit::from_stop_reason(&reason),
             Err(_) if timed_out => self.timeout_exit(None),
@@ -215,10 +262,82 @@ impl AgentTurn<'_> {
                 login::login_required_exit(&self.run.target(), session.agent(), &error)
             }
             Err(error) => {
+                self.can_be_repeated = self.has_done_nothing(&thread, begin);
                 StartFailure::Agent(error)
                     .exit(&self.run.target(), &self.process)
                     .await
             }
+        }
+    }
+
+    /// Asks the agent again until its answer matches the schema.
+    async fn require_answer(
+        &mut self,
+        schema: &AnswerSchema,
+        session: &ClientSession,
+        signals: &mut Signals,
+        deadline: Option<Instant>,
+        history: u64,
+    ) -> CommandExit {
+        let mut tries = 0;
+        loop {
+            let invalid = match schema.check(&self.result.answer) {
+                Ok(value) => {
+                    if self.run.args.format == RunFormat::Quiet {
+                        print(format!("{value}\n").as_bytes());
+                    }
+                    self.result.answer_json = Some(value);
+                    return CommandExit::SUCCESS;
+                }
+                Err(invalid) => invalid,
+            };
+            if tries == MAX_CORRECTIONS {
+                return CommandExit::invalid_answer(&invalid.to_text());
+            }
+            tries += 1;
+            self.renderer.note(&format!(
+                "the answer does not match the schema ({}); asking again",
+                invalid.to_text()
+            ));
+            let since = session.thread().read(acp::Thread::revision);
+            let content = vec![ContentBlock::text(invalid.prompt())];
+            let exit = self.run_turn(session, content, signals, deadline).await;
+            if exit != CommandExit::SUCCESS {
+                return exit;
+            }
+            // The whole run for the list of tool calls, and the last turn for the answer.
+            self.read_result(session, history);
+            let answer = session.thread().read(|thread| {
+                let mut last = TurnOutcome::default();
+                last.read(thread, since);
+                last.answer
+            });
+            self.result.answer = answer;
+        }
+    }
+
+    /// Reads what has happened after a revision of the thread, and the cost.
+    fn read_result(&mut self, session: &ClientSession, history: u64) {
+        // In a live session, turns of others may have come first. This is the start of the first turn of the run.
+        let start = || self.start.revision().unwrap_or(history);
+        let history = *self.begun_at.get_or_insert_with(start);
+        session
+            .thread()
+            .read(|thread| self.result.read(thread, history));
+    }
+
+    /// Returns the exit for actions that were denied.
+    fn denial_exit(&self) -> CommandExit {
+        let counts = self.decisions.counts();
+        match (counts.denied, counts.allowed) {
+            (0, _) => CommandExit::SUCCESS,
+            (denied, 0) if !counts.is_denied_by_user => {
+                CommandExit::denied(format!("all actions of the agent were denied ({denied})"))
+            }
+            (denied, _) if self.run.args.deny_fails => {
+                CommandExit::denied(format!("denied actions: {denied} (--deny-fails)"))
+            }
+            _ => CommandExit::SUCCESS,
         }
     }
 
@@ -250,6 +369,16 @@ impl AgentTurn<'_> {
         words
     }
 
+    /// Returns whether the agent has said and done nothing after a revision of the thread.
+    fn has_done_nothing(&self, thread: &acp::ThreadHandle, since: u64) -> bool {
+        let counts = self.decisions.counts();
+        let is_silent = thread.read(|thread| {
+            let mut items = thread.items().iter().filter(|item| item.revision > since);
+            items.all(|item| matches!(item.kind, ItemKind::User(_)))
+        });
+        is_silent && counts.allowed == 0 && counts.denied == 0
+    }
+
     /// Cancels the turn, and then all open questions from the agent.
     async fn cancel(&self, session: &ClientSession) {
         let _ = session.cancel().await;
@@ -267,6 +396,10 @@ impl AgentTurn<'_> {
             // What other clients did before is not shown.
             self.renderer.skip_to(revision);
             self.waits_for_start = false;
+        }
+        // Only the answer that matches is printed.
+        if self.run.args.format == RunFormat::Quiet && self.run.schema.is_some() {
+            return;
         }
         thread.read(|thread| self.renderer.render(thread));
     }
@@ -320,6 +453,12 @@ impl AgentTurn<'_> {
         let command = self.run.target().command_hint(&words);
         self.renderer.hint(&format!("continue with: {command}"));
     }
+}
+
+/// Returns the cost of the session so far, or 0 if the agent has not reported it.
+fn session_cost(thread: &acp::Thread) -> f64 {
+    let cost = thread.usage().and_then(|usage| usage.cost.as_ref());
+    cost.map_or(0.0, |cost| cost.amount)
 }
 
 async fn sleep_until(deadline: Option<Instant>) {

@@ -43,7 +43,7 @@ fn version_2_agent_turn_is_shown() {
 fn permission_can_be_rejected() {
     let project = TestProject::new();
     run_acp(&project, "none", "work")
-        .expect_code(0)
+        .expect_code(8)
         .expect_stdout(&["Clean up", "Rejected. All done."]);
 }
 

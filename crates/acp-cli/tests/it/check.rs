@@ -137,6 +137,129 @@ done"#,
     assert_eq!(said.matches(once).count(), 1, "{said}");
 }
 
+/// An agent that passes the checks of `v1/initialization`, except for the one about its name.
+#[cfg(unix)]
+const NAMELESS_AGENT: &str = r#"while read -r line; do
+id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"protocolVersion\":1,\"agentCapabilities\":{}}}"
+done"#;
+
+#[cfg(unix)]
+#[test]
+fn report_begins_with_the_summary_and_the_failures() {
+    let home = tempfile::tempdir().unwrap();
+    let only = ["--only", "v1/initialization/[126]", "--protocol", "1"];
+    let agent = ["--", "sh", "-c", NAMELESS_AGENT];
+    let output = run_check(home.path(), &[&only[..], &agent].concat());
+    let text = stdout_text(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let summary = text.lines().next().unwrap();
+    assert!(
+        summary.starts_with("3 checks: 2 passed, 0 failed, 1 warned in "),
+        "{text}"
+    );
+    let position = |part: &str| {
+        text.find(part)
+            .unwrap_or_else(|| panic!("{part:?}: {text}"))
+    };
+    assert!(
+        position("`agentInfo` with `name`") < position("✓"),
+        "{text}"
+    );
+
+    let output = run_check(home.path(), &[&["--quiet"], &only[..], &agent].concat());
+    let text = stdout_text(&output);
+    assert!(text.contains("1 warned"), "{text}");
+    assert!(text.contains("`agentInfo` with `name`"), "{text}");
+    assert!(!text.contains('✓'), "{text}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn progress_is_shown_only_on_a_terminal() {
+    use crate::common::TestProject;
+    use crate::common::terminal::CommandTerminal;
+
+    let project = TestProject::new();
+    std::fs::write(project.file("agent.sh"), NAMELESS_AGENT).unwrap();
+    let line = |quiet: &str| {
+        let agent = project.file("agent.sh");
+        format!(
+            "{ACP} check agent {quiet} --jobs 1 --only 'v1/initialization/[12]' -- sh {}",
+            agent.display()
+        )
+    };
+    let screen = CommandTerminal::start(&project, &line("")).expect_exit(0);
+    for shown in [
+        "starting the agent",
+        "0 of 2  v1/initialization/1",
+        "1 of 2  v1/initialization/2",
+        "2 of 2",
+    ] {
+        assert!(screen.contains(shown), "{shown:?}: {screen}");
+    }
+    // The line is erased before the report.
+    let report = screen.rsplit("\u{1b}[K").next().unwrap();
+    assert!(report.contains("2 checks: 2 passed"), "{screen}");
+
+    let screen = CommandTerminal::start(&project, &line("--quiet")).expect_exit(0);
+    assert!(!screen.contains(" of 2"), "{screen}");
+
+    let output = project.shell_command(&line("")).output().unwrap();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+}
+
+#[cfg(unix)]
+#[test]
+fn no_sharing_starts_an_agent_for_every_check() {
+    let home = tempfile::tempdir().unwrap();
+    let log = home.path().join("starts");
+    let counted = format!("echo started >> {}; {NAMELESS_AGENT}", log.display());
+    let only = ["--only", "v1/overview/1", "--only", "v1/overview/6"];
+    let agent = ["--", "sh", "-c", &counted];
+    let mut counts = Vec::new();
+    for sharing in [&["--jobs", "1"][..], &["--jobs", "1", "--no-sharing"]] {
+        let output = run_check(home.path(), &[sharing, &only, &agent].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stdout_text(&output));
+        counts.push(std::fs::read_to_string(&log).unwrap().lines().count());
+        std::fs::remove_file(&log).unwrap();
+    }
+    // Both find out first which versions the agent speaks.
+    assert_eq!(counts[1], counts[0] + 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn failure_that_depends_on_earlier_checks_is_reported_as_such() {
+    let home = tempfile::tempdir().unwrap();
+    // The second session of a process cannot be opened.
+    let agent = r#"opened=; while read -r line; do
+id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+case $line in
+*'"initialize"'*) rest='"result":{"protocolVersion":1}' ;;
+*'"session/new"'*)
+    rest='"result":{"sessionId":"s"}'
+    [ "$opened" ] && rest='"error":{"code":-32603,"message":"only one session"}'
+    opened=yes ;;
+*) rest='"error":{"code":-32601,"message":"not here"}' ;;
+esac
+echo "{\"jsonrpc\":\"2.0\",\"id\":$id,$rest}"
+done"#;
+    let only = ["--jobs", "1", "--only", "v1/session-setup/1"];
+    let only = [&only[..], &["--only", "v1/extensibility/1"]].concat();
+    let output = run_check(
+        home.path(),
+        &[&only[..], &["--", "sh", "-c", agent]].concat(),
+    );
+    let text = stdout_text(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.starts_with("2 checks: 2 passed, 0 failed"), "{text}");
+    let told = "These checks failed only with an agent that had run other checks before. \
+                Their verdicts are those of a new agent:\n  v1/extensibility/1: fail: ";
+    assert!(text.contains(told), "{text}");
+    assert!(text.contains("only one session"), "{text}");
+}
+
 #[test]
 fn stale_baseline_fails() {
     let home = tempfile::tempdir().unwrap();

@@ -1,6 +1,10 @@
 //! Tests of several `acp serve --live` that share a store.
 
+#[cfg(unix)]
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+#[cfg(unix)]
+use std::process::Stdio;
 
 use acp::client::{AgentConnection, ClientSession, SessionSetup};
 use acp::v1::{SessionId, StopReason};
@@ -8,7 +12,8 @@ use acp_postgres::TestPostgres;
 use acp_remote::Token;
 use rustix::process::Signal;
 
-use crate::common::TestProject;
+use crate::common::patient::TimedReader;
+use crate::common::{ACP, TestProject};
 use crate::serve::{Server, connect_client, thread_debug_text, within_timeout};
 use crate::watch_json::{WatchingScript, history, is_method};
 
@@ -266,6 +271,74 @@ fn stores_are_shown_migrated_and_copied() {
             .expect_code(0)
             .expect_stdout(&[&expected]);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_survive_a_restart_by_default_but_only_for_the_same_agent_and_directory() {
+    let project = TestProject::new();
+    let other = project.path_outside("other");
+    let other = other.to_str().unwrap();
+    // An agent that stores nothing by itself.
+    let agent = ["--", ACP, "agent", "--sessions", "none"];
+    let first = Server::start(&project, &[&["--live"], &agent[..]].concat());
+    let token = first.token();
+    let client = connect_client(first.plain_url(), token.clone()).await;
+    let session = client.new_session(SessionSetup::new(project.path()));
+    let session = within_timeout(session).await.unwrap();
+    within_timeout(session.prompt("/read notes.txt"))
+        .await
+        .unwrap();
+    let id = session.id().clone();
+    client.close();
+    first.stop();
+
+    let args: [(&[&str], bool); 4] = [
+        (&["--live"], true),
+        (&["--live", "--store", "none"], false),
+        (&["--live", "--cwd", other], false),
+        (&["--live", "--agent", "acp"], false),
+    ];
+    for (args, is_listed) in args {
+        let agent = match args.contains(&"--agent") {
+            true => &[],
+            false => &agent[..],
+        };
+        let server = Server::start(&project, &[args, agent].concat());
+        let mut list = project.acp_command(&["sessions", "--url", server.plain_url()]);
+        let list = list.env("ACP_TOKEN", token.expose()).output().unwrap();
+        let list = String::from_utf8(list.stdout).unwrap();
+        assert_eq!(list.contains(id.as_str()), is_listed, "{args:?}: {list}");
+        server.stop();
+    }
+    let server = Server::start(&project, &[&["--live"], &agent[..]].concat());
+    let client = connect_client(server.plain_url(), token).await;
+    let load = client.load_session(&id, SessionSetup::new(project.path()));
+    let text = thread_debug_text(&within_timeout(load).await.unwrap());
+    assert!(text.contains("/read notes.txt"), "{text}");
+}
+
+#[cfg(unix)]
+#[test]
+fn server_that_cannot_store_its_sessions_says_so_and_starts() {
+    let project = TestProject::new();
+    let state = project.path_outside("state");
+    std::fs::create_dir(state.join("acp")).unwrap();
+    std::fs::write(state.join("acp/live"), "not a directory").unwrap();
+    let token = state.join("token");
+    let mut command = project.acp_command(&["serve", "--live", "--listen", "127.0.0.1:0"]);
+    command.env("XDG_STATE_HOME", &state);
+    command.arg("--token-file").arg(token);
+    let mut command = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(TimedReader::new(command.stderr.take().unwrap())).lines();
+    let warning = lines.next().unwrap().unwrap();
+    assert!(
+        warning.starts_with("acp: warning: sessions are not stored: ")
+            && warning.ends_with("; use --store FILE, or --store none"),
+        "{warning}"
+    );
+    assert!(lines.any(|line| line.unwrap().starts_with("acp: serving ")));
+    command.kill().unwrap();
+    command.wait().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

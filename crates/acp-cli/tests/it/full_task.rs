@@ -134,7 +134,7 @@ async fn rejected_action_is_not_performed_and_the_model_is_informed() {
     )
     .await;
     let ended = ended
-        .expect_code(0)
+        .expect_code(8)
         .expect_stderr("rejected by --allow reads");
     assert!(ended.stdout.ends_with("Then I leave it.\n"), "{ended:?}");
     assert_eq!(project.read_file("greet.sh"), task::ORIGINAL_GREETING);

@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// The crates to check.
-const CHECKED_CRATES: [&str; 6] = [
+const CHECKED_CRATES: [&str; 7] = [
     "acp-agent",
     "acp-check",
     "acp-cli",
     "acp-config",
+    "acp-registry",
     "acp-rules",
     "acp-trace",
 ];

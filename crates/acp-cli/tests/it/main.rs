@@ -50,6 +50,8 @@ mod full_task;
 mod hostile;
 mod import_circles;
 #[cfg(unix)]
+mod inspect;
+#[cfg(unix)]
 mod local_sessions;
 mod login;
 mod mcp_proxy;
@@ -67,6 +69,7 @@ mod permissions;
 mod promises;
 mod registry;
 mod run;
+mod run_result;
 #[cfg(unix)]
 mod sandbox;
 mod serve;

@@ -61,7 +61,7 @@ fn user_rules_allow_and_deny() {
     assert!(project.file("made").exists());
     project
         .run(&["/run touch more; rm made"])
-        .expect_code(0)
+        .expect_code(8)
         .expect_stderr("rejected by --allow reads");
     assert!(project.file("made").exists() && !project.file("more").exists());
     project
@@ -71,12 +71,12 @@ fn user_rules_allow_and_deny() {
 
     let ended = project
         .run(&["--allow", "all", "/read .env"])
-        .expect_code(0);
+        .expect_code(8);
     assert!(!ended.stdout.contains("SECRET"), "{ended:#?}");
     ended.expect_stderr("permissions.toml, rule 3 (deny in `.env`): Read");
     project
         .run(&["--allow", "none", "/run touch none"])
-        .expect_code(0)
+        .expect_code(8)
         .expect_stderr("rejected by --allow none");
     assert!(!project.file("none").exists());
 }
@@ -89,12 +89,12 @@ fn project_rules_can_only_deny() {
     project.write_project_rules(&rule("allow"));
     project
         .run(&["/run touch made"])
-        .expect_code(0)
+        .expect_code(8)
         .expect_stderr("rejected by --allow reads");
     project.write_project_rules(&rule("deny"));
     project
         .run(&["--allow", "all", "/run true && touch made"])
-        .expect_code(0)
+        .expect_code(8)
         .expect_stderr("rejected by .acp/permissions.toml, rule 1 (deny `touch *`): ");
     assert!(!project.file("made").exists());
     // The same from a directory below, and for what the agent does not ask for.
@@ -108,7 +108,7 @@ fn project_rules_can_only_deny() {
         .run(&[
             "--allow", "all", "--cwd", "below", "go", "--", "sh", "-c", &create,
         ])
-        .expect_code(0)
+        .expect_code(8)
         .expect_stderr("rule 1 (deny `touch *`): Run touch made");
     assert!(project.read_file("below/answer").contains("\"error\""));
     assert!(!project.file("below/made").exists());
@@ -194,8 +194,10 @@ fn questions_are_rejected_without_a_terminal() {
                 .spawn()
                 .unwrap();
             let held = child.stdin.take();
-            let ended =
-                CommandResult::from_output(child.wait_with_output().unwrap()).expect_code(0);
+            let ended = CommandResult::from_output(child.wait_with_output().unwrap());
+            // A form is not an action that could be denied.
+            let code = if method == "elicitation/create" { 0 } else { 8 };
+            let ended = ended.expect_code(code);
             drop(held);
             let answer = project.read_file("answer");
             assert!(!project.file("made").exists(), "{ended:#?}");
@@ -298,7 +300,7 @@ fn always_answer_is_remembered_until_revoked() {
     // It is for exactly this.
     project
         .run(&["/run touch made2"])
-        .expect_code(0)
+        .expect_code(8)
         .expect_stderr("rejected by --allow reads");
 
     let mut terminal = start("/run touch never");
@@ -306,7 +308,7 @@ fn always_answer_is_remembered_until_revoked() {
     terminal.expect_exit(0);
     project
         .run(&["--allow", "all", "/run touch never"])
-        .expect_code(0)
+        .expect_code(8)
         .expect_stderr("rejected by your remembered answer 2 (see `acp permissions`): ");
     assert!(!project.file("never").exists());
 
@@ -322,7 +324,7 @@ fn always_answer_is_remembered_until_revoked() {
         .expect_stdout(&["revoked: allow execute `touch made`"]);
     project
         .run(&["/run touch made"])
-        .expect_code(0)
+        .expect_code(8)
         .expect_stderr("rejected by --allow reads");
     assert!(!project.file("made").exists());
     project
@@ -334,6 +336,47 @@ fn always_answer_is_remembered_until_revoked() {
         .expect_code(0)
         .stdout;
     assert!(json.contains("\"remembered\":[]"), "{json}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn commands_that_begin_the_same_can_be_allowed_with_one_letter() {
+    let project = TestProject::new();
+    let start = |line: &str| CommandTerminal::start(&project, &format!("{ACP} run '{line}'"));
+    let mut terminal = start("/run git status");
+    terminal.wait_for("answer [1-5]: ");
+    for part in [
+        "[y] 1) Allow – allow once",
+        "[p] 3) Always allow `git status *` – allow in this project, until you revoke it: every command that begins with git status, with any arguments",
+        "[n] 4) Reject – reject once",
+    ] {
+        let seen = terminal
+            .seen
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        assert!(seen.contains(part), "{part}: {seen}");
+    }
+    terminal.answer("answer [1-5]: ", "p\n");
+    let screen = terminal.expect_exit(0);
+    let remembered = "remembered for this project: allow execute `git status *`";
+    assert!(screen.contains(remembered), "{screen}");
+    // Nobody is asked again, but only for such a command alone.
+    let screen = start("/run git status --short").expect_exit(0);
+    assert!(!screen.contains("answer ["), "{screen}");
+    for line in ["/run git status && touch made", "/run git stash"] {
+        project
+            .run(&[line])
+            .expect_code(8)
+            .expect_stderr("rejected by --allow reads");
+    }
+    assert!(!project.file("made").exists());
+    project
+        .run_permissions(&[])
+        .expect_code(0)
+        .expect_stdout(&["  1  allow  execute  `git status *`  (20"]);
+    let json = project.run_permissions(&["--format", "json"]).stdout;
+    assert!(json.contains(r#""commands":"git status *""#), "{json}");
 }
 
 #[cfg(target_os = "linux")]

@@ -28,7 +28,7 @@ fn rejected_action_is_skipped_and_the_turn_ends() {
         let project = TestProject::new();
         project
             .run(&["--allow", policy, "/edit notes.txt\nsecond\n===\n2nd"])
-            .expect_code(0)
+            .expect_code(8)
             .expect_stdout(&["failed"])
             .expect_stderr(&format!("rejected by --allow {policy}"));
         assert_eq!(project.read_file("notes.txt"), "first\nsecond\nthird\n");
@@ -44,7 +44,7 @@ fn only_reads_are_allowed_without_a_terminal() {
         .expect_stdout(&["second", "completed"]);
     project
         .run(&["/run touch made"])
-        .expect_code(0)
+        .expect_code(8)
         .expect_stderr("rejected by --allow reads");
     assert!(!project.file("made").exists());
     project
@@ -391,7 +391,7 @@ fn modes_and_options_are_set_before_the_prompt() {
             "none",
             "/write new.txt\nx",
         ])
-        .expect_code(0);
+        .expect_code(8);
     assert!(!project.file("new.txt").exists());
     project
         .run(&["--set", "mode=code", "--allow", "all", "/write new.txt\nx"])

@@ -202,7 +202,7 @@ fn bundled_agent_and_its_commands_are_read_only_too() {
         .expect_stdout(&["failed: exit code 1"]);
     assert!(!project.file("here").exists());
     // What a rule of the user's allows runs as the user said.
-    run(&["--allow", "reads"]).expect_code(0);
+    run(&["--allow", "reads"]).expect_code(8);
     assert!(!project.file("here").exists());
     project.allow_commands();
     run(&["--allow", "reads"]).expect_code(0);

@@ -1,6 +1,6 @@
 //! Determines the effect of "always" answers.
 
-use acp_wire::v1::ToolKind;
+use acp_wire::v1::{PermissionOption, ToolKind};
 
 use super::{Action, DecisionSource, Permissions, RememberedSubject, remembered};
 
@@ -16,6 +16,8 @@ pub enum AlwaysEffect {
         kind: ToolKind,
         /// The commands or files that the answer covers. The list is never empty.
         subjects: Vec<RememberedSubject>,
+        /// The pattern of commands that the option of the client for a pattern covers, if it is offered.
+        prefix: Option<String>,
     },
     /// The client does not remember the answer. The agent may remember it for as long as it likes.
     LeftToAgent,
@@ -24,6 +26,23 @@ pub enum AlwaysEffect {
     /// The client provides its own options, because the agent did not ask. The name of each option describes its
     /// effect.
     OwnOptions,
+}
+
+/// The id of the client's own option to allow all commands of a pattern, such as `cargo test *`. The option is added to
+/// those of the agent, which never receives it.
+pub(super) const PREFIX_OPTION: &str = "acp/allow-prefix";
+
+impl AlwaysEffect {
+    /// Returns the pattern of commands that this option covers, if it is the client's own option for that.
+    #[must_use]
+    pub fn option_prefix(&self, option: &PermissionOption) -> Option<&str> {
+        match self {
+            Self::Remembered { prefix, .. } if option.option_id.as_str() == PREFIX_OPTION => {
+                prefix.as_deref()
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Permissions {
@@ -41,6 +60,7 @@ impl Permissions {
             Some(subjects) => AlwaysEffect::Remembered {
                 kind: action.kind.clone(),
                 subjects,
+                prefix: None,
             },
             None => AlwaysEffect::LeftToAgent,
         }

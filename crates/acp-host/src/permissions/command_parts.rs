@@ -221,7 +221,7 @@ fn program_stem(program: &str) -> Option<&str> {
 }
 
 /// Returns a program's name without its directory and without any `.exe` suffix.
-fn bare_name(program: &str) -> &str {
+pub(super) fn bare_name(program: &str) -> &str {
     program_stem(program).unwrap_or(file_name(program))
 }
 

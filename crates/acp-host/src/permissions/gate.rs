@@ -1,15 +1,18 @@
 //! The permission gate, which checks every action of the agent, even if it has not requested permission.
 
+use std::borrow::Cow;
+
 use acp::client::PermissionRequest;
 use acp::{Error, Result, jsonrpc};
 use acp_wire::v1::{
-    PermissionOption, PermissionOptionKind, RequestPermissionOutcome, ToolCallUpdate,
+    PermissionOption, PermissionOptionKind, RequestPermissionOutcome, ToolCallUpdate, ToolKind,
 };
 
+use super::always_effect::PREFIX_OPTION;
 use super::grants::{FileEdit, Grants};
 use super::{
-    Action, AlwaysEffect, DecisionSource, PermissionDecision, PermissionNote, Permissions,
-    Prompter, select_answer,
+    Action, ActionDecision, AlwaysEffect, DecisionSource, Denier, PermissionDecision,
+    PermissionNote, Permissions, Prompter, RememberedAnswer, RememberedAnswersError, select_answer,
 };
 use crate::host::HostSession;
 use crate::roots::Roots;
@@ -19,6 +22,7 @@ pub(crate) struct PermissionGate<P> {
     permissions: Permissions,
     prompter: P,
     on_note: Box<dyn Fn(PermissionNote) + Send + Sync>,
+    on_decision: Box<dyn Fn(ActionDecision) + Send + Sync>,
     /// Whether the agent is trusted to request permission for everything that its mode and the rules do not allow.
     trusts_agent_to_ask: bool,
 }
@@ -52,12 +56,32 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
             permissions,
             prompter,
             on_note: Box::new(|_| ()),
+            on_decision: Box::new(|_| ()),
             trusts_agent_to_ask: false,
         }
     }
 
     pub(crate) fn on_note(&mut self, tell: impl Fn(PermissionNote) + Send + Sync + 'static) {
         self.on_note = Box::new(tell);
+    }
+
+    pub(crate) fn on_decision(&mut self, tell: impl Fn(ActionDecision) + Send + Sync + 'static) {
+        self.on_decision = Box::new(tell);
+    }
+
+    fn report(&self, action: &str, denied_by: Option<Denier>) {
+        (self.on_decision)(ActionDecision {
+            action: action.to_owned(),
+            denied_by,
+        });
+    }
+
+    /// Returns who denied an action that the user was asked about.
+    fn denier(&self) -> Denier {
+        match self.prompter.can_ask() {
+            true => Denier::User,
+            false => Denier::NoUserToAsk,
+        }
     }
 
     pub(crate) fn trust_agent_to_ask(&mut self) {
@@ -81,18 +105,22 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
         let what = describe_request(request);
         if let Err(why) = check_request(request) {
             let error = jsonrpc::Error::invalid_params(why.clone());
+            self.report(&what, Some(Denier::Request));
             (self.on_note)(PermissionNote::Malformed { what, why });
             return Err(Error::Rpc(error));
         }
         let action = Action::from_request(request, roots);
         let rule = match self.permissions.decide(&action) {
             PermissionDecision::Allow => {
-                return Ok(select_answer(true, &request.options).unwrap_or_else(|| {
+                let selected = select_answer(true, &request.options);
+                self.report(&what, selected.is_none().then_some(Denier::Request));
+                return Ok(selected.unwrap_or_else(|| {
                     (self.on_note)(PermissionNote::NoAllowOption { what });
                     RequestPermissionOutcome::cancelled()
                 }));
             }
             PermissionDecision::Deny(by) => {
+                self.report(&what, Some(Denier::Source(by.clone())));
                 (self.on_note)(PermissionNote::Rejected { by, what });
                 return Ok(select_answer(false, &request.options)
                     .unwrap_or_else(RequestPermissionOutcome::cancelled));
@@ -100,17 +128,34 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
             PermissionDecision::Ask => None,
             PermissionDecision::AskEachTime(by) => Some(by),
         };
-        let always = self.permissions.always_effect(&action, rule.as_ref());
+        let mut always = self.permissions.always_effect(&action, rule.as_ref());
+        let request = self.offer_prefix(request, &action, &mut always);
         let question = GateQuestion {
             action,
             description: what,
             rule,
         };
         let moment = grants.lock().current_scope(&request.thread);
-        let outcome = self.ask(request, &question, &always).await;
-        if let Some(option) = chosen_option(request, &outcome) {
+        let outcome = self.ask(&request, &question, &always).await;
+        let is_allowed =
+            chosen_option(&request, &outcome).is_some_and(|option| option.kind.allows());
+        self.report(&question.description, (!is_allowed).then(|| self.denier()));
+        if let Some(option) = chosen_option(&request, &outcome) {
+            if let Some(prefix) = always.option_prefix(option) {
+                grants.lock().add(&request, &question.action, moment);
+                self.remember_prefix(&question, prefix);
+                // The agent gets one of its own options: once, since it might remember more than the user allowed.
+                let own = request
+                    .options
+                    .iter()
+                    .filter(|own| own.option_id != option.option_id);
+                let own: Vec<PermissionOption> = own.cloned().collect();
+                return Ok(
+                    select_answer(true, &own).unwrap_or_else(RequestPermissionOutcome::cancelled)
+                );
+            }
             if option.kind.allows() {
-                grants.lock().add(request, &question.action, moment);
+                grants.lock().add(&request, &question.action, moment);
             }
             self.remember_choice(&question, option);
         }
@@ -120,8 +165,14 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
     /// Decides on an action that the agent takes without asking. If the decision is up to the user, returns a question.
     pub(crate) fn decide(&self, action: Action, what: String) -> Result<Option<GateQuestion>> {
         let rule = match self.permissions.decide(&action) {
-            PermissionDecision::Allow => return Ok(None),
+            PermissionDecision::Allow => {
+                if action.kind != ToolKind::Read {
+                    self.report(&what, None);
+                }
+                return Ok(None);
+            }
             PermissionDecision::Deny(by) => {
+                self.report(&what, Some(Denier::Source(by.clone())));
                 let message = format!("rejected by {by}");
                 (self.on_note)(PermissionNote::Rejected { by, what });
                 return Err(Error::Rpc(jsonrpc::Error::internal(message)));
@@ -182,6 +233,18 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
                 PermissionOptionKind::AllowAlways,
             ));
         }
+        let prefix = self.permissions.command_prefix(&question.action);
+        let prefix = prefix.filter(|_| project);
+        let prefix_name = prefix
+            .as_ref()
+            .map(|prefix| format!("Always allow `{prefix}` in this project, with any arguments"));
+        if let Some(name) = &prefix_name {
+            options.push(option(
+                ALLOW_PREFIX_OPTION,
+                name,
+                PermissionOptionKind::AllowAlways,
+            ));
+        }
         options.push(option("no", "Reject", PermissionOptionKind::RejectOnce));
         if project {
             options.push(option(
@@ -194,9 +257,16 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
         let outcome = self
             .ask(&request, question, &AlwaysEffect::OwnOptions)
             .await;
-        match chosen_option(&request, &outcome) {
+        let chosen = chosen_option(&request, &outcome);
+        let is_allowed = chosen.is_some_and(|option| option.kind.allows());
+        self.report(&question.description, (!is_allowed).then(|| self.denier()));
+        match chosen {
             Some(option) if option.option_id.as_str() == ALLOW_SESSION_OPTION => {
                 session.grants.lock().add_for_session(&question.action);
+                Ok(())
+            }
+            Some(option) if option.option_id.as_str() == ALLOW_PREFIX_OPTION => {
+                self.remember_prefix(question, &prefix.unwrap_or_default());
                 Ok(())
             }
             Some(option) => {
@@ -243,13 +313,58 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
         }
     }
 
+    /// Adds the option to allow all commands that begin like this one, if that can be said and remembered.
+    fn offer_prefix<'r>(
+        &self,
+        request: &'r PermissionRequest,
+        action: &Action,
+        always: &mut AlwaysEffect,
+    ) -> Cow<'r, PermissionRequest> {
+        let AlwaysEffect::Remembered { prefix, .. } = always else {
+            return Cow::Borrowed(request);
+        };
+        let options = &request.options;
+        let is_taken = options
+            .iter()
+            .any(|option| option.option_id.as_str() == PREFIX_OPTION);
+        let last_allow = options.iter().rposition(|option| option.kind.allows());
+        let (Some(last_allow), false) = (last_allow, is_taken) else {
+            return Cow::Borrowed(request);
+        };
+        let Some(pattern) = self.permissions.command_prefix(action) else {
+            return Cow::Borrowed(request);
+        };
+        let own = PermissionOption::new(
+            PREFIX_OPTION,
+            format!("Always allow `{pattern}`"),
+            PermissionOptionKind::AllowAlways,
+        );
+        let mut request = request.clone();
+        request.options.insert(last_allow + 1, own);
+        *prefix = Some(pattern);
+        Cow::Owned(request)
+    }
+
+    /// Stores that all commands of this pattern are allowed, and notifies the user.
+    fn remember_prefix(&self, question: &GateQuestion, pattern: &str) {
+        let stored = self.permissions.remember_prefix(&question.action, pattern);
+        self.tell_remembered(stored);
+    }
+
     /// Stores an "always" answer if possible, and notifies the user.
     fn remember(&self, question: &GateQuestion, allowed: bool) {
         let not = |why: String| (self.on_note)(PermissionNote::NotRemembered { why });
         if let Some(by) = &question.rule {
             return not(format!("{by} requires asking each time"));
         }
-        match self.permissions.remember(&question.action, allowed) {
+        self.tell_remembered(self.permissions.remember(&question.action, allowed));
+    }
+
+    fn tell_remembered(
+        &self,
+        stored: Option<Result<Vec<RememberedAnswer>, RememberedAnswersError>>,
+    ) {
+        match stored {
             // The agent may remember it, for as long as it chooses.
             None => {}
             Some(Ok(answers)) => {
@@ -257,7 +372,9 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
                     (self.on_note)(PermissionNote::Remembered(answer));
                 }
             }
-            Some(Err(e)) => not(e.to_string()),
+            Some(Err(error)) => (self.on_note)(PermissionNote::NotRemembered {
+                why: error.to_string(),
+            }),
         }
     }
 }
@@ -267,6 +384,9 @@ const ALLOW_SESSION_OPTION: &str = "session";
 
 /// The id of the client's own option to always allow the action in the project.
 const ALLOW_PROJECT_OPTION: &str = "project";
+
+/// The id of the client's own option to always allow commands of a pattern in the project.
+const ALLOW_PREFIX_OPTION: &str = "prefix";
 
 /// The id of the client's own option to always reject the action in the project.
 const REJECT_PROJECT_OPTION: &str = "never";

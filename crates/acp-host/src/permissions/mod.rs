@@ -7,10 +7,12 @@ mod action;
 mod always_effect;
 mod command;
 mod command_parts;
+mod decided;
 mod gate;
 mod grants;
 mod patterns;
 mod policy;
+mod prefix;
 mod project;
 mod remembered;
 mod rules;
@@ -24,6 +26,7 @@ pub use self::action::Action;
 use self::action::ActionPath;
 pub use self::always_effect::AlwaysEffect;
 use self::command::CommandLine;
+pub use self::decided::{ActionDecision, Denier};
 pub(crate) use self::gate::PermissionGate;
 pub(crate) use self::grants::{FileEdit, Grants};
 pub(crate) use self::policy::select_answer;
@@ -210,6 +213,22 @@ impl Permissions {
     ) -> Option<Result<Vec<RememberedAnswer>, RememberedAnswersError>> {
         let remembered = self.remembered.as_ref()?;
         remembered::can_be_remembered(action).then(|| remembered.remember(action, allowed))
+    }
+
+    /// Stores an "always" answer that allows all commands of this pattern, such as `cargo test *`.
+    pub(crate) fn remember_prefix(
+        &self,
+        action: &Action,
+        pattern: &str,
+    ) -> Option<Result<Vec<RememberedAnswer>, RememberedAnswersError>> {
+        let remembered = self.remembered.as_ref()?;
+        Some(remembered.remember_prefix(action, pattern))
+    }
+
+    /// Returns the pattern of commands that an "always" answer about this action can cover beside the exact command.
+    pub(crate) fn command_prefix(&self, action: &Action) -> Option<String> {
+        self.remembered.as_ref()?;
+        prefix::command_prefix(action)
     }
 
     /// Returns `true` if an "always" answer about this action would be remembered.

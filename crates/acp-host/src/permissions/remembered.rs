@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::action::Action;
+use super::prefix::prefix_covers;
 use super::rules::RuleEffect;
 use crate::state_file::{StateFile, StateFileError};
 
@@ -58,6 +59,8 @@ pub struct RememberedAnswer {
 pub enum RememberedSubject {
     /// A command, identified by its exact line.
     Command(String),
+    /// All commands that match a pattern, such as `cargo test *`. Only "allow" answers have one.
+    Commands(String),
     /// A file, identified by its real path.
     Path(PathBuf),
 }
@@ -142,9 +145,28 @@ impl RememberedAnswers {
         action: &Action,
         allowed: bool,
     ) -> Result<Vec<RememberedAnswer>, RememberedAnswersError> {
-        let Some(subjects) = remembered_subjects(action) else {
-            return Ok(Vec::new());
-        };
+        match remembered_subjects(action) {
+            Some(subjects) => self.remember_subjects(action, subjects, allowed),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Stores an answer that allows all commands of this pattern.
+    pub(crate) fn remember_prefix(
+        &self,
+        action: &Action,
+        pattern: &str,
+    ) -> Result<Vec<RememberedAnswer>, RememberedAnswersError> {
+        let subject = RememberedSubject::Commands(pattern.to_owned());
+        self.remember_subjects(action, vec![subject], true)
+    }
+
+    fn remember_subjects(
+        &self,
+        action: &Action,
+        subjects: Vec<RememberedSubject>,
+        allowed: bool,
+    ) -> Result<Vec<RememberedAnswer>, RememberedAnswersError> {
         let elsewhere = |cwd: &PathBuf| allowed && action.runs_commands() && *cwd != self.project;
         let cwd = action.directory.clone().filter(elsewhere);
         let at = SystemTime::now()
@@ -215,7 +237,7 @@ impl RememberedAnswers {
     fn applies_in(&self, answer: &RememberedAnswer, directory: Option<&Path>) -> bool {
         match &answer.subject {
             RememberedSubject::Path(_) => true,
-            RememberedSubject::Command(_) => {
+            RememberedSubject::Command(_) | RememberedSubject::Commands(_) => {
                 Some(answer.cwd.as_deref().unwrap_or(&self.project)) == directory
             }
         }
@@ -239,9 +261,13 @@ impl RememberedAnswers {
         let of = |subject: &RememberedSubject| {
             answers.iter().find(|answer| {
                 let kind = answer.tool_kind();
+                let covers = match &answer.subject {
+                    RememberedSubject::Commands(pattern) => prefix_covers(pattern, action),
+                    exact => exact == subject,
+                };
                 answer.allowed
                     && action.kinds().all(|known| *known == kind)
-                    && answer.subject == *subject
+                    && covers
                     && self.applies_in(answer, directory)
             })
         };
@@ -262,6 +288,8 @@ fn is_rejected_by(answer: &RememberedAnswer, action: &Action) -> bool {
             command.line() == line
                 || parts.is_none_or(|parts| parts.iter().any(|part| part.text() == line))
         }),
+        // Never rejects.
+        RememberedSubject::Commands(_) => false,
         RememberedSubject::Path(path) => {
             let kind = answer.tool_kind();
             action.kinds().any(|known| *known == kind)
@@ -276,7 +304,9 @@ fn is_rejected_by(answer: &RememberedAnswer, action: &Action) -> bool {
 /// Returns the action's commands or files, if they are exactly known.
 pub(super) fn remembered_subjects(action: &Action) -> Option<Vec<RememberedSubject>> {
     let fits = |subject: &RememberedSubject| match subject {
-        RememberedSubject::Command(line) => line.len() <= MAX_SUBJECT_BYTES,
+        RememberedSubject::Command(line) | RememberedSubject::Commands(line) => {
+            line.len() <= MAX_SUBJECT_BYTES
+        }
         RememberedSubject::Path(path) => {
             path.as_os_str().len() <= MAX_SUBJECT_BYTES && path.to_str().is_some()
         }
@@ -328,7 +358,7 @@ impl std::fmt::Display for RememberedAnswer {
             RuleEffect::Deny
         };
         match &self.subject {
-            RememberedSubject::Command(line) => {
+            RememberedSubject::Command(line) | RememberedSubject::Commands(line) => {
                 write!(f, "{effect} {} `{line}`", self.kind)?;
                 match &self.cwd {
                     Some(cwd) => write!(f, " in {}", cwd.display()),

@@ -255,6 +255,99 @@ impl Prompter for RejectingPrompter {
     }
 }
 
+/// The option that the client adds to those of the agent.
+const PREFIX_OPTION: &str = "acp/allow-prefix";
+
+#[tokio::test]
+async fn prefix_answer_covers_commands_that_begin_the_same_and_nothing_else() {
+    let bench = RememberedAnswersFixture::new();
+    let host = bench.host_with_answer(Policy::Ask, PREFIX_OPTION);
+    let request = |line| {
+        let option = PermissionOption::new;
+        let options = vec![
+            option("always", "Always", PermissionOptionKind::AllowAlways),
+            option("once", "Once", PermissionOptionKind::AllowOnce),
+            option("no", "No", PermissionOptionKind::RejectOnce),
+        ];
+        PermissionRequest::new("s", &command_call(line), options, ThreadHandle::new())
+    };
+    let outcome = host.request_permission(&request("cargo test -p a")).await;
+    let outcome = serde_json::to_value(outcome.unwrap()).unwrap();
+    // The agent might remember more than that, so it learns nothing of "always".
+    assert_eq!(outcome["optionId"], "once");
+    assert_eq!(bench.answers(), ["1 allow execute `cargo test *`"]);
+    assert_eq!(bench.question_count(), 1);
+
+    let host = bench.host_with_answer(Policy::Ask, "no");
+    for line in ["cargo test", "cargo test -p a", "cargo test -p b -- c::d"] {
+        assert!(is_allowed(&host, command_call(line)).await, "{line}");
+    }
+    assert_eq!(bench.question_count(), 0);
+    for line in [
+        "cargo tests",
+        "cargo build",
+        "cargo test; rm -r .",
+        "cargo test && rm x",
+        "cargo test > x",
+        "cargo test $(rm x)",
+        "cargo test *.rs",
+        "sudo cargo test",
+        "X=1 cargo test",
+    ] {
+        assert!(!is_allowed(&host, command_call(line)).await, "{line}");
+    }
+    let elsewhere = tool_call(ToolKind::Execute)
+        .raw_input(json!({ "command": "cargo test", "cwd": bench.dir.path() }));
+    assert!(!is_allowed(&host, elsewhere).await);
+    let with_file = command_call("cargo test").locations(vec![ToolCallLocation::new(
+        bench.root().join(".acp/permissions.toml").to_str().unwrap(),
+    )]);
+    assert!(!is_allowed(&host, with_file).await);
+    assert_eq!(bench.question_count(), 11);
+
+    // A rejection of one command is stricter.
+    let host = bench.host_with_answer(Policy::Ask, "never");
+    bench.remembered().revoke(1).unwrap();
+    assert!(!is_allowed(&host, command_call("cargo test -p b")).await);
+    let host = bench.host_with_answer(Policy::Ask, PREFIX_OPTION);
+    let outcome = host.request_permission(&request("cargo test")).await;
+    assert_eq!(
+        serde_json::to_value(outcome.unwrap()).unwrap()["optionId"],
+        "once"
+    );
+    assert!(!is_allowed(&host, command_call("cargo test -p b")).await);
+    assert!(is_allowed(&host, command_call("cargo test -p c")).await);
+}
+
+#[tokio::test]
+async fn prefix_is_not_offered_if_the_agent_cannot_be_told_or_the_id_is_taken() {
+    let bench = RememberedAnswersFixture::new();
+    let heard: Arc<Mutex<Vec<AlwaysEffect>>> = Arc::default();
+    let permissions = Permissions::from(Policy::Ask).remembered_answers(bench.remembered());
+    let prompter = RejectingPrompter(Arc::clone(&heard));
+    let host = Host::new(permissions, prompter, [bench.root()]).unwrap();
+    let host = OneSession::new(host, &ThreadHandle::new());
+    let option = PermissionOption::new;
+    let no = || option("no", "No", PermissionOptionKind::RejectOnce);
+    for options in [
+        vec![no()],
+        vec![
+            option(PREFIX_OPTION, "Yes", PermissionOptionKind::AllowOnce),
+            no(),
+        ],
+    ] {
+        let call = command_call("cargo test");
+        let request = PermissionRequest::new("s", &call, options, ThreadHandle::new());
+        host.request_permission(&request).await.unwrap();
+    }
+    for effect in heard.lock().unwrap().iter() {
+        let AlwaysEffect::Remembered { prefix, .. } = effect else {
+            panic!("{effect:?}");
+        };
+        assert_eq!(*prefix, None);
+    }
+}
+
 #[tokio::test]
 async fn prompter_learns_the_effect_of_always() {
     let bench = RememberedAnswersFixture::new();
@@ -296,6 +389,7 @@ async fn prompter_learns_the_effect_of_always() {
     let remembered = AlwaysEffect::Remembered {
         kind: ToolKind::Execute,
         subjects: vec![RememberedSubject::Command("make test".into())],
+        prefix: Some("make test *".to_owned()),
     };
     assert_eq!(*exact, remembered);
     assert_eq!(*vague, AlwaysEffect::LeftToAgent);

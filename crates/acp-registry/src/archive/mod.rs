@@ -100,9 +100,15 @@ fn check_is_program(mut file: &File) -> Result<(), String> {
     const SIGNATURES: [&[u8]; 3] = [b"\x1f\x8b", b"BZh", b"PK\x03\x04"];
     let mut start = Vec::new();
     let read = file.take(4).read_to_end(&mut start);
-    read.and_then(|_| file.rewind()).map_err(|e| e.to_string())?;
-    match SIGNATURES.iter().any(|signature| start.starts_with(signature)) {
-        true => Err("it is an archive, but its URL does not end in .tar.gz, .tar.bz2 or .zip".to_owned()),
+    read.and_then(|_| file.rewind())
+        .map_err(|e| e.to_string())?;
+    match SIGNATURES
+        .iter()
+        .any(|signature| start.starts_with(signature))
+    {
+        true => Err(
+            "it is an archive, but its URL does not end in .tar.gz, .tar.bz2 or .zip".to_owned(),
+        ),
         false => Ok(()),
     }
 }

@@ -213,7 +213,7 @@ fn render_question(number: u64, question: &PageQuestion, cwd: &Path) -> Markup {
         pre { (text) }
         div.options {
             @for option in &request.options {
-                @let meaning = describe_answer(&option.kind, &AlwaysEffect::LeftToAgent, request, cwd);
+                @let meaning = describe_answer(option, &AlwaysEffect::LeftToAgent, request, cwd);
                 @let is_possible = option.kind.rejects() || is_complete(request);
                 button type="button" data-action="answer" data-question=(number)
                     data-choice=(option.option_id.as_str()) disabled[!is_possible] {

@@ -231,10 +231,13 @@ impl App {
             return Vec::new();
         };
         agent.state = AgentState::Ended;
+        let mut first = None;
         for tab in self.tabs.iter_mut().filter(|tab| tab.agent == key) {
             tab.on_agent_ended(&failure);
+            first.get_or_insert(tab.key);
         }
-        Vec::new()
+        // One call, even if several tabs have lost their agent.
+        first.map_or_else(Vec::new, |tab| self.call_user(tab, "has exited"))
     }
 
     /// Restarts an agent and loads its tabs' sessions.

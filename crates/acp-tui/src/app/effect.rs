@@ -17,6 +17,7 @@ use super::event::{AgentKey, AgentStart, TabKey};
 use crate::agent::{ChatNotes, QuestionQueue, RunningAgent};
 use crate::editor::PromptDraft;
 use crate::images::DecodeTask;
+use crate::notification::DesktopNotification;
 use crate::question::WebAddress;
 use crate::setup::{AgentSpec, InitialOptions, SessionSource};
 
@@ -136,6 +137,8 @@ pub(crate) enum ChatEffect {
     Suspend,
     /// Redraw the whole screen.
     Redraw,
-    /// Ring the terminal's bell to get the user's attention.
+    /// Ring the terminal's bell, because a key has no effect.
     Bell,
+    /// Call the user back to the terminal.
+    Notify(DesktopNotification),
 }

@@ -32,6 +32,8 @@ pub(crate) enum ChatEvent {
     Paste(String),
     /// The mouse was moved, clicked or scrolled.
     Mouse(MouseEvent),
+    /// The terminal's window gained or lost the keyboard focus.
+    FocusChanged { is_focused: bool },
     /// The terminal was resized.
     Resized,
     /// A thread, a question queue or the notes changed.
@@ -118,4 +120,11 @@ pub(crate) enum ChatEvent {
     Note(String),
     /// The process was asked to terminate.
     Quit,
+}
+
+impl ChatEvent {
+    /// Returns whether the user did something at the terminal.
+    pub(crate) fn is_input(&self) -> bool {
+        matches!(self, Self::Key(_) | Self::Paste(_) | Self::Mouse(_))
+    }
 }

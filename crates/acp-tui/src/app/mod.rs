@@ -5,6 +5,7 @@
 
 mod actions;
 mod agents;
+mod attention;
 mod draw;
 mod effect;
 mod event;
@@ -37,6 +38,7 @@ use crate::editor::{FileFinder, PromptHistory};
 use crate::images::{DecodeTask, ImageCanvas, ImageStore};
 use crate::setup::{AgentSpec, ChatSetup};
 use agents::{AgentState, ChatAgent};
+use attention::UserAttention;
 use overlay::ChatOverlay;
 use tab::Tab;
 
@@ -76,6 +78,7 @@ pub(crate) struct App {
     active: usize,
     next_tab: u64,
     focus: ChatFocus,
+    attention: UserAttention,
     overlay: Option<ChatOverlay>,
     notes: VecDeque<StatusNote>,
     /// The time at which the user first pressed a key that must be pressed twice to quit the chat.
@@ -124,6 +127,7 @@ impl App {
             active: 0,
             next_tab: 0,
             focus: ChatFocus::Input,
+            attention: UserAttention::new(Instant::now()),
             overlay: None,
             notes: VecDeque::new(),
             quit_requested_at: None,
@@ -173,12 +177,19 @@ impl App {
 
     /// Handles an event and returns the effects to perform.
     pub(crate) fn update(&mut self, event: ChatEvent) -> Vec<ChatEffect> {
+        if event.is_input() {
+            self.attention.on_input(Instant::now());
+        }
         match event {
             ChatEvent::Key(key) => self.handle_key(key),
             ChatEvent::Paste(text) => self.handle_paste(&text),
             ChatEvent::Mouse(mouse) => self.handle_mouse(mouse),
             // Even if the terminal is back at its old size, it may have lost what was drawn before.
             ChatEvent::Resized => vec![ChatEffect::Redraw],
+            ChatEvent::FocusChanged { is_focused } => {
+                self.attention.on_focus_changed(is_focused);
+                Vec::new()
+            }
             ChatEvent::Woken => Vec::new(),
             ChatEvent::Tick => {
                 self.frame = self.frame.wrapping_add(1);
@@ -264,7 +275,7 @@ impl App {
     }
 
     /// Collects new notes and questions. One call may handle several wake-ups.
-    pub(crate) fn collect_notes_and_questions(&mut self) {
+    pub(crate) fn collect_notes_and_questions(&mut self) -> Vec<ChatEffect> {
         let mut said = Vec::new();
         for agent in &self.agents {
             said.extend(agent.notes.take());
@@ -272,11 +283,18 @@ impl App {
         for note in said {
             self.show_note(note);
         }
+        let mut asked = Vec::new();
         for tab in &mut self.tabs {
-            if let Some(agent) = self.agents.get(tab.agent.0) {
-                tab.update_question(&agent.questions, &agent.name());
+            if let Some(agent) = self.agents.get(tab.agent.0)
+                && tab.update_question(&agent.questions, &agent.name())
+            {
+                asked.push(tab.key);
             }
         }
+        let effects = asked
+            .into_iter()
+            .flat_map(|tab| self.call_user(tab, "has a question"))
+            .collect();
         // The user now sees what happened in the active tab.
         if let Some(tab) = self.active_tab_mut() {
             tab.has_unseen = false;
@@ -289,6 +307,7 @@ impl App {
         }
         let now = Instant::now();
         self.notes.retain(|note| note.expires_at > now);
+        effects
     }
 
     /// Shows a note beside the conversation.
@@ -337,11 +356,15 @@ impl App {
     pub(crate) fn window_title(&self) -> String {
         let waits = self.tabs.iter().any(|tab| tab.question_count > 0);
         let tab = self.tabs.get(self.active);
-        let name = tab.and_then(Tab::name);
-        let agent = tab.and_then(|tab| Some(self.agent(tab.agent)?.name()));
-        let name = name.or(agent).unwrap_or_default();
+        let name = tab.map(|tab| self.tab_title(tab)).unwrap_or_default();
         let mark = if waits { "? " } else { "" };
         format!("{mark}{name} – acp chat")
+    }
+
+    /// Returns the name of a tab, or else of its agent.
+    fn tab_title(&self, tab: &Tab) -> String {
+        let agent = || Some(self.agent(tab.agent)?.name());
+        tab.name().or_else(agent).unwrap_or_default()
     }
 
     /// Returns the agents' processes that must be stopped when the chat ends.

@@ -144,7 +144,7 @@ impl Tab {
     }
 
     /// Updates the question shown in the tab from the queue.
-    pub(super) fn update_question(&mut self, questions: &QuestionQueue, name: &str) {
+    pub(super) fn update_question(&mut self, questions: &QuestionQueue, name: &str) -> bool {
         let id = self.session.as_ref().map(|session| session.id().clone());
         let mine = |asked: &Arc<OpenQuestion>| match &asked.session {
             Some(session) => id.as_ref() == Some(session),
@@ -162,7 +162,8 @@ impl Tab {
         }
         let before = self.question_count;
         self.question_count = open.len();
-        if self.question_count > before {
+        let is_asked = self.question_count > before;
+        if is_asked {
             self.has_unseen = true;
         }
         match open.into_iter().next() {
@@ -174,6 +175,7 @@ impl Tab {
                 }
             }
         }
+        is_asked
     }
 
     /// Moves the selection in the conversation by this number of items.

@@ -95,7 +95,6 @@ impl App {
         key: TabKey,
         result: Result<StopReason, AgentFailure>,
     ) -> Vec<ChatEffect> {
-        let shown = self.tabs.get(self.active).map(|tab| tab.key) == Some(key);
         let Some(tab) = self.tab_mut(key) else {
             return Vec::new();
         };
@@ -106,8 +105,13 @@ impl App {
         if !cancelled && !matches!(tab.last_turn_end, Some(LastTurnEnd::Failed(_))) {
             effects.extend(tab.send_queued());
         }
-        if !shown {
-            effects.push(ChatEffect::Bell);
+        // The next prompt keeps the agent busy.
+        if effects.is_empty() && !cancelled {
+            let body = match tab.last_turn_end {
+                Some(LastTurnEnd::Failed(_)) => "has failed",
+                _ => "has finished",
+            };
+            effects.extend(self.call_user(key, body));
         }
         effects
     }

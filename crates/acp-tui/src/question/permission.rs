@@ -6,7 +6,7 @@ use std::path::Path;
 
 use acp::client::PermissionRequest;
 use acp::thread::{FileTexts, ThreadToolCall, ThreadToolCallContent};
-use acp::v1::{PermissionOption, PermissionOptionId, PermissionOptionKind, TerminalId};
+use acp::v1::{PermissionOptionId, TerminalId};
 use acp_host::question::{self, QuestionPart};
 use acp_host::{AlwaysEffect, terminal_text};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
@@ -44,7 +44,7 @@ pub(super) struct PermissionView {
 impl PermissionView {
     pub(super) fn new(request: &PermissionRequest, always: &AlwaysEffect) -> Self {
         let request = request.clone();
-        let letters = option_letters(&request.options);
+        let letters = question::answer_letters(&request.options, always);
         Self {
             letters,
             always: always.clone(),
@@ -409,8 +409,7 @@ impl PermissionView {
         let name = terminal_text::truncate_middle(&option.name, MAX_NAME_CHARS);
         spans.extend(literal_line(&name, theme.strong, theme));
         if meaning {
-            let means =
-                question::describe_answer(&option.kind, &self.always, &self.request, look.cwd);
+            let means = question::describe_answer(option, &self.always, &self.request, look.cwd);
             let (means, style) = match means {
                 Some(means) => (means, theme.dim),
                 None => (
@@ -425,24 +424,6 @@ impl PermissionView {
         }
         spans
     }
-}
-
-/// Returns a letter for each option, or `None` if there are several options of the same kind.
-fn option_letters(options: &[PermissionOption]) -> Vec<Option<char>> {
-    let letter = |option: &PermissionOption| {
-        let of_kind = options.iter().filter(|other| other.kind == option.kind);
-        if of_kind.count() > 1 {
-            return None;
-        }
-        match option.kind {
-            PermissionOptionKind::AllowOnce => Some('y'),
-            PermissionOptionKind::AllowAlways => Some('a'),
-            PermissionOptionKind::RejectOnce => Some('n'),
-            PermissionOptionKind::RejectAlways => Some('x'),
-            _ => None,
-        }
-    };
-    options.iter().map(letter).collect()
 }
 
 /// Returns the length of a part's text, in bytes.

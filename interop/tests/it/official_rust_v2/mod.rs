@@ -209,11 +209,11 @@ async fn acp_run_shows_a_full_turn_of_the_official_agent() {
     project.write_file("note.txt", "one\ntwo\n");
     run(&["--allow", "reads", "work"], &[OFFICIAL_AGENT])
         .await
-        .expect_code(0)
+        .expect_code(8)
         .expect_stdout(&["I was not allowed to."]);
     assert_eq!(project.read_file("note.txt"), "one\ntwo\n");
     let ended = run(&["--allow", "reads", "ask-command"], &[OFFICIAL_AGENT]).await;
-    ended.expect_code(0).expect_stdout(&["no"]);
+    ended.expect_code(8).expect_stdout(&["no"]);
 
     let ended = run(&["hello"], &[OFFICIAL_AGENT, "--auth"]).await;
     ended

@@ -137,7 +137,7 @@ async fn acp_run_exit_code_reflects_the_official_agents_stop_reason() {
     // Changes are not allowed, and nothing was changed.
     let ended = official.run_acp(&["--allow", "reads", "work"], &[]).await;
     ended
-        .expect_code(0)
+        .expect_code(8)
         .expect_stdout(&["I was not allowed to."]);
     assert_eq!(official.project.read_file("note.txt"), "one\ntwo\n");
 }

@@ -12,7 +12,8 @@ use crate::check::checks;
 use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
-checks! { V1 V2 Agent "auth-status";
+checks! { V1 V2 Agent "auth-status"
+    fresh "logs out and in, which changes the whole agent";
     1 Must "The response to `auth/status` has a state, and every account in it has a label." => returns_valid_status;
     2 Must "`auth/status` works without a login." => returns_status_without_login;
     3 Should "After `logout`, `auth/status` no longer reports that the user is logged in." => updates_status_after_logout;

@@ -11,7 +11,8 @@ use crate::check::checks;
 use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
-checks! { V1 V2 Agent "providers";
+checks! { V1 V2 Agent "providers"
+    fresh "changes the settings of the whole agent";
     1 Must "The response to `providers/list` contains providers." => lists_providers;
     2 Must "Provider ids are unique." => has_unique_ids;
     3 Must "After `providers/set`, the provider is listed with its new settings." => sets_provider;

@@ -16,19 +16,19 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 V2 Agent "session-archive";
-    1 Must "An agent that supports archiving also supports `session/list`." => supports_session_list;
-    2 Must "An archived session is listed only if archived sessions are requested." => hides_archived_session;
-    3 Must "If archived sessions are included, the list contains archived and other sessions." => includes_archived_sessions;
-    4 Must "If only archived sessions are requested, the list contains no other sessions." => lists_only_archived_sessions;
-    5 Must "Every listed session indicates whether it is archived." => reports_archived_state;
-    6 Must "An unknown archive filter fails with an invalid-params error." => rejects_unknown_filter;
-    7 Must "An unarchived session is listed again." => lists_unarchived_session;
-    8 Must "Archiving a session keeps its history." => keeps_history;
-    9 Must "Archiving a session that is already archived succeeds." => accepts_archiving_twice;
-    10 Must "Unarchiving a session that is not archived succeeds." => accepts_unarchiving_unarchived_session;
-    11 Must "Archiving an unknown session fails with a not-found error." => rejects_archiving_unknown_session;
-    12 Must "Unarchiving an unknown session fails with a not-found error." => rejects_unarchiving_unknown_session;
-    13 Must "Archiving a session cancels its running turn." => cancels_running_turn;
+    1 Must "An agent that supports archiving also supports `session/list`." => supports_session_list, shared;
+    2 Must "An archived session is listed only if archived sessions are requested." => hides_archived_session, shared;
+    3 Must "If archived sessions are included, the list contains archived and other sessions." => includes_archived_sessions, shared;
+    4 Must "If only archived sessions are requested, the list contains no other sessions." => lists_only_archived_sessions, shared;
+    5 Must "Every listed session indicates whether it is archived." => reports_archived_state, shared;
+    6 Must "An unknown archive filter fails with an invalid-params error." => rejects_unknown_filter, shared;
+    7 Must "An unarchived session is listed again." => lists_unarchived_session, shared;
+    8 Must "Archiving a session keeps its history." => keeps_history, shared;
+    9 Must "Archiving a session that is already archived succeeds." => accepts_archiving_twice, shared;
+    10 Must "Unarchiving a session that is not archived succeeds." => accepts_unarchiving_unarchived_session, shared;
+    11 Must "Archiving an unknown session fails with a not-found error." => rejects_archiving_unknown_session, shared;
+    12 Must "Unarchiving an unknown session fails with a not-found error." => rejects_unarchiving_unknown_session, shared;
+    13 Must "Archiving a session cancels its running turn." => cancels_running_turn, shared;
 }
 
 const ARCHIVE_METHOD: &str = "session/archive";

@@ -16,16 +16,16 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 V2 Agent "session-status";
-    1 Must "A new session has the status `open`." => reports_new_session_open;
-    2 Should "A closed session does not have the status `open`." => reports_closed_session_not_open;
-    3 Must "A status request for an unknown session fails with a not-found error that contains the session's id." => rejects_unknown_session;
-    4 Must "Requesting the status of a closed session neither opens it nor triggers updates for it." => does_not_open_session;
+    1 Must "A new session has the status `open`." => reports_new_session_open, shared;
+    2 Should "A closed session does not have the status `open`." => reports_closed_session_not_open, shared;
+    3 Must "A status request for an unknown session fails with a not-found error that contains the session's id." => rejects_unknown_session, shared;
+    4 Must "Requesting the status of a closed session neither opens it nor triggers updates for it." => does_not_open_session, shared;
 }
 
 // Checks for version 2 only. Their numbers continue those above.
 checks! { V2 Agent "session-status";
-    5 Should "The status of an open session includes its state." => includes_state;
-    6 Must "The state in the status is the last state that the agent reported." => reports_last_state;
+    5 Should "The status of an open session includes its state." => includes_state, shared;
+    6 Must "The state in the status is the last state that the agent reported." => reports_last_state, shared;
 }
 
 const STATUS_METHOD: &str = "session/status";

@@ -14,11 +14,13 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
 
 // Version 2 has no capability for subagents, because every client shows them.
-checks! { V1 Agent "subagents";
+checks! { V1 Agent "subagents"
+    fresh "declares other capabilities in `initialize`";
     1 Must "Subagent updates are sent only to clients that support subagents." => announces_only_if_supported;
 }
 
-checks! { V1 V2 Agent "subagents";
+checks! { V1 V2 Agent "subagents"
+    fresh "declares other capabilities in `initialize`";
     2 Must "A subagent is announced before any of its updates are sent." => announces_before_updates;
     3 Must "A subagent has exactly one parent, and is not its own parent." => has_one_parent;
     4 Must "Subagent updates match the schema." => matches_schema;

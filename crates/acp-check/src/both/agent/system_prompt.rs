@@ -15,13 +15,13 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 V2 Agent "system-prompt";
-    1 Must "`session/new` accepts a system prompt in append mode." => appends_to_new_session;
-    2 Must "Requests that load, resume or fork a session accept a system prompt." => appends_to_existing_session;
-    3 Must "A system prompt with an unknown mode is rejected, and no session is opened." => rejects_unknown_mode;
-    4 Must "A system prompt in override mode is accepted only if the agent supports it." => accepts_override_only_if_supported;
-    5 Must "A system prompt that is not text is rejected, and no session is opened." => rejects_non_text_system_prompt;
-    6 Must "A null system prompt is treated as absent." => accepts_null_system_prompt;
-    7 Should "The agent follows the system prompt in the session." => uses_appended_prompt;
+    1 Must "`session/new` accepts a system prompt in append mode." => appends_to_new_session, shared;
+    2 Must "Requests that load, resume or fork a session accept a system prompt." => appends_to_existing_session, shared;
+    3 Must "A system prompt with an unknown mode is rejected, and no session is opened." => rejects_unknown_mode, shared;
+    4 Must "A system prompt in override mode is accepted only if the agent supports it." => accepts_override_only_if_supported, shared;
+    5 Must "A system prompt that is not text is rejected, and no session is opened." => rejects_non_text_system_prompt, shared;
+    6 Must "A null system prompt is treated as absent." => accepts_null_system_prompt, shared;
+    7 Should "The agent follows the system prompt in the session." => uses_appended_prompt, shared;
 }
 
 const CAPABILITY_NAME: &str = "systemPrompt";

@@ -8,8 +8,8 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V1 Agent "agent-plan";
-    1 Must "A plan update contains all entries, not only the changed ones." => includes_all_entries;
-    2 Should "Every plan entry has a human-readable description." => describes_entries;
+    1 Must "A plan update contains all entries, not only the changed ones." => includes_all_entries, shared;
+    2 Should "Every plan entry has a human-readable description." => describes_entries, shared;
 }
 
 /// Makes the agent show a plan. Returns the texts of all entries for each plan update, in order.

@@ -7,7 +7,8 @@ use crate::check::checks;
 use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
-checks! { V1 Agent "authentication";
+checks! { V1 Agent "authentication"
+    fresh "depends on whether the user is logged in";
     1 Must "`terminal` auth methods are offered only to clients that support them." => offers_terminal_login;
     2 Must "Auth method ids are unique." => has_unique_ids;
     3 Should "`authenticate` with an unknown auth method fails." => rejects_unknown_method;

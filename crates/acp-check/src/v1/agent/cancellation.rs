@@ -12,21 +12,21 @@ use crate::wire::ReceivedResponse;
 use super::prompt_turn::find_turn_update;
 
 checks! { V1 Agent "prompt-turn";
-    31 Must "A cancelled turn ends with stop reason `cancelled`." => cancels_turn;
-    32 Should "The agent stops promptly after `session/cancel`." => cancels_running_turn;
-    33 Must "A turn that is cancelled during a permission request ends with stop reason `cancelled`." => cancels_during_permission_request;
-    34 Must "A file request that fails because the turn was cancelled does not end the turn with an error." => cancels_while_reading_file;
-    35 Must "A terminal request that fails because the turn was cancelled does not end the turn with an error." => cancels_while_running_command;
-    36 Must "Remaining updates of a cancelled turn are sent before the response to its prompt." => sends_no_updates_after_response;
-    37 Must "After a cancelled turn, the session accepts another prompt." => remains_usable;
-    38 Must "`session/cancel` without a running turn has no effect, not even on the next turn." => ignores_cancel_without_turn;
-    39 Must "`session/cancel` for an unknown session is ignored." => ignores_unknown_session;
-    40 Must "A turn that is cancelled twice gets one response." => cancels_twice;
-    41 Must "If a turn is cancelled immediately after its prompt was sent, it ends with stop reason `cancelled`." => cancels_right_after_prompt;
-    42 Must "Cancelling a turn does not affect other sessions." => leaves_other_sessions;
-    43 Must "A prompt that is cancelled with `$/cancel_request` gets error -32800 or a valid response." => responds_to_cancelled_request;
-    44 Must "`$/cancel_request` for an unknown request is ignored." => ignores_unknown_request;
-    45 Must "`session/close` cancels the running turn." => cancels_on_close;
+    31 Must "A cancelled turn ends with stop reason `cancelled`." => cancels_turn, shared;
+    32 Should "The agent stops promptly after `session/cancel`." => cancels_running_turn, shared;
+    33 Must "A turn that is cancelled during a permission request ends with stop reason `cancelled`." => cancels_during_permission_request, shared;
+    34 Must "A file request that fails because the turn was cancelled does not end the turn with an error." => cancels_while_reading_file, shared;
+    35 Must "A terminal request that fails because the turn was cancelled does not end the turn with an error." => cancels_while_running_command, shared;
+    36 Must "Remaining updates of a cancelled turn are sent before the response to its prompt." => sends_no_updates_after_response, shared;
+    37 Must "After a cancelled turn, the session accepts another prompt." => remains_usable, shared;
+    38 Must "`session/cancel` without a running turn has no effect, not even on the next turn." => ignores_cancel_without_turn, shared;
+    39 Must "`session/cancel` for an unknown session is ignored." => ignores_unknown_session, shared;
+    40 Must "A turn that is cancelled twice gets one response." => cancels_twice, shared;
+    41 Must "If a turn is cancelled immediately after its prompt was sent, it ends with stop reason `cancelled`." => cancels_right_after_prompt, shared;
+    42 Must "Cancelling a turn does not affect other sessions." => leaves_other_sessions, shared;
+    43 Must "A prompt that is cancelled with `$/cancel_request` gets error -32800 or a valid response." => responds_to_cancelled_request, shared;
+    44 Must "`$/cancel_request` for an unknown request is ignored." => ignores_unknown_request, shared;
+    45 Must "`session/close` cancels the running turn." => cancels_on_close, shared;
 }
 
 async fn cancels_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> {

@@ -9,20 +9,20 @@ use crate::verdict::{CheckStop, fail, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "content";
-    1 Must "Every agent accepts text in prompts." => accepts_text;
-    2 Must "Every agent accepts resource links in prompts." => accepts_link;
-    3 Must "Resource links with all optional fields are accepted." => accepts_full_link;
-    4 Must "An agent with the `image` capability accepts images in prompts." => accepts_image;
-    5 Must "An agent with the `audio` capability accepts audio in prompts." => accepts_audio;
-    6 Must "An agent with the `embeddedContext` capability accepts text resources in prompts." => accepts_text_resource;
-    7 Must "An agent with the `embeddedContext` capability accepts binary resources in prompts." => accepts_blob_resource;
-    8 Must "A prompt with unsupported content gets a response and leaves the session usable." => handles_unsupported_content;
-    9 Must "A prompt with an unknown content type gets a response and leaves the session usable." => handles_unknown_type;
-    10 Must "Content with annotations is accepted." => accepts_annotations;
-    11 Must "A prompt with several content blocks is accepted." => accepts_several_blocks;
-    12 Must "Image, audio and resource data sent by the agent is valid base64." => sends_valid_base64;
-    13 Must "MIME types sent by the agent have a type and a subtype." => sends_valid_mime_types;
-    14 Must "`messageId` is unique within a session." => has_unique_message_ids;
+    1 Must "Every agent accepts text in prompts." => accepts_text, shared;
+    2 Must "Every agent accepts resource links in prompts." => accepts_link, shared;
+    3 Must "Resource links with all optional fields are accepted." => accepts_full_link, shared;
+    4 Must "An agent with the `image` capability accepts images in prompts." => accepts_image, shared;
+    5 Must "An agent with the `audio` capability accepts audio in prompts." => accepts_audio, shared;
+    6 Must "An agent with the `embeddedContext` capability accepts text resources in prompts." => accepts_text_resource, shared;
+    7 Must "An agent with the `embeddedContext` capability accepts binary resources in prompts." => accepts_blob_resource, shared;
+    8 Must "A prompt with unsupported content gets a response and leaves the session usable." => handles_unsupported_content, shared;
+    9 Must "A prompt with an unknown content type gets a response and leaves the session usable." => handles_unknown_type, fresh "sends messages that are invalid";
+    10 Must "Content with annotations is accepted." => accepts_annotations, shared;
+    11 Must "A prompt with several content blocks is accepted." => accepts_several_blocks, shared;
+    12 Must "Image, audio and resource data sent by the agent is valid base64." => sends_valid_base64, shared;
+    13 Must "MIME types sent by the agent have a type and a subtype." => sends_valid_mime_types, shared;
+    14 Must "`messageId` is unique within a session." => has_unique_message_ids, shared;
 }
 
 /// A one-pixel image.

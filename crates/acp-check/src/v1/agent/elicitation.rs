@@ -7,7 +7,8 @@ use crate::check::checks;
 use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, skip};
 
-checks! { V1 Agent "elicitation";
+checks! { V1 Agent "elicitation"
+    fresh "declares other capabilities in `initialize`";
     1 Must "`elicitation/create` is sent only to clients with the `elicitation` capability." => elicits_only_if_supported;
     2 Must "Elicitations use only modes that the client supports." => elicits_in_supported_mode;
     3 Must "A declined elicitation leaves the session usable." => continues_after_decline;

@@ -9,14 +9,14 @@ use crate::turns::clone_request;
 use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V1 Agent "file-system";
-    1 Must "`fs/read_text_file` is sent only to clients with the `readTextFile` capability." => reads_only_if_supported;
-    2 Must "`fs/write_text_file` is sent only to clients with the `writeTextFile` capability." => writes_only_if_supported;
-    3 Must "File paths are absolute." => uses_absolute_paths;
-    4 Must "Line numbers start at 1." => starts_lines_at_one;
-    5 Must "A failed `fs/read_text_file` leaves the session usable." => continues_after_failed_read;
-    6 Must "A failed `fs/write_text_file` leaves the session usable." => continues_after_failed_write;
-    7 Must "An empty file is read like any other file." => accepts_empty_file;
-    8 Should "A null result of `fs/write_text_file` is accepted." => accepts_null_result;
+    1 Must "`fs/read_text_file` is sent only to clients with the `readTextFile` capability." => reads_only_if_supported, fresh "declares other capabilities in `initialize`";
+    2 Must "`fs/write_text_file` is sent only to clients with the `writeTextFile` capability." => writes_only_if_supported, fresh "declares other capabilities in `initialize`";
+    3 Must "File paths are absolute." => uses_absolute_paths, shared;
+    4 Must "Line numbers start at 1." => starts_lines_at_one, shared;
+    5 Must "A failed `fs/read_text_file` leaves the session usable." => continues_after_failed_read, shared;
+    6 Must "A failed `fs/write_text_file` leaves the session usable." => continues_after_failed_write, shared;
+    7 Must "An empty file is read like any other file." => accepts_empty_file, shared;
+    8 Should "A null result of `fs/write_text_file` is accepted." => accepts_null_result, shared;
 }
 
 const READ_METHOD: &str = "fs/read_text_file";

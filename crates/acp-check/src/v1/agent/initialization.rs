@@ -8,7 +8,8 @@ use crate::check::checks;
 use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
-checks! { V1 Agent "initialization";
+checks! { V1 Agent "initialization"
+    fresh "tests `initialize` itself";
     1 Must "The response to `initialize` contains the protocol version and capabilities." => returns_version_and_capabilities;
     2 Must "If the agent supports the requested version, it responds with that version." => returns_requested_version;
     3 Must "If the agent does not support the requested version, it responds with its latest version." => returns_latest_version;

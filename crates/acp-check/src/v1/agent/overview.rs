@@ -11,30 +11,31 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::{ReceivedMessage, ReceivedResponse};
 use acp_rules::schema::Envelope;
 
-checks! { V1 Agent "overview";
-    1 Must "Every request gets exactly one response." => responds_once;
+checks! { V1 Agent "overview"
+    fresh "tests JSON-RPC itself: ids, errors and invalid messages";
+    1 Must "Every request gets exactly one response." => responds_once, shared;
     2 Must "A response has the id of its request, which may be a string." => accepts_string_id;
     3 Must "A string id stays a string, even if it looks like a number." => keeps_numeric_string_id;
     4 Must "Negative and large numbers are valid ids." => accepts_number_ids;
     5 Must "A request with id null gets a response with id null." => responds_to_null_id;
-    6 Must "Concurrent requests each get their own response." => handles_many_requests;
+    6 Must "Concurrent requests each get their own response." => handles_many_requests, shared;
     7 Must "Client and agent request ids are independent." => separates_ids;
     8 Must "Notifications get no response." => ignores_notifications;
     9 Must "A notification with invalid params gets no response." => ignores_invalid_notification;
     10 Should "Invalid JSON gets error -32700." => reports_parse_error;
     11 Must "If the request id cannot be read, the error has id null." => reports_parse_error_with_null_id;
     12 Should "JSON that is not a valid request gets error -32600." => rejects_invalid_request;
-    13 Must "Unknown methods get an error." => rejects_unknown_method;
-    14 Should "Unknown methods get error -32601." => reports_method_not_found;
+    13 Must "Unknown methods get an error." => rejects_unknown_method, shared;
+    14 Should "Unknown methods get error -32601." => reports_method_not_found, shared;
     15 Must "Requests with invalid params get a response." => responds_to_invalid_params;
     16 Should "Invalid params get error -32602." => reports_invalid_params;
     17 Must "Errors have an integer code and a message." => has_valid_error_object;
     18 Must "A response has either a result or an error." => has_result_or_error;
     19 Must "Every message has `jsonrpc` set to `2.0`." => has_jsonrpc_version;
     20 Should "Responses to unknown requests are ignored." => ignores_stray_response;
-    21 Must "Every agent supports `session/new`, `session/prompt` and `session/cancel`." => supports_required_methods;
-    22 Must "Every path is absolute." => uses_absolute_paths;
-    23 Must "Line numbers start at 1." => starts_lines_at_one;
+    21 Must "Every agent supports `session/new`, `session/prompt` and `session/cancel`." => supports_required_methods, shared;
+    22 Must "Every path is absolute." => uses_absolute_paths, shared;
+    23 Must "Line numbers start at 1." => starts_lines_at_one, shared;
 }
 
 async fn responds_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {

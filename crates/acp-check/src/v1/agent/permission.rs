@@ -9,15 +9,15 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V1 Agent "tool-calls";
-    31 Must "Permission option ids are unique." => has_unique_options;
-    32 Should "A permission request has at least one option." => has_options;
-    33 Should "A permission request refers to a reported tool call." => refers_to_reported_call;
-    34 Must "A rejected tool call is not executed." => respects_rejection;
-    35 Should "An allowed tool call is executed." => runs_allowed_call;
-    36 Should "An allowed tool call is reported as in progress." => reports_progress_after_allow;
-    37 Should "A tool call that is cancelled during its permission request is not executed." => does_not_run_cancelled_call;
-    38 Must "A failed permission request leaves the session usable." => handles_error_response;
-    39 Should "A turn in which a permission request was rejected does not end with `cancelled`." => does_not_end_with_cancelled;
+    31 Must "Permission option ids are unique." => has_unique_options, shared;
+    32 Should "A permission request has at least one option." => has_options, shared;
+    33 Should "A permission request refers to a reported tool call." => refers_to_reported_call, shared;
+    34 Must "A rejected tool call is not executed." => respects_rejection, shared;
+    35 Should "An allowed tool call is executed." => runs_allowed_call, shared;
+    36 Should "An allowed tool call is reported as in progress." => reports_progress_after_allow, shared;
+    37 Should "A tool call that is cancelled during its permission request is not executed." => does_not_run_cancelled_call, shared;
+    38 Must "A failed permission request leaves the session usable." => handles_error_response, shared;
+    39 Should "A turn in which a permission request was rejected does not end with `cancelled`." => does_not_end_with_cancelled, shared;
 }
 
 const PERMISSION_METHOD: &str = "session/request_permission";

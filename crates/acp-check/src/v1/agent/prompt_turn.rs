@@ -10,19 +10,19 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "prompt-turn";
-    1 Must "The response to a prompt has a valid stop reason." => has_valid_stop_reason;
-    2 Must "All output of a turn is sent with `session/update` before the response to the prompt." => sends_output_before_response;
-    3 Should "No updates of a turn are sent after the response to its prompt." => sends_no_updates_after_response;
-    4 Must "Every update has the id of its session." => sends_session_id_in_updates;
-    5 Must "Every request that the agent sends during a turn includes the session id of the turn." => sends_session_id_in_requests;
-    6 Must "After a turn, the session accepts another prompt." => accepts_second_prompt;
-    7 Should "A turn has the context of the previous turns." => uses_history;
-    8 Must "Only turns that the client cancelled end with `cancelled`." => does_not_end_with_cancelled;
-    9 Must "An empty prompt gets a response and leaves the session usable." => responds_to_empty_prompt;
-    10 Should "A prompt for an unknown session fails." => rejects_unknown_session;
-    11 Must "Concurrent prompts in two sessions each get a response, and their updates arrive in the right session." => supports_concurrent_turns;
-    12 Should "A long turn does not block other sessions." => does_not_block_other_sessions;
-    13 Must "Every prompt gets a response, even if it is sent during a running turn." => responds_to_second_prompt;
+    1 Must "The response to a prompt has a valid stop reason." => has_valid_stop_reason, shared;
+    2 Must "All output of a turn is sent with `session/update` before the response to the prompt." => sends_output_before_response, shared;
+    3 Should "No updates of a turn are sent after the response to its prompt." => sends_no_updates_after_response, shared;
+    4 Must "Every update has the id of its session." => sends_session_id_in_updates, shared;
+    5 Must "Every request that the agent sends during a turn includes the session id of the turn." => sends_session_id_in_requests, shared;
+    6 Must "After a turn, the session accepts another prompt." => accepts_second_prompt, shared;
+    7 Should "A turn has the context of the previous turns." => uses_history, shared;
+    8 Must "Only turns that the client cancelled end with `cancelled`." => does_not_end_with_cancelled, shared;
+    9 Must "An empty prompt gets a response and leaves the session usable." => responds_to_empty_prompt, shared;
+    10 Should "A prompt for an unknown session fails." => rejects_unknown_session, shared;
+    11 Must "Concurrent prompts in two sessions each get a response, and their updates arrive in the right session." => supports_concurrent_turns, shared;
+    12 Should "A long turn does not block other sessions." => does_not_block_other_sessions, shared;
+    13 Must "Every prompt gets a response, even if it is sent during a running turn." => responds_to_second_prompt, shared;
 }
 
 /// The types of updates that belong to a turn. Others, such as usage updates, may be sent at any time.

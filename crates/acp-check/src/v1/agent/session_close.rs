@@ -10,11 +10,11 @@ use crate::wire::ReceivedResponse;
 use acp_rules::schema::Envelope;
 
 checks! { V1 Agent "session-setup";
-    40 Must "An open session can be closed." => closes_session;
-    41 Must "A turn that is running when its session is closed gets a response." => responds_to_prompt_of_closed_session;
-    42 Must "A turn that is running when its session is closed ends with `cancelled`." => cancels_turn_of_closed_session;
-    43 Must "Closing a session does not affect other sessions." => leaves_other_sessions;
-    44 Should "An agent that does not support `session/close` rejects it." => rejects_unsupported_close;
+    40 Must "An open session can be closed." => closes_session, shared;
+    41 Must "A turn that is running when its session is closed gets a response." => responds_to_prompt_of_closed_session, shared;
+    42 Must "A turn that is running when its session is closed ends with `cancelled`." => cancels_turn_of_closed_session, shared;
+    43 Must "Closing a session does not affect other sessions." => leaves_other_sessions, shared;
+    44 Should "An agent that does not support `session/close` rejects it." => rejects_unsupported_close, shared;
 }
 
 const CLOSE_CAPABILITY: &str = "/agentCapabilities/sessionCapabilities/close";

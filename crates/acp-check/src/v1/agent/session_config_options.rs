@@ -11,25 +11,25 @@ use crate::wire::ReceivedResponse;
 use super::session_modes::set_other_mode;
 
 checks! { V1 Agent "session-config-options";
-    1 Must "Config option ids are unique." => has_unique_ids;
-    2 Must "Every config option has a valid initial value." => has_valid_initial_values;
-    3 Must "Category names that do not start with `_` are defined in the specification." => uses_known_categories;
-    4 Must "The response to `session/set_config_option` contains all config options." => returns_all_options;
-    5 Must "The response to `session/set_config_option` has the new value." => returns_new_value;
-    6 Must "The response to `session/set_config_option` contains only valid values." => returned_values_are_valid;
-    7 Should "`session/set_config_option` with an unknown option fails." => rejects_unknown_option;
-    8 Should "`session/set_config_option` with an invalid value fails." => rejects_invalid_value;
-    9 Must "A `config_option_update` contains all config options." => update_has_all_options;
-    10 Must "A `config_option_update` contains only valid values." => updated_values_are_valid;
-    11 Must "Boolean options are sent only to clients with the `session.configOptions.boolean` capability." => sends_booleans_only_if_supported;
-    12 Must "Boolean options are set with boolean values." => sets_boolean;
-    13 Must "A config option can be set during a turn." => sets_option_during_turn;
-    14 Must "Setting a config option does not affect other sessions." => leaves_other_sessions;
-    15 Should "An agent with modes reports them as `modes` and as a config option of category `mode`." => has_mode_option_and_modes;
-    16 Should "Initially, `modes` and the config option of category `mode` agree." => has_same_initial_mode;
-    17 Should "`session/set_mode` also updates the config option of category `mode`." => keeps_mode_in_sync;
-    18 Must "Every config option of a loaded session has a valid value." => has_options_after_load;
-    19 Must "Every config option of a resumed session has a valid value." => has_options_after_resume;
+    1 Must "Config option ids are unique." => has_unique_ids, shared;
+    2 Must "Every config option has a valid initial value." => has_valid_initial_values, shared;
+    3 Must "Category names that do not start with `_` are defined in the specification." => uses_known_categories, shared;
+    4 Must "The response to `session/set_config_option` contains all config options." => returns_all_options, shared;
+    5 Must "The response to `session/set_config_option` has the new value." => returns_new_value, shared;
+    6 Must "The response to `session/set_config_option` contains only valid values." => returned_values_are_valid, shared;
+    7 Should "`session/set_config_option` with an unknown option fails." => rejects_unknown_option, shared;
+    8 Should "`session/set_config_option` with an invalid value fails." => rejects_invalid_value, shared;
+    9 Must "A `config_option_update` contains all config options." => update_has_all_options, shared;
+    10 Must "A `config_option_update` contains only valid values." => updated_values_are_valid, shared;
+    11 Must "Boolean options are sent only to clients with the `session.configOptions.boolean` capability." => sends_booleans_only_if_supported, shared;
+    12 Must "Boolean options are set with boolean values." => sets_boolean, fresh "declares other capabilities in `initialize`";
+    13 Must "A config option can be set during a turn." => sets_option_during_turn, shared;
+    14 Must "Setting a config option does not affect other sessions." => leaves_other_sessions, shared;
+    15 Should "An agent with modes reports them as `modes` and as a config option of category `mode`." => has_mode_option_and_modes, shared;
+    16 Should "Initially, `modes` and the config option of category `mode` agree." => has_same_initial_mode, shared;
+    17 Should "`session/set_mode` also updates the config option of category `mode`." => keeps_mode_in_sync, shared;
+    18 Must "Every config option of a loaded session has a valid value." => has_options_after_load, shared;
+    19 Must "Every config option of a resumed session has a valid value." => has_options_after_resume, shared;
 }
 
 /// Opens a session, and returns its id and its config options. Skips the check if the session has none.

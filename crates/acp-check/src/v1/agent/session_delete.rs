@@ -11,10 +11,10 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "session-delete";
-    1 Must "A deleted session is no longer listed." => omits_deleted_session;
-    2 Should "Deleting an unknown session succeeds." => deletes_unknown_session;
-    3 Should "Deleting a session twice succeeds." => accepts_deleting_twice;
-    4 Should "An agent that does not support `session/delete` rejects it." => rejects_unsupported_delete;
+    1 Must "A deleted session is no longer listed." => omits_deleted_session, shared;
+    2 Should "Deleting an unknown session succeeds." => deletes_unknown_session, shared;
+    3 Should "Deleting a session twice succeeds." => accepts_deleting_twice, shared;
+    4 Should "An agent that does not support `session/delete` rejects it." => rejects_unsupported_delete, shared;
 }
 
 const SESSION_CAPABILITIES: &str = "/agentCapabilities/sessionCapabilities";

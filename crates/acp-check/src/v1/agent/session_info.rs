@@ -8,8 +8,8 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, require, skip};
 
 checks! { V1 Agent "session-info";
-    1 Should "`session/list` returns the last title that was sent in an update." => lists_last_title;
-    2 Should "No title updates are sent for a deleted session." => sends_no_title_after_deletion;
+    1 Should "`session/list` returns the last title that was sent in an update." => lists_last_title, shared;
+    2 Should "No title updates are sent for a deleted session." => sends_no_title_after_deletion, shared;
 }
 
 /// Returns the session's title from the last update that contains one.

@@ -12,17 +12,17 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "session-list";
-    1 Must "`session/list` without params returns sessions." => returns_sessions;
-    2 Should "A session with at least one prompt is listed." => lists_prompted_session;
-    3 Must "With `cwd`, only sessions in that directory are listed." => filters_by_directory;
-    4 Must "If there are no sessions, the list is empty." => returns_empty_list_for_other_directory;
-    5 Should "A request with an unknown cursor fails." => rejects_unknown_cursor;
-    6 Must "Each session is listed once across all pages." => lists_each_session_once;
-    7 Must "A session is listed with its working directory." => lists_working_directory;
-    8 Should "An agent that does not support `session/list` rejects it." => rejects_unsupported_list;
-    9 Must "`session/set_title` returns the new title, and the session is listed with it." => sets_title;
-    10 Must "Setting an empty title fails with an invalid-params error." => rejects_empty_title;
-    11 Must "Setting the title of an unknown session fails." => rejects_title_for_unknown_session;
+    1 Must "`session/list` without params returns sessions." => returns_sessions, shared;
+    2 Should "A session with at least one prompt is listed." => lists_prompted_session, shared;
+    3 Must "With `cwd`, only sessions in that directory are listed." => filters_by_directory, shared;
+    4 Must "If there are no sessions, the list is empty." => returns_empty_list_for_other_directory, shared;
+    5 Should "A request with an unknown cursor fails." => rejects_unknown_cursor, shared;
+    6 Must "Each session is listed once across all pages." => lists_each_session_once, shared;
+    7 Must "A session is listed with its working directory." => lists_working_directory, shared;
+    8 Should "An agent that does not support `session/list` rejects it." => rejects_unsupported_list, shared;
+    9 Must "`session/set_title` returns the new title, and the session is listed with it." => sets_title, shared;
+    10 Must "Setting an empty title fails with an invalid-params error." => rejects_empty_title, shared;
+    11 Must "Setting the title of an unknown session fails." => rejects_title_for_unknown_session, shared;
 }
 
 const LIST_CAPABILITY: &str = "/agentCapabilities/sessionCapabilities/list";

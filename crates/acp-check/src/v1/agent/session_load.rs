@@ -11,19 +11,19 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "session-setup";
-    20 Must "Loading a session replays the user's messages." => replays_user_messages;
-    21 Must "Loading a session replays the agent's messages." => replays_agent_messages;
-    22 Must "Messages are replayed in their original order." => replays_in_order;
-    23 Must "The replay is complete before the response." => replays_before_response;
-    24 Must "Replayed updates have the id of the loaded session." => replays_loaded_session_only;
-    25 Must "A loaded session accepts prompts." => continues_after_load;
-    26 Should "Loading an unknown session fails." => rejects_loading_unknown_session;
-    27 Should "An agent that does not support `session/load` rejects it." => rejects_unsupported_load;
-    28 Must "Resuming a session replays nothing." => resume_replays_nothing;
-    29 Must "A resumed session accepts prompts." => continues_after_resume;
-    30 Should "Resuming an unknown session fails." => rejects_resuming_unknown_session;
-    31 Must "`session/resume` works without MCP servers." => resumes_without_servers;
-    32 Should "An agent that does not support `session/resume` rejects it." => rejects_unsupported_resume;
+    20 Must "Loading a session replays the user's messages." => replays_user_messages, shared;
+    21 Must "Loading a session replays the agent's messages." => replays_agent_messages, shared;
+    22 Must "Messages are replayed in their original order." => replays_in_order, shared;
+    23 Must "The replay is complete before the response." => replays_before_response, shared;
+    24 Must "Replayed updates have the id of the loaded session." => replays_loaded_session_only, shared;
+    25 Must "A loaded session accepts prompts." => continues_after_load, shared;
+    26 Should "Loading an unknown session fails." => rejects_loading_unknown_session, shared;
+    27 Should "An agent that does not support `session/load` rejects it." => rejects_unsupported_load, shared;
+    28 Must "Resuming a session replays nothing." => resume_replays_nothing, shared;
+    29 Must "A resumed session accepts prompts." => continues_after_resume, shared;
+    30 Should "Resuming an unknown session fails." => rejects_resuming_unknown_session, shared;
+    31 Must "`session/resume` works without MCP servers." => resumes_without_servers, shared;
+    32 Should "An agent that does not support `session/resume` rejects it." => rejects_unsupported_resume, shared;
 }
 
 const LOAD_CAPABILITY: &str = "/agentCapabilities/loadSession";

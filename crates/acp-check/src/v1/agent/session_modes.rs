@@ -9,13 +9,13 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "session-modes";
-    1 Must "The current mode of a new session is one of the available modes." => current_mode_is_available;
-    2 Must "Mode ids are unique." => has_unique_ids;
-    3 Must "`session/set_mode` sets an available mode." => sets_mode;
-    4 Should "`session/set_mode` with an unavailable mode fails." => rejects_unknown_mode;
-    5 Must "The agent switches only to available modes." => changes_to_available_mode;
-    6 Must "The mode can be set during a turn." => sets_mode_during_turn;
-    7 Should "`session/set_mode` for an unknown session fails." => rejects_unknown_session;
+    1 Must "The current mode of a new session is one of the available modes." => current_mode_is_available, shared;
+    2 Must "Mode ids are unique." => has_unique_ids, shared;
+    3 Must "`session/set_mode` sets an available mode." => sets_mode, shared;
+    4 Should "`session/set_mode` with an unavailable mode fails." => rejects_unknown_mode, shared;
+    5 Must "The agent switches only to available modes." => changes_to_available_mode, shared;
+    6 Must "The mode can be set during a turn." => sets_mode_during_turn, shared;
+    7 Should "`session/set_mode` for an unknown session fails." => rejects_unknown_session, shared;
 }
 
 /// Opens a session, and returns its id and its modes. Skips the check if the session has none.

@@ -13,16 +13,16 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "session-setup";
-    1 Must "A new session has an id." => new_session_has_id;
-    2 Must "Session ids are unique." => has_unique_ids;
-    3 Must "A session uses its own working directory, not the agent's." => uses_session_directory;
-    4 Should "Opening a session with a relative working directory fails." => rejects_relative_cwd;
-    5 Should "The agent connects to MCP servers over stdin and stdout." => connects_to_mcp_server;
-    6 Must "MCP servers are started with the given arguments and environment." => passes_mcp_arguments;
-    7 Must "Several sessions can be used at once." => supports_several_sessions;
-    8 Must "Updates have the id of the prompted session." => sends_updates_for_prompted_session;
-    9 Should "A prompt for an unknown session fails." => rejects_unknown_session;
-    10 Must "An agent with the capability accepts `additionalDirectories`." => accepts_additional_directories;
+    1 Must "A new session has an id." => new_session_has_id, shared;
+    2 Must "Session ids are unique." => has_unique_ids, shared;
+    3 Must "A session uses its own working directory, not the agent's." => uses_session_directory, fresh "compares the session's directory with the agent's own";
+    4 Should "Opening a session with a relative working directory fails." => rejects_relative_cwd, shared;
+    5 Should "The agent connects to MCP servers over stdin and stdout." => connects_to_mcp_server, fresh "starts an MCP server, which may outlive the session";
+    6 Must "MCP servers are started with the given arguments and environment." => passes_mcp_arguments, fresh "starts an MCP server, which may outlive the session";
+    7 Must "Several sessions can be used at once." => supports_several_sessions, shared;
+    8 Must "Updates have the id of the prompted session." => sends_updates_for_prompted_session, shared;
+    9 Should "A prompt for an unknown session fails." => rejects_unknown_session, shared;
+    10 Must "An agent with the capability accepts `additionalDirectories`." => accepts_additional_directories, shared;
 }
 
 async fn new_session_has_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {

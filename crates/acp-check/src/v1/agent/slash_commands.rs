@@ -10,12 +10,12 @@ use crate::check::checks;
 use crate::verdict::{CheckStop, fail, skip};
 
 checks! { V1 Agent "slash-commands";
-    1 Should "A command name is one word without the slash." => has_valid_names;
-    2 Should "Every command has a human-readable description." => has_descriptions;
-    3 Should "An input hint is not empty." => has_nonempty_hints;
-    4 Must "A slash command in a prompt is accepted." => accepts_command;
-    5 Must "A slash command followed by other content is accepted." => accepts_command_with_content;
-    6 Must "An unknown slash command is treated as a normal prompt." => treats_unknown_command_as_text;
+    1 Should "A command name is one word without the slash." => has_valid_names, shared;
+    2 Should "Every command has a human-readable description." => has_descriptions, shared;
+    3 Should "An input hint is not empty." => has_nonempty_hints, shared;
+    4 Must "A slash command in a prompt is accepted." => accepts_command, shared;
+    5 Must "A slash command followed by other content is accepted." => accepts_command_with_content, shared;
+    6 Must "An unknown slash command is treated as a normal prompt." => treats_unknown_command_as_text, shared;
 }
 
 /// How long to wait for the agent's commands. An agent does not need to have any.

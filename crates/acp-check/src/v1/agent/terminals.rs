@@ -11,16 +11,16 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V1 Agent "terminals";
-    1 Must "`terminal/*` is sent only to clients with the `terminal` capability." => uses_terminals_only_if_supported;
-    2 Must "A terminal is released when it is no longer needed." => releases_terminal;
-    3 Must "A terminal is released even if its turn is cancelled." => releases_terminal_after_cancel;
-    4 Must "A released terminal is not used again." => does_not_use_released_terminal;
-    5 Must "Only terminals created by the client are used." => uses_known_terminals;
-    6 Must "The working directory of a command is an absolute path." => uses_absolute_cwd;
-    7 Must "A failed `terminal/create` leaves the session usable." => continues_after_failed_start;
-    8 Must "A failed `terminal/wait_for_exit` leaves the session usable." => continues_after_failed_wait;
-    9 Must "An exit status with a signal and no exit code is accepted." => accepts_exit_by_signal;
-    10 Must "Truncated output without an exit status is accepted." => accepts_truncated_output;
+    1 Must "`terminal/*` is sent only to clients with the `terminal` capability." => uses_terminals_only_if_supported, fresh "declares other capabilities in `initialize`";
+    2 Must "A terminal is released when it is no longer needed." => releases_terminal, shared;
+    3 Must "A terminal is released even if its turn is cancelled." => releases_terminal_after_cancel, shared;
+    4 Must "A released terminal is not used again." => does_not_use_released_terminal, shared;
+    5 Must "Only terminals created by the client are used." => uses_known_terminals, shared;
+    6 Must "The working directory of a command is an absolute path." => uses_absolute_cwd, shared;
+    7 Must "A failed `terminal/create` leaves the session usable." => continues_after_failed_start, shared;
+    8 Must "A failed `terminal/wait_for_exit` leaves the session usable." => continues_after_failed_wait, shared;
+    9 Must "An exit status with a signal and no exit code is accepted." => accepts_exit_by_signal, shared;
+    10 Must "Truncated output without an exit status is accepted." => accepts_truncated_output, shared;
 }
 
 const CREATE_METHOD: &str = "terminal/create";

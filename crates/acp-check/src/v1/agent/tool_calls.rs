@@ -11,17 +11,17 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedMessage;
 
 checks! { V1 Agent "tool-calls";
-    1 Should "Every tool use is reported as a tool call." => reports_tool_calls;
-    2 Must "Tool call ids are unique within a session." => has_unique_ids;
-    3 Should "A tool call is reported before its updates." => reports_call_before_updates;
-    4 Must "A completed or failed tool call stays in that status." => keeps_final_status;
-    5 Should "A running tool call does not return to `pending`." => does_not_return_to_pending;
-    6 Should "When a turn ends normally, its tool calls are completed or failed." => finishes_tool_calls;
-    7 Must "Paths in tool call locations and diffs are absolute." => uses_absolute_paths;
-    8 Must "Line numbers in locations start at 1." => starts_lines_at_one;
-    9 Should "A diff has the old and new text of the file." => sends_accurate_diffs;
-    10 Should "An embedded terminal was created with `terminal/create`." => embeds_created_terminals;
-    11 Must "A terminal is embedded in a tool call before it is released." => embeds_before_release;
+    1 Should "Every tool use is reported as a tool call." => reports_tool_calls, shared;
+    2 Must "Tool call ids are unique within a session." => has_unique_ids, shared;
+    3 Should "A tool call is reported before its updates." => reports_call_before_updates, shared;
+    4 Must "A completed or failed tool call stays in that status." => keeps_final_status, shared;
+    5 Should "A running tool call does not return to `pending`." => does_not_return_to_pending, shared;
+    6 Should "When a turn ends normally, its tool calls are completed or failed." => finishes_tool_calls, shared;
+    7 Must "Paths in tool call locations and diffs are absolute." => uses_absolute_paths, shared;
+    8 Must "Line numbers in locations start at 1." => starts_lines_at_one, shared;
+    9 Should "A diff has the old and new text of the file." => sends_accurate_diffs, shared;
+    10 Should "An embedded terminal was created with `terminal/create`." => embeds_created_terminals, shared;
+    11 Must "A terminal is embedded in a tool call before it is released." => embeds_before_release, shared;
 }
 
 /// Makes the agent do several tasks that use tools, and returns all of its messages. Skips the check if the agent

@@ -9,7 +9,8 @@ use crate::check::checks;
 use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
 
-checks! { V1 Agent "transports";
+checks! { V1 Agent "transports"
+    fresh "tests the connection: bytes, invalid lines, and the end of stdin";
     1 Must "Only messages are written to stdout." => writes_only_messages;
     2 Must "A message is one line." => writes_one_line_per_message;
     3 Must "Messages are valid UTF-8." => writes_utf8;

@@ -8,8 +8,8 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V1 Agent "usage";
-    1 Should "The context usage does not exceed the context size." => stays_within_context;
-    2 Must "The reported cost is cumulative and never decreases." => reports_cumulative_cost;
+    1 Should "The context usage does not exceed the context size." => stays_within_context, shared;
+    2 Must "The reported cost is cumulative and never decreases." => reports_cumulative_cost, shared;
 }
 
 /// Runs two turns, and returns all usage updates.

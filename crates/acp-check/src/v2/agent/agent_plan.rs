@@ -9,10 +9,10 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, skip};
 
 checks! { V2 Agent "agent-plan";
-    1 Must "Every plan has an id." => has_id;
-    2 Must "Custom plan types start with `_`." => prefixes_custom_types;
-    3 Must "Custom priorities start with `_`." => prefixes_custom_priorities;
-    4 Must "Custom statuses start with `_`." => prefixes_custom_statuses;
+    1 Must "Every plan has an id." => has_id, shared;
+    2 Must "Custom plan types start with `_`." => prefixes_custom_types, shared;
+    3 Must "Custom priorities start with `_`." => prefixes_custom_priorities, shared;
+    4 Must "Custom statuses start with `_`." => prefixes_custom_statuses, shared;
 }
 
 /// Makes the agent show a plan, and returns all plan updates.

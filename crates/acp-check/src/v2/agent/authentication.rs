@@ -8,7 +8,8 @@ use crate::check::checks;
 use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
-checks! { V2 Agent "authentication";
+checks! { V2 Agent "authentication"
+    fresh "depends on whether the user is logged in";
     1 Must "An agent with auth methods supports `auth/login`." => supports_login;
     2 Must "An agent with auth methods supports `auth/logout`." => supports_logout;
     3 Must "Auth method ids are unique." => has_unique_ids;

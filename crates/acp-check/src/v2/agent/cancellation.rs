@@ -12,16 +12,16 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V2 Agent "prompt-lifecycle";
-    31 Should "After `session/cancel`, the agent becomes idle." => becomes_idle;
-    32 Should "A cancelled turn ends with stop reason `cancelled`." => ends_with_cancelled;
-    33 Must "A prompt after a cancelled turn is processed." => accepts_next_prompt;
-    34 Must "A `session/cancel` sent while the agent is idle has no effect on the next turn." => ignores_cancel_while_idle;
-    35 Must "`session/cancel` for an unknown session is ignored." => ignores_unknown_session;
-    36 Must "Cancelling a turn does not affect other sessions." => leaves_other_sessions;
-    37 Should "A turn cancelled during a permission request ends with stop reason `cancelled`." => cancels_during_permission_request;
-    38 Must "A tool call is not executed if its permission request gets `cancelled`." => does_not_execute_cancelled_call;
-    39 Must "A request cancelled with `$/cancel_request` gets a result or error -32800." => responds_to_cancelled_request;
-    40 Must "`$/cancel_request` for an unknown request is ignored." => ignores_unknown_request;
+    31 Should "After `session/cancel`, the agent becomes idle." => becomes_idle, shared;
+    32 Should "A cancelled turn ends with stop reason `cancelled`." => ends_with_cancelled, shared;
+    33 Must "A prompt after a cancelled turn is processed." => accepts_next_prompt, shared;
+    34 Must "A `session/cancel` sent while the agent is idle has no effect on the next turn." => ignores_cancel_while_idle, shared;
+    35 Must "`session/cancel` for an unknown session is ignored." => ignores_unknown_session, shared;
+    36 Must "Cancelling a turn does not affect other sessions." => leaves_other_sessions, shared;
+    37 Should "A turn cancelled during a permission request ends with stop reason `cancelled`." => cancels_during_permission_request, shared;
+    38 Must "A tool call is not executed if its permission request gets `cancelled`." => does_not_execute_cancelled_call, shared;
+    39 Must "A request cancelled with `$/cancel_request` gets a result or error -32800." => responds_to_cancelled_request, shared;
+    40 Must "`$/cancel_request` for an unknown request is ignored." => ignores_unknown_request, shared;
 }
 
 /// Starts a long turn, and waits until the agent is working. Skips the check if the turn ends before it can be

@@ -9,7 +9,7 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, skip};
 
 checks! { V2 Agent "content";
-    1 Must "Images, audio and binary resources are valid base64." => sends_valid_base64;
+    1 Must "Images, audio and binary resources are valid base64." => sends_valid_base64, shared;
 }
 
 /// Calls `look` with every object nested in a value, except in fields that may contain anything.

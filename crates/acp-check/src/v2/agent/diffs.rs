@@ -10,10 +10,10 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use super::content::visit_objects;
 
 checks! { V2 Agent "tool-calls";
-    21 Should "A diff includes a patch whenever possible." => includes_patch;
-    22 Must "Paths in a patch are absolute." => uses_absolute_paths;
-    23 Must "A patch has no commit metadata or email header." => starts_with_git_header;
-    24 Must "Every file in a patch is listed in `changes`." => lists_all_files;
+    21 Should "A diff includes a patch whenever possible." => includes_patch, shared;
+    22 Must "Paths in a patch are absolute." => uses_absolute_paths, shared;
+    23 Must "A patch has no commit metadata or email header." => starts_with_git_header, shared;
+    24 Must "Every file in a patch is listed in `changes`." => lists_all_files, shared;
 }
 
 /// Makes the agent edit a file, and returns the diffs that it shows.

@@ -7,7 +7,8 @@ use crate::check::checks;
 use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
 
-checks! { V2 Agent "elicitation";
+checks! { V2 Agent "elicitation"
+    fresh "declares other capabilities in `initialize`";
     1 Must "A client that supports only forms gets only forms." => sends_forms_only;
     2 Must "A client that supports only URLs gets only URLs." => sends_urls_only;
     3 Must "A select field has at least one choice." => has_choices;

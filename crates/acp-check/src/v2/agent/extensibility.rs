@@ -9,16 +9,17 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail};
 use crate::wire::ReceivedResponse;
 
-checks! { V2 Agent "extensibility";
-    1 Should "Unknown extension requests get error -32601." => rejects_unknown_request;
+checks! { V2 Agent "extensibility"
+    fresh "sends notifications that the agent does not know";
+    1 Should "Unknown extension requests get error -32601." => rejects_unknown_request, shared;
     2 Should "Unknown extension notifications are ignored." => ignores_unknown_notification;
-    3 Must "Requests with arbitrary `_meta` are processed." => accepts_any_meta;
-    4 Must "Custom update types start with `_`." => prefixes_custom_updates;
-    5 Must "Custom tool call kinds and statuses start with `_`." => prefixes_custom_values;
-    6 Must "Custom stop reasons start with `_`." => prefixes_custom_stop_reasons;
-    7 Must "Custom permission option kinds start with `_`." => prefixes_custom_option_kinds;
-    8 Must "Custom config option categories start with `_`." => prefixes_custom_categories;
-    9 Must "Custom content types start with `_`." => prefixes_custom_content;
+    3 Must "Requests with arbitrary `_meta` are processed." => accepts_any_meta, fresh "sends `_meta` in `initialize`";
+    4 Must "Custom update types start with `_`." => prefixes_custom_updates, shared;
+    5 Must "Custom tool call kinds and statuses start with `_`." => prefixes_custom_values, shared;
+    6 Must "Custom stop reasons start with `_`." => prefixes_custom_stop_reasons, shared;
+    7 Must "Custom permission option kinds start with `_`." => prefixes_custom_option_kinds, shared;
+    8 Must "Custom config option categories start with `_`." => prefixes_custom_categories, shared;
+    9 Must "Custom content types start with `_`." => prefixes_custom_content, shared;
 }
 
 async fn rejects_unknown_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {

@@ -8,7 +8,8 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
-checks! { V2 Agent "initialization";
+checks! { V2 Agent "initialization"
+    fresh "tests `initialize` itself";
     1 Must "The response to `initialize` has the protocol version and the agent's name and version." => reports_name;
     2 Must "If version 2 is requested, an agent that supports version 2 responds with it." => returns_requested_version;
     3 Must "If the agent does not support the requested version, it responds with its latest version." => returns_latest_version;

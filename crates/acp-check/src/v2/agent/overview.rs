@@ -8,11 +8,12 @@ use crate::verdict::{CheckStop, fail, require};
 use crate::wire::ReceivedResponse;
 use acp_rules::schema::Envelope;
 
-checks! { V2 Agent "overview";
-    1 Must "Unknown methods get error -32601." => reports_method_not_found;
+checks! { V2 Agent "overview"
+    fresh "tests JSON-RPC itself: ids, errors and invalid messages";
+    1 Must "Unknown methods get error -32601." => reports_method_not_found, shared;
     2 Must "A string id is unchanged in the response." => keeps_string_id;
     3 Must "Notifications get no response." => ignores_notifications;
-    4 Must "All concurrent requests get a response." => handles_several_requests;
+    4 Must "All concurrent requests get a response." => handles_several_requests, shared;
 }
 
 async fn reports_method_not_found(harness: &mut AgentHarness) -> Result<(), CheckStop> {

@@ -12,16 +12,16 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V2 Agent "tool-calls";
-    41 Must "A permission request has at least one option." => has_options;
-    42 Must "Permission option ids are unique." => has_unique_option_ids;
-    43 Should "A permission request has a human-readable title." => has_title;
-    44 Must "A permission request has the id of its session." => includes_session_id;
-    45 Should "While the agent waits for permission, its state is `requires_action`." => reports_requires_action;
-    46 Should "After a permission response, the state is `running` again." => reports_running_again;
-    47 Must "After permission is granted, the turn continues to its end." => continues_after_allow;
-    48 Must "A rejected tool call is not executed." => respects_rejection;
-    49 Must "An unknown outcome is not treated as approval." => rejects_unknown_outcome;
-    50 Must "A failed permission request is not treated as approval." => does_not_act_after_failure;
+    41 Must "A permission request has at least one option." => has_options, shared;
+    42 Must "Permission option ids are unique." => has_unique_option_ids, shared;
+    43 Should "A permission request has a human-readable title." => has_title, shared;
+    44 Must "A permission request has the id of its session." => includes_session_id, shared;
+    45 Should "While the agent waits for permission, its state is `requires_action`." => reports_requires_action, shared;
+    46 Should "After a permission response, the state is `running` again." => reports_running_again, shared;
+    47 Must "After permission is granted, the turn continues to its end." => continues_after_allow, shared;
+    48 Must "A rejected tool call is not executed." => respects_rejection, shared;
+    49 Must "An unknown outcome is not treated as approval." => rejects_unknown_outcome, shared;
+    50 Must "A failed permission request is not treated as approval." => does_not_act_after_failure, shared;
 }
 
 /// Starts a turn that requests permission. Returns the accepted prompt, and the id and params of the request.

@@ -11,23 +11,23 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V2 Agent "prompt-lifecycle";
-    1 Must "An accepted prompt gets a response." => acknowledges_prompt;
-    2 Must "The start of a turn is reported with a `state_update` to `running`." => reports_running;
-    3 Must "The end of a turn is reported with a `state_update` to `idle`." => reports_idle;
-    4 Should "The `idle` that ends a turn has a stop reason." => has_stop_reason;
-    5 Should "A turn ends with exactly one `idle`." => becomes_idle_once;
-    6 Should "The agent reports the accepted user message." => reports_prompt;
-    7 Should "The reported user message matches the prompt." => reports_prompt_unchanged;
-    8 Must "User messages, agent messages and thoughts have different ids." => separates_ids_by_role;
-    9 Must "Messages of different turns have different ids." => separates_ids_by_turn;
-    10 Must "When idle, the agent accepts another prompt." => accepts_next_prompt;
-    11 Must "Every agent accepts text in prompts." => accepts_text;
-    12 Must "Every agent accepts resource links in prompts." => accepts_links;
-    13 Must "An agent with `session.prompt.image` accepts images in prompts." => accepts_images;
-    14 Must "An agent with `session.prompt.audio` accepts audio in prompts." => accepts_audio;
-    15 Must "An agent with `session.prompt.embeddedContext` accepts embedded resources in prompts." => accepts_resources;
-    16 Must "A prompt for an unknown session fails." => rejects_unknown_session;
-    17 Should "Turns in two sessions run concurrently." => supports_concurrent_turns;
+    1 Must "An accepted prompt gets a response." => acknowledges_prompt, shared;
+    2 Must "The start of a turn is reported with a `state_update` to `running`." => reports_running, shared;
+    3 Must "The end of a turn is reported with a `state_update` to `idle`." => reports_idle, shared;
+    4 Should "The `idle` that ends a turn has a stop reason." => has_stop_reason, shared;
+    5 Should "A turn ends with exactly one `idle`." => becomes_idle_once, shared;
+    6 Should "The agent reports the accepted user message." => reports_prompt, shared;
+    7 Should "The reported user message matches the prompt." => reports_prompt_unchanged, shared;
+    8 Must "User messages, agent messages and thoughts have different ids." => separates_ids_by_role, shared;
+    9 Must "Messages of different turns have different ids." => separates_ids_by_turn, shared;
+    10 Must "When idle, the agent accepts another prompt." => accepts_next_prompt, shared;
+    11 Must "Every agent accepts text in prompts." => accepts_text, shared;
+    12 Must "Every agent accepts resource links in prompts." => accepts_links, shared;
+    13 Must "An agent with `session.prompt.image` accepts images in prompts." => accepts_images, shared;
+    14 Must "An agent with `session.prompt.audio` accepts audio in prompts." => accepts_audio, shared;
+    15 Must "An agent with `session.prompt.embeddedContext` accepts embedded resources in prompts." => accepts_resources, shared;
+    16 Must "A prompt for an unknown session fails." => rejects_unknown_session, shared;
+    17 Should "Turns in two sessions run concurrently." => supports_concurrent_turns, shared;
 }
 
 async fn acknowledges_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {

@@ -10,12 +10,12 @@ use crate::verdict::{CheckStop, fail, require};
 use crate::wire::ReceivedResponse;
 
 checks! { V2 Agent "session-setup";
-    21 Should "With `replayFrom` set to `start`, user and agent messages are replayed from the beginning." => replays_messages;
-    22 Should "The replay is complete before the response to `session/resume`." => replays_before_response;
-    23 Should "Without `replayFrom`, nothing is replayed." => replays_nothing;
-    24 Should "A null `replayFrom` is treated as absent." => treats_null_replay_from_as_absent;
-    25 Should "An unknown `replayFrom` fails." => rejects_unknown_start;
-    26 Must "Replayed user and agent messages have different ids." => separates_ids;
+    21 Should "With `replayFrom` set to `start`, user and agent messages are replayed from the beginning." => replays_messages, shared;
+    22 Should "The replay is complete before the response to `session/resume`." => replays_before_response, shared;
+    23 Should "Without `replayFrom`, nothing is replayed." => replays_nothing, shared;
+    24 Should "A null `replayFrom` is treated as absent." => treats_null_replay_from_as_absent, shared;
+    25 Should "An unknown `replayFrom` fails." => rejects_unknown_start, shared;
+    26 Must "Replayed user and agent messages have different ids." => separates_ids, shared;
 }
 
 /// Returns `true` if an update belongs to a session's history.

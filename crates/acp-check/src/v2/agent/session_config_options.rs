@@ -9,13 +9,13 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V2 Agent "session-config-options";
-    1 Must "Config option ids are unique." => has_unique_ids;
-    2 Must "Value ids of a config option are unique." => has_unique_value_ids;
-    3 Must "Every config option has a valid initial value." => has_valid_initial_values;
-    4 Must "The response to `session/set_config_option` contains all config options." => returns_all_options;
-    5 Must "The response to `session/set_config_option` has the new value." => returns_new_value;
-    6 Must "Boolean options can be set." => sets_boolean;
-    7 Must "Setting a config option does not affect other sessions." => leaves_other_sessions;
+    1 Must "Config option ids are unique." => has_unique_ids, shared;
+    2 Must "Value ids of a config option are unique." => has_unique_value_ids, shared;
+    3 Must "Every config option has a valid initial value." => has_valid_initial_values, shared;
+    4 Must "The response to `session/set_config_option` contains all config options." => returns_all_options, shared;
+    5 Must "The response to `session/set_config_option` has the new value." => returns_new_value, shared;
+    6 Must "Boolean options can be set." => sets_boolean, shared;
+    7 Must "Setting a config option does not affect other sessions." => leaves_other_sessions, shared;
 }
 
 /// Opens a session, and returns its id and its config options. Skips the check if there are none.

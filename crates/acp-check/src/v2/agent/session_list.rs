@@ -11,14 +11,14 @@ use crate::v1::agent::session_list::NEW_TITLE;
 use crate::verdict::{CheckStop, fail, require};
 
 checks! { V2 Agent "session-list";
-    1 Must "An agent with the `session` capability supports `session/list`." => supports_list;
-    2 Should "A session with at least one prompt is listed." => lists_prompted_session;
-    3 Should "If `cwd` is given, only sessions in that directory are listed." => filters_by_directory;
-    4 Must "Session ids in the list are unique." => has_unique_ids;
-    5 Must "A deleted session is no longer listed." => omits_deleted_session;
-    6 Must "`session/set_title` returns the new title, and the session is listed with it." => sets_title;
-    7 Must "Setting an empty title fails with an invalid-params error." => rejects_empty_title;
-    8 Must "Setting the title of an unknown session fails." => rejects_title_for_unknown_session;
+    1 Must "An agent with the `session` capability supports `session/list`." => supports_list, shared;
+    2 Should "A session with at least one prompt is listed." => lists_prompted_session, shared;
+    3 Should "If `cwd` is given, only sessions in that directory are listed." => filters_by_directory, shared;
+    4 Must "Session ids in the list are unique." => has_unique_ids, shared;
+    5 Must "A deleted session is no longer listed." => omits_deleted_session, shared;
+    6 Must "`session/set_title` returns the new title, and the session is listed with it." => sets_title, shared;
+    7 Must "Setting an empty title fails with an invalid-params error." => rejects_empty_title, shared;
+    8 Must "Setting the title of an unknown session fails." => rejects_title_for_unknown_session, shared;
 }
 
 const TITLE_CAPABILITY: &str = "/capabilities/session/title";

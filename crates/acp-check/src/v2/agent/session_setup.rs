@@ -8,16 +8,16 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require};
 
 checks! { V2 Agent "session-setup";
-    1 Must "Session ids are unique." => has_unique_ids;
-    2 Must "`session/new` works without MCP servers." => opens_without_servers;
-    3 Must "An agent with `session.additionalDirectories` accepts additional directories in `session/new`." => accepts_additional_directories;
-    4 Must "An agent with the `session` capability supports `session/resume`." => supports_resume;
-    5 Must "A resumed session accepts prompts." => continues_after_resume;
-    6 Must "An agent with the `session` capability supports `session/close`." => supports_close;
-    7 Must "`session/close` cancels the running turn." => cancels_on_close;
-    8 Must "Closing a session does not affect other sessions." => leaves_other_sessions;
-    9 Must "Every update has the id of its session." => includes_session_id;
-    10 Should "An MCP server with an unknown transport is ignored, or the request fails." => handles_unknown_server;
+    1 Must "Session ids are unique." => has_unique_ids, shared;
+    2 Must "`session/new` works without MCP servers." => opens_without_servers, shared;
+    3 Must "An agent with `session.additionalDirectories` accepts additional directories in `session/new`." => accepts_additional_directories, shared;
+    4 Must "An agent with the `session` capability supports `session/resume`." => supports_resume, shared;
+    5 Must "A resumed session accepts prompts." => continues_after_resume, shared;
+    6 Must "An agent with the `session` capability supports `session/close`." => supports_close, shared;
+    7 Must "`session/close` cancels the running turn." => cancels_on_close, shared;
+    8 Must "Closing a session does not affect other sessions." => leaves_other_sessions, shared;
+    9 Must "Every update has the id of its session." => includes_session_id, shared;
+    10 Should "An MCP server with an unknown transport is ignored, or the request fails." => handles_unknown_server, fresh "sends messages that are invalid";
 }
 
 async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {

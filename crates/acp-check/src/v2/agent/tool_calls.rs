@@ -12,12 +12,12 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V2 Agent "tool-calls";
-    1 Should "A finished tool call does not return to pending or in progress." => advances_status;
-    2 Must "Tool calls of different turns have different ids." => has_unique_ids;
-    3 Should "Content chunks refer to an announced tool call." => sends_chunks_for_known_calls;
-    4 Must "Each terminal output chunk is valid base64." => sends_valid_base64;
-    5 Should "Terminal output refers to an announced terminal." => sends_output_for_known_terminals;
-    6 Should "A terminal embedded in a tool call is announced." => embeds_known_terminals;
+    1 Should "A finished tool call does not return to pending or in progress." => advances_status, shared;
+    2 Must "Tool calls of different turns have different ids." => has_unique_ids, shared;
+    3 Should "Content chunks refer to an announced tool call." => sends_chunks_for_known_calls, shared;
+    4 Must "Each terminal output chunk is valid base64." => sends_valid_base64, shared;
+    5 Should "Terminal output refers to an announced terminal." => sends_output_for_known_terminals, shared;
+    6 Should "A terminal embedded in a tool call is announced." => embeds_known_terminals, shared;
 }
 
 /// Makes the agent do several tasks that use tools, and returns all updates.

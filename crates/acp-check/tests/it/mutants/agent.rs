@@ -65,9 +65,9 @@ fn serve(transport: Transport, options: Options) {
 
 /// An agent that serves several connections, which share its sessions.
 #[derive(Clone, Default)]
-pub(crate) struct SharedAgent(CorrectAgent);
+pub(crate) struct ReusedAgent(CorrectAgent);
 
-impl SharedAgent {
+impl ReusedAgent {
     /// Serves a connection until its end.
     pub(crate) async fn serve(self, transport: Transport) {
         // The client learns of failures by other means.

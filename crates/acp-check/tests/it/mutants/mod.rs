@@ -1,6 +1,6 @@
 //! Tests the suite itself. The correct peers pass every check, and each check catches at least one mutant.
 
-mod agent;
+pub(crate) mod agent;
 mod agent_turns;
 mod agent_v2;
 mod both_agent;
@@ -22,7 +22,9 @@ use std::time::Duration;
 
 use acp::Transport;
 use acp_check::SchemaVersion;
-use acp_check::{Check, CheckOptions, CheckOutcome, CheckProcedure, CheckTarget, Verdict};
+use acp_check::{
+    Check, CheckOptions, CheckOutcome, CheckProcedure, CheckTarget, ProcessUse, Verdict,
+};
 
 use layer::{Mutant, with_mutation};
 
@@ -45,6 +47,7 @@ fn options_with_timeout(patience: Duration) -> CheckOptions {
         turn_timeout: patience,
         check_timeout: patience * 5,
         jobs: MAX_PARALLEL_MUTANTS,
+        shares_agents: true,
         auth_method: Some(agent::LOGIN_METHOD_ID.to_owned()),
         prompts: agent::task_prompts(),
     }
@@ -101,8 +104,43 @@ fn describe_outcome(outcome: &CheckOutcome) -> String {
 
 /// Checks that each check catches its mutants for the right reason.
 async fn assert_mutants_are_killed(right: CorrectPeer, checks: Vec<Check>, mutants: Vec<Mutant>) {
-    let mut alive = Vec::new();
     let mut without = Vec::new();
+    for check in &checks {
+        let id = check.id();
+        let elsewhere = v1_agent::PROCESS_CHECKS.contains(&id.as_str());
+        if !elsewhere && !mutants.iter().any(|mutant| mutant.kills == id) {
+            without.push(id);
+        }
+    }
+    assert!(
+        without.is_empty(),
+        "checks that no mutant fails: {}",
+        without.join(", ")
+    );
+    kill_mutants(right, checks, mutants, None).await;
+}
+
+/// Checks that each check that may share an agent catches its mutants with an agent that has run the check `before`.
+async fn assert_used_mutants_are_killed(
+    right: CorrectPeer,
+    checks: Vec<Check>,
+    mut mutants: Vec<Mutant>,
+    before: &str,
+) {
+    let find = |id: &str| *checks.iter().find(|check| check.id() == id).unwrap();
+    mutants.retain(|mutant| find(mutant.kills).process_use == ProcessUse::Shared);
+    let before = find(before);
+    kill_mutants(right, checks, mutants, Some(before)).await;
+}
+
+/// Runs each check with its mutants. Runs `before` with each mutant first, if given.
+async fn kill_mutants(
+    right: CorrectPeer,
+    checks: Vec<Check>,
+    mutants: Vec<Mutant>,
+    before: Option<Check>,
+) {
+    let mut alive = Vec::new();
     let played: Vec<Check> = checks
         .iter()
         .filter(|check| {
@@ -113,13 +151,6 @@ async fn assert_mutants_are_killed(right: CorrectPeer, checks: Vec<Check>, mutan
         })
         .copied()
         .collect();
-    for check in &checks {
-        let id = check.id();
-        let elsewhere = v1_agent::PROCESS_CHECKS.contains(&id.as_str());
-        if !elsewhere && !mutants.iter().any(|mutant| mutant.kills == id) {
-            without.push(id);
-        }
-    }
     let total = mutants.len();
     let room = Arc::new(tokio::sync::Semaphore::new(MAX_PARALLEL_MUTANTS));
     let mut running = tokio::task::JoinSet::new();
@@ -142,10 +173,19 @@ async fn assert_mutants_are_killed(right: CorrectPeer, checks: Vec<Check>, mutan
             let (kills, why, what) = (mutant.kills, mutant.why, mutant.what);
             let target: Arc<dyn CheckTarget> = Arc::new(with_mutation(right, mutant));
             let mut escaped = None;
+            checks.extend(before);
             for patience in MUTANT_TIMEOUTS {
                 let target = Arc::clone(&target);
-                let mut outcomes =
-                    acp_check::run_checks(target, &checks, options_with_timeout(patience)).await;
+                let mut options = options_with_timeout(patience);
+                if before.is_some() {
+                    checks.rotate_right(1);
+                    options.jobs = 1;
+                }
+                let mut outcomes = acp_check::run_checks(target, &checks, options).await;
+                if before.is_some() {
+                    checks.rotate_left(1);
+                    outcomes.remove(0);
+                }
                 let outcome = outcomes.swap_remove(0);
                 let caught = match &outcome.verdict {
                     Verdict::Fail(reason) | Verdict::Warn(reason) => reason.contains(why),
@@ -172,11 +212,6 @@ async fn assert_mutants_are_killed(right: CorrectPeer, checks: Vec<Check>, mutan
         total - alive.len()
     );
     assert!(alive.is_empty(), "alive:\n{}", alive.join("\n"));
-    assert!(
-        without.is_empty(),
-        "checks that no mutant fails: {}",
-        without.join(", ")
-    );
 }
 
 #[tokio::test]
@@ -193,6 +228,20 @@ async fn correct_agent_passes_version_1() {
 async fn agent_checks_of_version_1_kill_their_mutants() {
     let checks = acp_check::agent_checks(SchemaVersion::V1);
     assert_mutants_are_killed(agent::start, checks, v1_agent::mutants()).await;
+}
+
+#[tokio::test]
+async fn agent_checks_of_version_1_kill_mutants_that_were_used_before() {
+    let checks = acp_check::agent_checks(SchemaVersion::V1);
+    let before = "v1/session-setup/1";
+    assert_used_mutants_are_killed(agent::start, checks, v1_agent::mutants(), before).await;
+}
+
+#[tokio::test]
+async fn agent_checks_of_version_2_kill_mutants_that_were_used_before() {
+    let checks = acp_check::agent_checks(SchemaVersion::V2);
+    let before = "v2/session-setup/2";
+    assert_used_mutants_are_killed(agent::start_v2, checks, v2_agent::mutants(), before).await;
 }
 
 #[tokio::test]

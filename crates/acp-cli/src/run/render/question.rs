@@ -25,14 +25,17 @@ pub(crate) fn render_question(
             "  (the question is {rows} lines long; scroll up to read it)\n"
         ));
     }
-    for (n, option) in request.options.iter().enumerate() {
-        let meaning = question::describe_answer(&option.kind, always, request, cwd);
+    let letters = question::answer_letters(&request.options, always);
+    for (n, (option, letter)) in request.options.iter().zip(letters).enumerate() {
+        let meaning = question::describe_answer(option, always, request, cwd);
         let meaning = meaning.unwrap_or_else(|| {
             let kind = option.kind.as_str();
             format!("unknown whether this option allows or rejects (kind {kind:?})")
         });
         let name = literal::escape_line(&option.name);
-        text.push_str(&format!("  {}) {name}", n + 1));
+        // Before the name, so that it cannot be a part of the agent's text.
+        let letter = letter.map_or_else(|| "   ".to_owned(), |letter| format!("[{letter}]"));
+        text.push_str(&format!("  {letter} {}) {name}", n + 1));
         if !meaning.is_empty() {
             text.push_str(&format!(" – {}", literal::escape_line(&meaning)));
         }

@@ -11,6 +11,7 @@ mod images;
 mod live;
 mod login;
 mod newcomers;
+mod notifications;
 mod options;
 mod player;
 mod remote;

@@ -230,3 +230,19 @@ fn default_of_the_user_rules_applies_without_a_policy() {
     screen.wait_for("ACP Agent wants to: Run");
     assert!(!project.file("more").exists());
 }
+
+#[test]
+fn commands_that_begin_the_same_are_allowed_with_p() {
+    let project = TestProject::new();
+    let mut screen = start_chat(&project, 80, 24);
+    screen.send_line("/run git status");
+    screen.wait_for("p  Always allow `git status *` – allow in this project");
+    screen.wait_for("with any arguments");
+    wait_until_question_accepts_keys();
+    screen.send_keys("p");
+    screen.wait_until_gone("Esc: cancel");
+    screen.send_line("/run git status --short");
+    screen.wait_for("$ Run git status --short");
+    screen.wait_until_gone("Esc: cancel");
+    assert!(!screen.text().contains("wants to"), "{}", screen.text());
+}

@@ -33,13 +33,27 @@ fn to_nonzero(cells: u16) -> NonZeroU16 {
     NonZeroU16::new(cells).expect("a terminal has cells")
 }
 
-/// The title that the program has set for the terminal window.
+/// What the program has told the terminal beside the text on the screen.
 #[derive(Default)]
-struct WindowTitle(String);
+struct TerminalEvents {
+    title: String,
+    bells: usize,
+    /// The operating system commands that are not about the title, each with its parameters joined by `;`.
+    commands: Vec<String>,
+}
 
-impl vt100::Callbacks for WindowTitle {
+impl vt100::Callbacks for TerminalEvents {
+    fn audible_bell(&mut self, _: &mut vt100::Screen) {
+        self.bells += 1;
+    }
+
+    fn unhandled_osc(&mut self, _: &mut vt100::Screen, params: &[&[u8]]) {
+        let params = params.iter().map(|param| String::from_utf8_lossy(param));
+        self.commands.push(params.collect::<Vec<_>>().join(";"));
+    }
+
     fn set_window_title(&mut self, _: &mut vt100::Screen, title: &[u8]) {
-        self.0 = String::from_utf8_lossy(title).into_owned();
+        self.title = String::from_utf8_lossy(title).into_owned();
     }
 }
 
@@ -48,7 +62,7 @@ pub(crate) struct ChatScreen {
     child: Child,
     keys: ChildStdin,
     printed: TimedReader,
-    picture: vt100::Parser<WindowTitle>,
+    picture: vt100::Parser<TerminalEvents>,
     /// The path of the terminal device, for changing its size.
     tty: std::path::PathBuf,
 }
@@ -91,7 +105,7 @@ impl ChatScreen {
                 to_nonzero(rows),
                 to_nonzero(columns),
                 0,
-                WindowTitle::default(),
+                TerminalEvents::default(),
             ),
             tty,
         }
@@ -111,7 +125,17 @@ impl ChatScreen {
 
     /// Returns the title that the program has set for the terminal window.
     pub(crate) fn title(&self) -> &str {
-        &self.picture.callbacks().0
+        &self.picture.callbacks().title
+    }
+
+    /// Returns how often the program has rung the bell.
+    pub(crate) fn bells(&self) -> usize {
+        self.picture.callbacks().bells
+    }
+
+    /// Returns the operating system commands that are not about the title, each without its delimiters.
+    pub(crate) fn commands(&self) -> &[String] {
+        &self.picture.callbacks().commands
     }
 
     /// Returns an HTML page that shows the screen in color, for inspection.

@@ -8,7 +8,12 @@ use super::*;
 fn choose_option(terminal: &mut CommandTerminal, name: &str) {
     terminal.wait_for("answer [1-");
     let mut options = terminal.seen.lines().filter_map(|line| {
-        let (number, option) = line.trim().split_once([')', '.'])?;
+        // The letter of an answer, such as `[y]`, stands before its number.
+        let numbered = line
+            .trim()
+            .split_once("] ")
+            .map_or(line.trim(), |(_, rest)| rest);
+        let (number, option) = numbered.split_once(')')?;
         number.parse::<u8>().ok().map(|number| (number, option))
     });
     let option = options.find(|(_, option)| option.contains(name));
@@ -155,7 +160,7 @@ fn duplicate_option_ids_are_rejected() {
     );
     for allow in ["all", "reads", "none"] {
         let ended = agent::run_steps(&project, &["--allow", allow], std::slice::from_ref(&ask));
-        let ended = ended.expect_code(0);
+        let ended = ended.expect_code(8);
         assert!(
             ended.stderr.contains("malformed permission request"),
             "{ended:#?}"
@@ -191,7 +196,7 @@ fn request_is_judged_by_its_content_not_its_title() {
             &["--allow", "reads"],
             &[agent::permission_step(call.clone())],
         )
-        .expect_code(0);
+        .expect_code(8);
         let answer = last_response(&project);
         assert_eq!(
             answer["result"]["outcome"]["optionId"], "reject_once",
@@ -235,7 +240,7 @@ fn denied_command_cannot_be_wrapped() {
         agent::permission_step(as_other),
         agent::permission_step(command_call("true; touch stolen")),
     ] {
-        agent::run_steps(&project, &["--allow", "all"], std::slice::from_ref(&step)).expect_code(0);
+        agent::run_steps(&project, &["--allow", "all"], std::slice::from_ref(&step)).expect_code(8);
         let answer = last_response(&project);
         assert_eq!(
             answer["result"]["outcome"]["optionId"], "reject_once",
@@ -252,7 +257,7 @@ fn denied_command_cannot_be_wrapped() {
             &["--allow", "all"],
             &[create_terminal_step(params.clone())],
         )
-        .expect_code(0);
+        .expect_code(8);
         assert!(last_response(&project)["error"].is_object(), "{params}");
         assert!(
             !project.file("stolen").exists() && !sub.join("stolen").exists(),
@@ -285,7 +290,7 @@ fn always_answer_covers_the_directory_it_was_given_in() {
             &["--allow", "reads"],
             &[agent::permission_step(call.clone())],
         )
-        .expect_code(0);
+        .expect_code(if then == "allow_once" { 0 } else { 8 });
         let answer = last_response(&project);
         assert_eq!(
             answer["result"]["outcome"]["optionId"], then,

@@ -24,6 +24,7 @@ fn edit_is_shown_with_its_diff_and_all_options() {
         subjects: vec![RememberedSubject::Path(
             "/home/me/project/src/main.rs".into(),
         )],
+        prefix: None,
     };
     let mut shown = ShownQuestion::new(permission_question(call, all_options(), always));
     let screen = shown.screen();
@@ -133,6 +134,7 @@ fn effect_of_always_is_described() {
     let screen = shown(AlwaysEffect::Remembered {
         kind: ToolKind::Execute,
         subjects: vec![RememberedSubject::Command(line)],
+        prefix: None,
     });
     assert!(
         screen.contains("$ git commit -m 'a b'\n") || screen.contains("$ git commit -m 'a b' ")

@@ -24,7 +24,7 @@ use tokio::sync::mpsc;
 use tower_service::Service;
 
 use super::frames::{FrameChange, proxy};
-use crate::mutants::agent::SharedAgent;
+use crate::mutants::agent::ReusedAgent;
 
 /// A server mutant of the remote transport.
 pub(crate) struct ServerMutant {
@@ -101,7 +101,7 @@ impl TestServer {
         let change = mutant.as_ref().map(|mutant| &mutant.change);
         let agent = match change {
             Some(ServerChange::ForgetSessions) => None,
-            _ => Some(SharedAgent::default()),
+            _ => Some(ReusedAgent::default()),
         };
         let endpoint = AgentEndpoint::new(ServerConfig::new(), AgentHandler(agent));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -149,7 +149,7 @@ async fn start_proxy(
 }
 
 /// A handler that serves one agent on all connections, or a separate agent on each.
-struct AgentHandler(Option<SharedAgent>);
+struct AgentHandler(Option<ReusedAgent>);
 
 impl ConnectionHandler for AgentHandler {
     async fn handle(&self, _: ConnectionInfo, transport: Transport) -> CloseStatus {

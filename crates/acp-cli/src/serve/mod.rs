@@ -1,28 +1,27 @@
 //! `acp serve`: serves agents over the network.
 
+mod access;
+mod roots;
+mod store;
+
 use std::ffi::OsString;
-use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use acp_config::{AgentEnvironment, AgentSelector, paths};
+use acp_config::{AgentEnvironment, AgentSelector};
 use acp_host::AgentCommand;
-use acp_remote::Token;
-use acp_remote::server::{
-    AllowedHosts, AllowedOrigins, ServerConfig, ServerLimits, TlsConfig, TlsIdentity, UserTokens,
-};
+use acp_remote::server::{ServerConfig, ServerLimits, UserTokens};
 use acp_server::users::{AuditLog, Users};
-use acp_server::{
-    AgentServer, AllowedRoots, DrainOptions, NodeOptions, SecretFileError, ServedAgent,
-    self_signed_identity, token_from_file,
-};
-use futures_util::future::{BoxFuture, join_all};
+use acp_server::{AgentServer, AllowedRoots, DrainOptions, ServedAgent};
+use futures_util::future::join_all;
 use tokio::net::TcpListener;
 
+use self::access::ServerAccess;
+use self::roots::served_roots;
+use self::store::join_store;
 use crate::args::serve::{ListenAddress, LogFormat, ServeArgs};
-use crate::args::shared::absolute_directory;
 use crate::args::store_address::StoreAddress;
 use crate::confinement::Confinement;
 use crate::exit::CommandExit;
@@ -31,17 +30,9 @@ use crate::live::LiveTarget;
 use crate::live::unix_server::{self, BoundSocket};
 use crate::signals::Signals;
 use crate::start::{StartTarget, bundled_environment_arguments};
+use crate::store::share_with_agent;
 use crate::this_program::this_program;
-use crate::{config, store, terminal_user};
-
-/// The name of the token file in the state directory.
-const TOKEN_FILE: &str = "serve.token";
-
-/// The variable that contains the token, for containers. Its name makes sure that agents do not get it.
-const TOKEN_VARIABLE: &str = "ACP_SERVE_TOKEN";
-
-/// The name of the file in the state directory that stores the self-signed certificate and its key.
-const CERTIFICATE_FILE: &str = "serve-certificate.pem";
+use crate::{config, terminal_user};
 
 /// Settings for recording a trace of each connection.
 pub(crate) struct RecordedConnections {
@@ -134,40 +125,6 @@ async fn run_server(
     // Responses of this time, such as those of the health check, are still sent.
     let (served, ()) = tokio::join!(&mut serving, drain(args, &server, &mut signals));
     served.map_err(failed)
-}
-
-/// Stores the server's sessions, if that is wanted. The returned future completes when the server has shut down.
-async fn join_store(
-    args: &ServeArgs,
-    access: &ServerAccess,
-    address: SocketAddr,
-    server: &AgentServer,
-) -> Result<BoxFuture<'static, ()>, CommandExit> {
-    let Some(store_address) = &args.store else {
-        return Ok(Box::pin(std::future::ready(())));
-    };
-    let store = store::open_store(store_address).await?;
-    let mut options = NodeOptions::new(Duration::from_secs(args.lease));
-    options.token = access.token.clone();
-    options.address = args.advertise.clone().or_else(|| {
-        let scheme = if access.tls.is_some() { "wss" } else { "ws" };
-        // Servers that share a file are on one machine.
-        let is_local = matches!(store_address, StoreAddress::File(_));
-        match address.ip().is_unspecified() {
-            true if is_local => Some(format!("{scheme}://127.0.0.1:{}", address.port())),
-            true => None,
-            false => Some(format!("{scheme}://{address}")),
-        }
-    });
-    if options.address.is_none() {
-        eprintln!(
-            "acp: warning: other servers cannot reach this one; give its address with --advertise"
-        );
-    }
-    let joined = server.join_store(store, options).await.map_err(|error| {
-        CommandExit::failed(format!("store {}: {error}", store::display(store_address)))
-    })?;
-    Ok(Box::pin(joined))
 }
 
 /// Returns the users with tokens of their own.
@@ -316,13 +273,7 @@ fn served_agents(
 ) -> Result<ServedAgents, CommandExit> {
     let audit_log = args.audit_log.as_deref().map(AuditLog::open).transpose();
     let audit_log = audit_log.map_err(|e| CommandExit::usage(format!("--audit-log: {e}")))?;
-    let roots: Vec<PathBuf> = match args.cwd.as_slice() {
-        [] => vec![absolute_directory(Path::new("."))?],
-        roots => roots
-            .iter()
-            .map(|root| absolute_directory(root))
-            .collect::<Result<_, _>>()?,
-    };
+    let roots = served_roots(args)?;
     let allowed =
         AllowedRoots::new(&roots).map_err(|e| CommandExit::usage(format!("--cwd {e}")))?;
     let cwd = roots.first().cloned().unwrap_or_default();
@@ -431,198 +382,9 @@ fn bundled_command(
         .args(["agent"])
         .args(bundled_environment_arguments(environment));
     if let Some(StoreAddress::Postgres(url)) = store {
-        command = store::share_with_agent(command, url)?;
+        command = share_with_agent(command, url)?;
     }
     Ok(command.cwd(cwd).environment(environment.environment()))
-}
-
-/// The information that clients need to connect: the token and the certificate.
-struct ServerAccess {
-    token: Option<Token>,
-    /// The file that contains the token, and whether this server has just created it.
-    token_file: Option<(PathBuf, bool)>,
-    tls: Option<Arc<TlsConfig>>,
-    /// The fingerprint of the certificate, if it is self-signed.
-    pin: Option<String>,
-}
-
-impl ServerAccess {
-    fn prepare(args: &ServeArgs, address: SocketAddr) -> Result<Self, CommandExit> {
-        let failed = |e: SecretFileError| CommandExit::usage(e.to_string());
-        let variable = acp_host::process_secrets::variable(TOKEN_VARIABLE);
-        let (token, token_file) = match (args.no_token, &args.token_file, variable) {
-            (true, _, _) => (None, None),
-            (false, None, Some(text)) => {
-                let token = text.to_str().map(Token::new);
-                let token = token.and_then(Result::ok).ok_or_else(|| {
-                    CommandExit::usage(format!("the variable {TOKEN_VARIABLE} is not a token"))
-                })?;
-                (Some(token), None)
-            }
-            (false, _, _) => {
-                let file = match &args.token_file {
-                    Some(file) => file.clone(),
-                    None => state_file(TOKEN_FILE, "--token-file")?,
-                };
-                let (token, is_new) = token_from_file(&file).map_err(failed)?;
-                (Some(token), Some((file, is_new)))
-            }
-        };
-        let mut pin = None;
-        let identity = match (&args.tls_cert, &args.tls_key) {
-            (Some(certificate), Some(key)) => {
-                let read = |flag: &str, file: &Path| {
-                    std::fs::read(file)
-                        .map_err(|e| CommandExit::usage(format!("{flag} {}: {e}", file.display())))
-                };
-                let certificate = read("--tls-cert", certificate)?;
-                let key = read("--tls-key", key)?;
-                let identity = TlsIdentity::from_pem(&certificate, &key);
-                Some(identity.map_err(|e| CommandExit::usage(format!("--tls-cert: {e}")))?)
-            }
-            _ if args.tls_self_signed => {
-                let mut names = vec!["localhost".to_owned(), address.ip().to_string()];
-                names.extend(args.host.iter().cloned());
-                let file = state_file(CERTIFICATE_FILE, "--tls-cert")?;
-                let identity = self_signed_identity(&file, &names).map_err(failed)?;
-                pin = Some(identity.fingerprint_text());
-                Some(identity)
-            }
-            _ => None,
-        };
-        let tls = identity.map(TlsIdentity::server_config).transpose();
-        Ok(Self {
-            token,
-            token_file,
-            tls: tls.map_err(|e| CommandExit::usage(e.to_string()))?,
-            pin,
-        })
-    }
-
-    fn config(&self, args: &ServeArgs, address: SocketAddr) -> ServerConfig {
-        let mut hosts = args.host.clone();
-        let ip = address.ip();
-        if !ip.is_unspecified() {
-            hosts.push(match ip.is_ipv6() {
-                true => format!("[{ip}]"),
-                false => ip.to_string(),
-            });
-        }
-        let limits = ServerLimits::new()
-            .connections(usize::try_from(args.max_connections).unwrap_or(usize::MAX));
-        let mut config = ServerConfig::new()
-            .hosts(AllowedHosts::Named(hosts))
-            .limits(limits);
-        if !args.origin.is_empty() {
-            config = config.origins(AllowedOrigins::Named(args.origin.clone()));
-        }
-        config.token = self.token.clone();
-        config
-    }
-
-    /// Prints the address of the page. Where secrets are printed, it includes a code with which one browser can sign in.
-    /// Otherwise, browsers sign in with the token.
-    fn announce_page(&self, args: &ServeArgs, address: SocketAddr, path: &str) {
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
-        let site = format!("{scheme}://{}", authority(args, address));
-        if args.log_format == LogFormat::Json {
-            tracing::info!(url = format!("{site}/"), "page");
-            return;
-        }
-        match self.shows_secrets() || self.token.is_none() {
-            true => {
-                let url = format!("{site}{path}");
-                eprintln!("acp: in a browser: {url}");
-                // A phone cannot reach a loopback address, and of several addresses, the right one is not known.
-                let is_one_address = !address.ip().is_loopback() && !address.ip().is_unspecified();
-                if (is_one_address || !args.host.is_empty())
-                    && std::io::stderr().is_terminal()
-                    && let Some(code) = qr_code(&url)
-                {
-                    eprintln!("{code}");
-                }
-            }
-            false => eprintln!("acp: in a browser: {site}/"),
-        }
-    }
-
-    /// Returns `true` if secrets are printed: stderr is a terminal, or the token has just been created. Otherwise, stderr
-    /// is probably a log.
-    fn shows_secrets(&self) -> bool {
-        match &self.token_file {
-            Some((_, is_new)) => *is_new || std::io::stderr().is_terminal(),
-            None => false,
-        }
-    }
-
-    /// Prints an agent's URL. The token is included where secrets are printed.
-    fn announce(&self, args: &ServeArgs, address: SocketAddr, path: &str) {
-        let scheme = if self.tls.is_some() { "wss" } else { "ws" };
-        let mut url = format!("{scheme}://{}{path}", authority(args, address));
-        if args.log_format == LogFormat::Json {
-            tracing::info!(url, "listening");
-            return;
-        }
-        let is_shown = self.shows_secrets();
-        if let (Some(token), true) = (&self.token, is_shown) {
-            url = format!("{url}?token={}", token.expose());
-        }
-        if let Some(pin) = &self.pin {
-            url = format!("{url}#{pin}");
-        }
-        eprintln!("acp: serving {url}");
-        match &self.token_file {
-            Some((file, _)) if !is_shown => eprintln!(
-                "acp: clients need the token in {}",
-                paths::display_path(file)
-            ),
-            None if self.token.is_some() => {
-                eprintln!("acp: clients need the token in the variable {TOKEN_VARIABLE}");
-            }
-            Some(_) => {}
-            None => eprintln!(
-                "acp: warning: no token: everyone who can reach this address can use the agent"
-            ),
-        }
-        if args.insecure && self.tls.is_none() && !address.ip().is_loopback() {
-            eprintln!(
-                "acp: warning: no TLS: the token and all messages can be read on the network"
-            );
-        }
-    }
-}
-
-/// Returns a QR code of a URL, to be scanned from the terminal by a phone.
-fn qr_code(url: &str) -> Option<String> {
-    use qrcode::render::unicode::Dense1x2;
-    let code = qrcode::QrCode::new(url).ok()?;
-    // Scanners expect dark squares on a light ground. Most terminals are dark.
-    let image = code
-        .render::<Dense1x2>()
-        .dark_color(Dense1x2::Light)
-        .light_color(Dense1x2::Dark)
-        .build();
-    Some(image)
-}
-
-/// Returns the host and port to show in URLs.
-fn authority(args: &ServeArgs, address: SocketAddr) -> String {
-    let port = address.port();
-    match (args.host.first(), address.ip().is_unspecified()) {
-        (Some(host), _) => format!("{host}:{port}"),
-        (None, true) => format!("localhost:{port}"),
-        (None, false) => address.to_string(),
-    }
-}
-
-/// Returns the path of a file in the state directory.
-fn state_file(name: &str, flag: &str) -> Result<PathBuf, CommandExit> {
-    match paths::state_dir() {
-        Some(state) => Ok(state.join(name)),
-        None => Err(CommandExit::usage(format!(
-            "cannot store {name}: there is no home directory; use {flag}"
-        ))),
-    }
 }
 
 fn announce_shutdown(args: &ServeArgs, connections: u64) {

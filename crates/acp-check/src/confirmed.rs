@@ -1,0 +1,75 @@
+//! What has been seen with an agent that ran no other check before.
+
+use std::collections::HashSet;
+use std::mem::Discriminant;
+
+use acp_rules::schema::{SchemaFaultKind, SchemaVersion};
+
+use super::outcome::CheckRun;
+use super::schema_results::{SchemaResults, ShapeKey};
+use super::verdict::CheckStop;
+
+/// Reasons for skipping checks, schema faults and violated rules that were seen with a new agent.
+///
+/// A result with a shared agent counts only if it could not be the work of an earlier check. If it contains nothing but
+/// what a new agent has shown, too, it need not be repeated. Without this, an agent with a fault in every session would
+/// be started for every check.
+#[derive(Debug, Default)]
+pub(super) struct ConfirmedResults {
+    skips: HashSet<(SchemaVersion, String)>,
+    faults: HashSet<(
+        SchemaVersion,
+        ShapeKey,
+        String,
+        Discriminant<SchemaFaultKind>,
+    )>,
+    rules: HashSet<(SchemaVersion, &'static str)>,
+}
+
+impl ConfirmedResults {
+    /// Adds the result of a check with a new agent.
+    pub(super) fn add(&mut self, version: SchemaVersion, run: &CheckRun) {
+        if let Err(CheckStop::Skip(why)) = &run.stopped {
+            self.skips.insert((version, why.clone()));
+        }
+        self.faults.extend(fault_keys(version, &run.schema_results));
+        let violations = run.schema_results.violations.rules.iter();
+        self.rules
+            .extend(violations.map(|(finding, _)| (version, finding.rule.name)));
+    }
+
+    /// Returns `true` if the result of a check with a shared agent counts. `has_sent` says whether the check sent
+    /// anything: a check that was skipped without a message was skipped because of the agent's capabilities.
+    pub(super) fn covers(&self, version: SchemaVersion, run: &CheckRun, has_sent: bool) -> bool {
+        let is_expected = match &run.stopped {
+            Ok(()) => true,
+            Err(CheckStop::Skip(why)) => !has_sent || self.skips.contains(&(version, why.clone())),
+            Err(_) => false,
+        };
+        let mut violations = run.schema_results.violations.rules.iter();
+        is_expected
+            && fault_keys(version, &run.schema_results).all(|key| self.faults.contains(&key))
+            && violations.all(|(finding, _)| self.rules.contains(&(version, finding.rule.name)))
+    }
+}
+
+/// Identifies the faults, regardless of the values in the messages.
+fn fault_keys(
+    version: SchemaVersion,
+    results: &SchemaResults,
+) -> impl Iterator<
+    Item = (
+        SchemaVersion,
+        ShapeKey,
+        String,
+        Discriminant<SchemaFaultKind>,
+    ),
+> {
+    let faults = results.faults.iter();
+    faults.flat_map(move |(shape, faults)| {
+        faults.iter().map(move |(fault, _)| {
+            let kind = std::mem::discriminant(&fault.kind);
+            (version, shape.clone(), fault.path.clone(), kind)
+        })
+    })
+}
