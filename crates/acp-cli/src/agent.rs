@@ -1,6 +1,6 @@
 //! `acp agent`: the bundled agent on stdin and stdout.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use acp_agent::store::{LazyStore, MemoryStore, PostgresStore, SqliteStore};
@@ -9,7 +9,7 @@ use acp_config::{AgentEnvironment, EnvironmentSettings, mcp_definitions, paths};
 use etcetera::BaseStrategy;
 
 use crate::args::agent::AgentArgs;
-use crate::args::store_address::StoreAddress;
+use crate::args::store_address::{StoreAddress, StoreChoice};
 use crate::exit::CommandExit;
 use crate::models::BundledAgentConfig;
 use crate::start::default_connection_options;
@@ -83,18 +83,20 @@ impl PreparedAgent {
     }
 }
 
-/// Configures the agent to store its sessions at this address or, without one, in the default directory if possible.
+/// Configures where the agent stores its sessions: as chosen or, without a choice, in the default directory if possible.
 fn configure_storage(
     agent: CodingAgent,
-    address: Option<&StoreAddress>,
+    choice: Option<&StoreChoice>,
 ) -> Result<CodingAgent, CommandExit> {
-    match address {
-        Some(StoreAddress::File(none)) if none == Path::new("none") => Ok(agent),
-        Some(StoreAddress::File(directory)) => match SqliteStore::open(directory) {
-            Ok(store) => Ok(agent.keep_sessions(store)),
-            Err(e) => Err(CommandExit::usage(format!("--sessions: {e}"))),
-        },
-        Some(StoreAddress::Postgres(url)) => {
+    match choice {
+        Some(StoreChoice::None) => Ok(agent),
+        Some(StoreChoice::At(StoreAddress::File(directory))) => {
+            match SqliteStore::open(directory) {
+                Ok(store) => Ok(agent.keep_sessions(store)),
+                Err(e) => Err(CommandExit::usage(format!("--sessions: {e}"))),
+            }
+        }
+        Some(StoreChoice::At(StoreAddress::Postgres(url))) => {
             match PostgresStore::new(url, store::password().as_deref()) {
                 Ok(store) => Ok(agent.keep_sessions(store)),
                 Err(e) => Err(CommandExit::usage(format!("--sessions: {e}"))),

@@ -31,6 +31,7 @@ mod screen;
 mod serve;
 mod session_list;
 mod sessions;
+mod settings_hash;
 mod signals;
 mod start;
 mod store;

@@ -9,7 +9,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 
 use super::candidates;
 use super::shared::{ProtocolArg, SandboxArgs};
-use super::store_address::StoreAddress;
+use super::store_address::StoreChoice;
 
 // The language model. No doc comment: clap would use it as the description of the command.
 #[derive(Debug, clap::Args)]
@@ -60,8 +60,8 @@ pub(crate) struct AgentArgs {
     /// Only you can read the directory. The default is `acp` in $XDG_STATE_HOME, or in ~/.local/state. With
     /// `postgres://USER@HOST/DATABASE`, agents on several machines share their sessions. The password is read from the
     /// variable ACP_STORE_PASSWORD.
-    #[arg(long, value_name = "DIR|URL|none", value_parser = OsStringValueParser::new().try_map(StoreAddress::from_os))]
-    pub(crate) sessions: Option<StoreAddress>,
+    #[arg(long, value_name = "DIR|URL|none", value_parser = OsStringValueParser::new().try_map(StoreChoice::from_os))]
+    pub(crate) sessions: Option<StoreChoice>,
 
     /// Upper limit on what the agent may do, in any mode: ask, reads, all or none.
     ///

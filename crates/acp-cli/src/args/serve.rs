@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use acp_host::Policy;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{ValueEnum, ValueHint};
 
 use super::agent_choice::EnvArgs;
 use super::candidates;
 use super::shared::{SandboxArgs, parse_policy};
-use super::store_address::StoreAddress;
+use super::store_address::StoreChoice;
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -131,8 +132,8 @@ pub(crate) struct ServeArgs {
     /// `postgres://USER@HOST/DATABASE`, servers of several machines share their sessions: a client can connect to any of
     /// them, and if one stops, another continues with its sessions. The bundled agent stores its sessions there, too. The
     /// password is read from the variable ACP_STORE_PASSWORD.
-    #[arg(long, value_name = "FILE|URL|none", requires = "live")]
-    pub(crate) store: Option<StoreAddress>,
+    #[arg(long, value_name = "FILE|URL|none", requires = "live", value_parser = OsStringValueParser::new().try_map(StoreChoice::from_os))]
+    pub(crate) store: Option<StoreChoice>,
 
     /// Seconds after which other servers continue with the sessions of one that has stopped.
     #[arg(long, value_name = "SECONDS", default_value_t = 10, requires = "store", value_parser = clap::value_parser!(u64).range(1..=3600))]

@@ -13,6 +13,25 @@ pub(crate) enum StoreAddress {
     Postgres(String),
 }
 
+/// Whether and where sessions are stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum StoreChoice {
+    /// They are not.
+    None,
+    /// At this address.
+    At(StoreAddress),
+}
+
+impl StoreChoice {
+    /// Reads `none` or an address. A path need not be text.
+    pub(crate) fn from_os(text: OsString) -> Result<Self, String> {
+        match text.to_str() {
+            Some("none") => Ok(Self::None),
+            _ => StoreAddress::from_os(text).map(Self::At),
+        }
+    }
+}
+
 impl StoreAddress {
     /// Reads an address. A path need not be text.
     pub(crate) fn from_os(text: OsString) -> Result<Self, String> {

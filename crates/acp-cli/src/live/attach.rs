@@ -90,7 +90,6 @@ mod unix {
     use std::process::{Child, Command, Stdio};
 
     use acp_host::process_secrets;
-    use sha2::{Digest, Sha256};
 
     use super::super::control::ControlConnection;
     use super::super::directory::{LiveSocket, lock_directory};
@@ -99,6 +98,7 @@ mod unix {
     use crate::args::shared::option_arguments;
     use crate::confinement::Confinement;
     use crate::exit::CommandExit;
+    use crate::settings_hash::SettingsHash;
     use crate::this_program::this_program;
 
     /// How often to connect again to a server that exits at this moment.
@@ -277,22 +277,13 @@ mod unix {
         /// Returns what stands for the server's options. A client must not be given an agent with other options than it
         /// asks for, such as one outside of a sandbox.
         pub(crate) fn settings(&self) -> String {
-            let mut digest = Sha256::new();
-            digest.update(env!("CARGO_PKG_VERSION"));
-            for word in self.server_arguments() {
-                digest.update(word.len().to_le_bytes());
-                digest.update(word.as_encoded_bytes());
-            }
-            for (_, value) in self.agent.environment.requests() {
-                digest.update(value.len().to_le_bytes());
-                digest.update(value.as_encoded_bytes());
-            }
-            let digest = digest.finalize();
-            digest
-                .iter()
-                .take(16)
-                .map(|byte| format!("{byte:02x}"))
-                .collect()
+            let requests = self.agent.environment.requests();
+            let values: Vec<_> = requests.map(|(_, value)| value).collect();
+            SettingsHash::new()
+                .with_list(&[env!("CARGO_PKG_VERSION")])
+                .with_list(&self.server_arguments())
+                .with_list(&values)
+                .to_hex(16)
         }
 
         fn spawn(&self, socket: &LiveSocket, keep: u64) -> Result<Child, StartError> {

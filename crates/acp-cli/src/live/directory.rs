@@ -1,12 +1,14 @@
 //! The private directory of the sockets, and the lock that servers and their starters hold.
 
+use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use acp_config::paths;
-use sha2::{Digest, Sha256};
+
+use crate::settings_hash::SettingsHash;
 
 /// The maximum length of a socket's path, in bytes. Linux allows 107, macOS 103.
 const MAX_SOCKET_PATH: usize = 100;
@@ -27,23 +29,9 @@ impl LiveSocket {
     /// There is no directory for it that only this user can write to.
     pub(crate) fn new(agent: &str, cwd: &Path) -> io::Result<Self> {
         let state = paths::state_dir().ok_or_else(|| io::Error::other("no state directory"))?;
-        let mut digest = Sha256::new();
         // Names of sessions are in the state directory. Another one has other sessions.
-        let state_name = state.as_os_str().as_encoded_bytes();
-        for part in [
-            state_name,
-            agent.as_bytes(),
-            cwd.as_os_str().as_encoded_bytes(),
-        ] {
-            digest.update(part.len().to_le_bytes());
-            digest.update(part);
-        }
-        let digest = digest.finalize();
-        let name: String = digest
-            .iter()
-            .take(8)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let parts = [state.as_os_str(), OsStr::new(agent), cwd.as_os_str()];
+        let name = SettingsHash::new().with_list(&parts).name();
         let directory = match std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from) {
             Some(runtime) if runtime.is_absolute() && runtime.is_dir() => runtime.join("acp"),
             _ => state.join("live"),

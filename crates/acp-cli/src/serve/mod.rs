@@ -22,7 +22,7 @@ use self::access::ServerAccess;
 use self::roots::served_roots;
 use self::store::join_store;
 use crate::args::serve::{ListenAddress, LogFormat, ServeArgs};
-use crate::args::store_address::StoreAddress;
+use crate::args::store_address::{StoreAddress, StoreChoice};
 use crate::confinement::Confinement;
 use crate::exit::CommandExit;
 use crate::live::LiveTarget;
@@ -376,12 +376,12 @@ fn contains_agent(agents: &[(String, ServedAgent)], name: Option<&str>) -> bool 
 fn bundled_command(
     environment: &AgentEnvironment,
     cwd: &Path,
-    store: Option<&StoreAddress>,
+    store: Option<&StoreChoice>,
 ) -> Result<AgentCommand, CommandExit> {
     let mut command = AgentCommand::new(this_program()?)
         .args(["agent"])
         .args(bundled_environment_arguments(environment));
-    if let Some(StoreAddress::Postgres(url)) = store {
+    if let Some(StoreChoice::At(StoreAddress::Postgres(url))) = store {
         command = share_with_agent(command, url)?;
     }
     Ok(command.cwd(cwd).environment(environment.environment()))

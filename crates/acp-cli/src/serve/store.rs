@@ -1,7 +1,5 @@
 //! The store of a server's live sessions.
 
-use std::ffi::OsStr;
-use std::fmt::Write;
 use std::fs::DirBuilder;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -12,13 +10,13 @@ use acp_config::paths;
 use acp_server::store::LiveStore;
 use acp_server::{AgentServer, NodeOptions};
 use futures_util::future::BoxFuture;
-use sha2::{Digest, Sha256};
 
 use super::access::ServerAccess;
 use super::roots::served_roots;
 use crate::args::serve::{LogFormat, ServeArgs};
-use crate::args::store_address::StoreAddress;
+use crate::args::store_address::{StoreAddress, StoreChoice};
 use crate::exit::CommandExit;
+use crate::settings_hash::SettingsHash;
 use crate::store::{display, open_store};
 
 /// Stores the server's sessions, if that is wanted. The returned future completes when the server has shut down.
@@ -60,8 +58,8 @@ async fn open_store_of_sessions(
 ) -> Result<Option<(StoreAddress, Arc<dyn LiveStore>)>, CommandExit> {
     match &args.store {
         _ if !args.live => Ok(None),
-        Some(StoreAddress::File(none)) if none == Path::new("none") => Ok(None),
-        Some(address) => Ok(Some((address.clone(), open_store(address).await?))),
+        Some(StoreChoice::None) => Ok(None),
+        Some(StoreChoice::At(address)) => Ok(Some((address.clone(), open_store(address).await?))),
         None => {
             let Some(file) = default_file(args)? else {
                 eprintln!("acp: warning: sessions are not stored: there is no home directory");
@@ -117,30 +115,10 @@ fn default_file(args: &ServeArgs) -> Result<Option<PathBuf>, CommandExit> {
         return Ok(None);
     };
     let roots = served_roots(args)?;
-    let words = [
-        roots.iter().map(|root| root.as_os_str()).collect(),
-        args.agent.iter().map(OsStr::new).collect(),
-        args.agent_command
-            .iter()
-            .map(OsStr::new)
-            .collect::<Vec<_>>(),
-    ];
-    let mut digest = Sha256::new();
-    for list in words {
-        digest.update(list.len().to_le_bytes());
-        for word in list {
-            digest.update(word.len().to_le_bytes());
-            digest.update(word.as_encoded_bytes());
-        }
-    }
-    let name = digest
-        .finalize()
-        .iter()
-        .take(8)
-        .fold(String::new(), |mut name, byte| {
-            // Writing to a string does not fail.
-            let _ = write!(name, "{byte:02x}");
-            name
-        });
+    let name = SettingsHash::new()
+        .with_list(&roots)
+        .with_list(&args.agent)
+        .with_list(&args.agent_command)
+        .name();
     Ok(Some(state.join("live").join(format!("{name}.db"))))
 }
