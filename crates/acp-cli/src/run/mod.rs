@@ -128,7 +128,6 @@ async fn run_agent(run: &RunSetup, decisions: &RunDecisions) -> EndedRun {
         start,
         waits_for_start: false,
         result: TurnOutcome::default(),
-        begun_at: None,
         decisions: decisions.clone(),
         can_be_repeated: false,
     };

@@ -23,7 +23,7 @@ pub(super) struct TurnOutcome {
     agent: Option<AgentInfo>,
     #[serde(skip)]
     stop_reason: Option<StopReason>,
-    /// The agent's last message: its text after the last tool call.
+    /// The agent's last message: its text after the last prompt and tool call.
     pub(super) answer: String,
     /// The answer as JSON, with `--output-schema`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -158,13 +158,13 @@ pub(super) fn directory_of(file: &Path) -> &Path {
     }
 }
 
-/// Returns the text of the agent after its last tool call.
+/// Returns the text of the agent after the last prompt and tool call.
 fn last_message(items: &[&Item]) -> String {
-    let after_last_call = items
+    let begin = items
         .iter()
-        .rposition(|item| matches!(item.kind, ItemKind::ToolCall(_)))
+        .rposition(|item| matches!(item.kind, ItemKind::User(_) | ItemKind::ToolCall(_)))
         .map_or(0, |at| at + 1);
-    let messages = items.iter().skip(after_last_call);
+    let messages = items.iter().skip(begin);
     let texts = messages.filter_map(|item| match &item.kind {
         ItemKind::Agent(message) => Some(message.text()),
         _ => None,

@@ -54,8 +54,6 @@ pub(super) struct AgentTurn<'a> {
     /// Whether the turn has not started yet, because the session is live and turns of other clients come first.
     pub(super) waits_for_start: bool,
     pub(super) result: TurnOutcome,
-    /// The thread's revision at the start of the first turn, once a turn has ended.
-    pub(super) begun_at: Option<u64>,
     pub(super) decisions: RunDecisions,
     /// Whether the agent failed before it has said or done anything.
     pub(super) can_be_repeated: bool,
@@ -92,12 +90,14 @@ impl AgentTurn<'_> {
         self.start.set_thread(session.thread().clone());
         self.waits_for_start = is_live(session.agent());
         let mut exit = self.run_turn(&session, content, signals, deadline).await;
-        self.read_result(&session, history);
+        // In a live session, turns of others may have come first.
+        let begin = self.start.revision().unwrap_or(history);
+        self.read_result(&session, begin);
         if exit == CommandExit::SUCCESS
             && let Some(schema) = &self.run.schema
         {
             exit = self
-                .require_answer(schema, &session, signals, deadline, history)
+                .require_answer(schema, &session, signals, deadline, begin)
                 .await;
             // The first turn has been completed.
             self.can_be_repeated = false;
@@ -277,7 +277,7 @@ impl AgentTurn<'_> {
         session: &ClientSession,
         signals: &mut Signals,
         deadline: Option<Instant>,
-        history: u64,
+        begin: u64,
     ) -> CommandExit {
         let mut tries = 0;
         loop {
@@ -299,31 +299,20 @@ impl AgentTurn<'_> {
                 "the answer does not match the schema ({}); asking again",
                 invalid.to_text()
             ));
-            let since = session.thread().read(acp::Thread::revision);
             let content = vec![ContentBlock::text(invalid.prompt())];
             let exit = self.run_turn(session, content, signals, deadline).await;
             if exit != CommandExit::SUCCESS {
                 return exit;
             }
-            // The whole run for the list of tool calls, and the last turn for the answer.
-            self.read_result(session, history);
-            let answer = session.thread().read(|thread| {
-                let mut last = TurnOutcome::default();
-                last.read(thread, since);
-                last.answer
-            });
-            self.result.answer = answer;
+            self.read_result(session, begin);
         }
     }
 
     /// Reads what has happened after a revision of the thread, and the cost.
-    fn read_result(&mut self, session: &ClientSession, history: u64) {
-        // In a live session, turns of others may have come first. This is the start of the first turn of the run.
-        let start = || self.start.revision().unwrap_or(history);
-        let history = *self.begun_at.get_or_insert_with(start);
+    fn read_result(&mut self, session: &ClientSession, begin: u64) {
         session
             .thread()
-            .read(|thread| self.result.read(thread, history));
+            .read(|thread| self.result.read(thread, begin));
     }
 
     /// Returns the exit for actions that were denied.
