@@ -48,7 +48,7 @@ pub(crate) struct DownloadedFile {
 }
 
 /// A response to a request for a file that may be known already.
-pub(crate) enum TextResponse {
+pub(crate) enum DownloadedText {
     Unchanged,
     New { text: Vec<u8>, etag: Option<String> },
 }
@@ -86,7 +86,7 @@ impl Downloader {
         url: &str,
         limit: u64,
         etag: Option<&str>,
-    ) -> Result<TextResponse, RegistryError> {
+    ) -> Result<DownloadedText, RegistryError> {
         let parsed = parse_url(url)?;
         let mut request = self.client(&parsed)?.get(parsed);
         if let Some(etag) = etag {
@@ -95,14 +95,14 @@ impl Downloader {
         let response = request.header(ACCEPT_ENCODING, "identity").send().await;
         let mut response = response.map_err(|e| RegistryError::download(url, error_chain(&e)))?;
         if etag.is_some() && response.status() == StatusCode::NOT_MODIFIED {
-            return Ok(TextResponse::Unchanged);
+            return Ok(DownloadedText::Unchanged);
         }
         response = successful(url, Ok(response))?;
         let etag = response.headers().get(ETAG);
         let etag = etag.and_then(|etag| etag.to_str().ok()).map(str::to_owned);
         let mut text = Vec::new();
         receive(url, &mut response, limit, &mut text).await?;
-        Ok(TextResponse::New { text, etag })
+        Ok(DownloadedText::New { text, etag })
     }
 
     /// Downloads a file of at most `limit` bytes. Its size must be the one that the server has announced, if it has.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::cache::{CachedRegistry, StoredCopy};
-use crate::download::{Downloader, TextResponse, parse_url};
+use crate::download::{DownloadedText, Downloader, parse_url};
 use crate::error::RegistryError;
 use crate::index::RegistryIndex;
 
@@ -103,20 +103,20 @@ impl RegistrySource {
         }
         let etag = copy.as_ref().and_then(|copy| copy.etag.as_deref());
         match (downloader.text(url, MAX_REGISTRY_BYTES, etag).await, copied) {
-            (Ok(TextResponse::New { text, etag }), _) => {
+            (Ok(DownloadedText::New { text, etag }), _) => {
                 let index = RegistryIndex::parse(&text, &from)?;
                 if let Some(cache) = &cache {
                     cache.write(&text, etag.as_deref());
                 }
                 Ok(LoadedRegistry { index, note: None })
             }
-            (Ok(TextResponse::Unchanged), Some(index)) => {
+            (Ok(DownloadedText::Unchanged), Some(index)) => {
                 if let (Some(cache), Some(copy)) = (&cache, &copy) {
                     cache.write(&copy.text, etag);
                 }
                 Ok(LoadedRegistry { index, note: None })
             }
-            (Ok(TextResponse::Unchanged), None) => {
+            (Ok(DownloadedText::Unchanged), None) => {
                 let reason = "the server responded with 304 Not Modified to a first request";
                 Err(RegistryError::download(url, reason))
             }

@@ -123,6 +123,7 @@ impl InstallQuestion<'_> {
     fn push_distribution(&self, rows: &mut LabelledRows) {
         let before = self.installed.map(|before| &before.distribution);
         let source = before.map(InstalledDistribution::source);
+        let sum_before = before.and_then(InstalledDistribution::sha256);
         match &self.offer.distribution {
             OfferedDistribution::Binary { url, sha256 } => {
                 rows.push_changed("download", url, source);
@@ -132,7 +133,6 @@ impl InstallQuestion<'_> {
                 let size = self.preview.and_then(|preview| preview.size);
                 let size = size.map(|size| format!("{size} bytes ({:.1} MB)", in_megabytes(size)));
                 rows.push("size", size.as_deref().unwrap_or("the server does not say"));
-                let sum_before = before.and_then(InstalledDistribution::sha256);
                 let sum = sha256.as_deref().unwrap_or(
                     "none in the registry; the one of this download will be recorded, and later downloads of this version must have it",
                 );
@@ -140,17 +140,13 @@ impl InstallQuestion<'_> {
             }
             OfferedDistribution::Npx { package } => {
                 rows.push_changed("npm package", package, source);
-                rows.push(
-                    "SHA-256",
-                    "none; npx downloads the package and what it depends on",
-                );
+                let sum = "none; npx downloads the package and what it depends on";
+                rows.push_changed("SHA-256", sum, sum_before);
             }
             OfferedDistribution::Uvx { package } => {
                 rows.push_changed("PyPI package", package, source);
-                rows.push(
-                    "SHA-256",
-                    "none; uvx downloads the package and what it depends on",
-                );
+                let sum = "none; uvx downloads the package and what it depends on";
+                rows.push_changed("SHA-256", sum, sum_before);
             }
         }
     }

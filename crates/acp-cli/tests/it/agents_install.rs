@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::mpsc;
+use std::time::Duration;
 
 use acp_registry::current_platform;
 use serde_json::{Value, json};
@@ -94,11 +96,11 @@ fn write_registry(project: &TestProject, entries: &[Value]) {
     project.write_file("registry.json", &text);
 }
 
-/// Returns everything below the directory of installed agents, in order, except the lock that installations take.
+/// Returns everything below the directory of installed agents, in order, except the locks that installations take.
 fn installed_files(project: &TestProject) -> Vec<String> {
     let mut files = Vec::new();
     list_files(&project.installed_agents_directory(), "", &mut files);
-    files.retain(|file| file != ".lock" && file != "installed.json.lock");
+    files.retain(|file| file != ".lock" && file != "installed.lock");
     files.sort();
     files
 }
@@ -330,6 +332,49 @@ fn faulty_downloads_are_refused_and_leave_nothing() {
             .expect_stderr(reason);
         assert_eq!(installed_files(&project), [""; 0], "{reason}");
     }
+}
+
+#[test]
+fn interrupted_download_leaves_nothing_and_is_not_disturbed_by_another() {
+    let (project, server) = (TestProject::new(), FileServer::start());
+    let body = agent_archive("one");
+    let (stalled, stalls) = mpsc::channel();
+    let half = ServedFile {
+        stalled: Some(stalled),
+        ..ServedFile::new(body.clone())
+    };
+    let url = server.serve("/tool.tar.gz", half);
+    write_registry(&project, &[binary_entry("1.0.0", &url, None)]);
+    let line = format!("{ACP} agents install tool --yes --registry registry.json");
+    let mut terminal = CommandTerminal::start(&project, &line);
+    stalls.recv_timeout(Duration::from_secs(60)).unwrap();
+    agents(&project, &["install", "tool", "--yes"])
+        .expect_code(1)
+        .expect_stderr("another acp is installing or removing agents");
+    terminal.send_keys("\u{3}");
+    terminal.expect_exit(130);
+    assert_eq!(installed_files(&project), [""; 0]);
+    server.serve("/tool.tar.gz", ServedFile::new(body));
+    agents(&project, &["install", "tool", "--yes"]).expect_code(0);
+    assert_eq!(started_by(&project, "tool"), "one acp two words 3");
+}
+
+#[test]
+fn update_to_another_kind_of_distribution_is_shown() {
+    let (project, server) = (TestProject::new(), FileServer::start());
+    let body = agent_archive("one");
+    let sum = sha256(&body);
+    let url = server.serve("/tool.tar.gz", ServedFile::new(body));
+    write_registry(&project, &[binary_entry("1.0.0", &url, Some(&sum))]);
+    agents(&project, &["install", "tool", "--yes"]).expect_code(0);
+    let mut entry = binary_entry("1.1.0", &url, None);
+    entry["distribution"] = json!({"npx": {"package": "tool@1.1.0"}});
+    write_registry(&project, &[entry]);
+    let updated = agents(&project, &["update", "--yes"]).expect_code(0);
+    for part in ["tool@1.1.0", &url, "npx", "bin/tool", &sum, "LEVEL=3"] {
+        assert!(updated.stderr.contains(part), "{part}: {}", updated.stderr);
+    }
+    assert_eq!(installed_files(&project), ["installed.json"]);
 }
 
 #[test]

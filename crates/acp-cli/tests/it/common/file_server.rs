@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
 /// What the server sends for a path.
@@ -17,6 +17,8 @@ pub(crate) struct ServedFile {
     pub(crate) announced: Option<usize>,
     /// Whether to leave out the size, so that the end of the connection is the end of the file.
     pub(crate) is_without_size: bool,
+    /// If set, the server sends half of the body, reports it here, and then sends nothing until the client disconnects.
+    pub(crate) stalled: Option<mpsc::Sender<()>>,
 }
 
 impl ServedFile {
@@ -147,8 +149,17 @@ fn respond(stream: impl Read + Write, state: &Mutex<ServerState>) {
     let stream = stream.get_mut();
     // The client may have closed the connection, if it has seen enough.
     let _ = write!(stream, "{head}\r\n");
-    if method != "HEAD" {
-        let _ = stream.write_all(&file.body);
+    match file.stalled {
+        _ if method == "HEAD" => {}
+        None => {
+            let _ = stream.write_all(&file.body);
+        }
+        Some(stalled) => {
+            let _ = stream.write_all(&file.body[..file.body.len() / 2]);
+            let _ = stream.flush();
+            let _ = stalled.send(());
+            let _ = stream.read(&mut [0]);
+        }
     }
     let _ = stream.flush();
 }
