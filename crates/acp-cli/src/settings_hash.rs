@@ -25,11 +25,11 @@ impl SettingsHash {
 
     /// Returns the first 8 bytes of the hash in hexadecimal. Sockets have short paths, so a file's name is short, too.
     pub(crate) fn name(self) -> String {
-        self.to_hex(8)
+        self.into_hex(8)
     }
 
     /// Returns the first bytes of the hash in hexadecimal.
-    pub(crate) fn to_hex(self, bytes: usize) -> String {
+    pub(crate) fn into_hex(self, bytes: usize) -> String {
         let hash = self.0.finalize();
         hash.iter()
             .take(bytes)

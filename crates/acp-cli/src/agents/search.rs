@@ -72,8 +72,7 @@ impl FoundAgent<'_> {
     fn columns(&self) -> [String; 4] {
         let kinds = self.agent.distributions.names().join(", ");
         let kinds = if kinds.is_empty() { "unknown" } else { &kinds };
-        [&self.agent.id, &self.agent.version, kinds, &self.state()]
-            .map(|column| literal::escape_line(column))
+        [&self.agent.id, &self.agent.version, kinds, &self.state()].map(literal::escape_line)
     }
 
     /// Returns the agent as a line of JSON.

@@ -283,7 +283,7 @@ mod unix {
                 .with_list(&[env!("CARGO_PKG_VERSION")])
                 .with_list(&self.server_arguments())
                 .with_list(&values)
-                .to_hex(16)
+                .into_hex(16)
         }
 
         fn spawn(&self, socket: &LiveSocket, keep: u64) -> Result<Child, StartError> {
