@@ -65,8 +65,11 @@ async fn typescript_example_agent_conforms_as_documented() {
         return;
     };
     let agent = programs.bundled_program(&format!("{EXAMPLES_DIRECTORY}/agent.js"));
-    // Its turns take seconds, because it sleeps.
-    let peer = ConformancePeer::agent("typescript-example-agent", ["node", &agent]).with_jobs(24);
+    // Its turns take seconds, because it sleeps. Many of them start at the same time, so a start may take long on a busy
+    // machine.
+    let peer = ConformancePeer::agent("typescript-example-agent", ["node", &agent])
+        .with_jobs(24)
+        .with_options(&["--timeout", "30"]);
     peer.check().await;
     peer.lint_turn("hello", &[]).await;
 }
