@@ -180,9 +180,9 @@ pub fn describe_answer(
     cwd: &Path,
 ) -> Option<String> {
     if let Some(pattern) = always.option_prefix(option) {
-        let prefix = pattern.strip_suffix(" *").unwrap_or(pattern);
         return Some(format!(
-            "allow in this project, until you revoke it: every command that begins with {prefix}, with any arguments"
+            "allow in this project, until you revoke it: {}",
+            describe_pattern(pattern)
         ));
     }
     let yes = match option.kind {
@@ -204,7 +204,7 @@ pub fn describe_answer(
                         "exactly this command".to_owned()
                     }
                     RememberedSubject::Command(line) => format!("exactly the command {line}"),
-                    RememberedSubject::Commands(pattern) => format!("commands like {pattern}"),
+                    RememberedSubject::Commands(pattern) => describe_pattern(pattern),
                     RememberedSubject::Path(path) => {
                         let path = path.strip_prefix(cwd).unwrap_or(path);
                         format!("any {} of {}", kind.as_str(), path.display())
@@ -224,6 +224,12 @@ pub fn describe_answer(
         }
         AlwaysEffect::OwnOptions => String::new(),
     })
+}
+
+/// Says which commands a pattern such as `cargo test *` covers.
+fn describe_pattern(pattern: &str) -> String {
+    let prefix = pattern.strip_suffix(" *").unwrap_or(pattern);
+    format!("every command that begins with {prefix}, with any arguments")
 }
 
 /// Returns the letter that chooses each option, or `None` if several options have the same effect.

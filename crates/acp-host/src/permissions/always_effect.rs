@@ -16,7 +16,7 @@ pub enum AlwaysEffect {
         kind: ToolKind,
         /// The commands or files that the answer covers. The list is never empty.
         subjects: Vec<RememberedSubject>,
-        /// The pattern of commands that the option of the client for a pattern covers, if it is offered.
+        /// The pattern that the client's own option covers, such as `cargo test *`, if there is such an option.
         prefix: Option<String>,
     },
     /// The client does not remember the answer. The agent may remember it for as long as it likes.

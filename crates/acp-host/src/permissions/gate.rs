@@ -260,16 +260,18 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
         let chosen = chosen_option(&request, &outcome);
         let is_allowed = chosen.is_some_and(|option| option.kind.allows());
         self.report(&question.description, (!is_allowed).then(|| self.denier()));
-        match chosen {
-            Some(option) if option.option_id.as_str() == ALLOW_SESSION_OPTION => {
+        match chosen.map(|option| (option.option_id.as_str(), option)) {
+            Some((ALLOW_SESSION_OPTION, _)) => {
                 session.grants.lock().add_for_session(&question.action);
                 Ok(())
             }
-            Some(option) if option.option_id.as_str() == ALLOW_PREFIX_OPTION => {
-                self.remember_prefix(question, &prefix.unwrap_or_default());
+            Some((ALLOW_PREFIX_OPTION, _)) => {
+                if let Some(prefix) = &prefix {
+                    self.remember_prefix(question, prefix);
+                }
                 Ok(())
             }
-            Some(option) => {
+            Some((_, option)) => {
                 self.remember_choice(question, option);
                 match option.kind.allows() {
                     true => Ok(()),
