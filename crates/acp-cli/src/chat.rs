@@ -125,6 +125,10 @@ async fn prepare(mut args: ChatArgs) -> Result<(ChatSetup, Option<LiveAttachment
     let prompt = args.prompt.join(" ");
     setup.prompt = Some(prompt).filter(|prompt| !prompt.trim().is_empty());
     setup.history = paths::state_dir().map(|state| state.join(HISTORY_FILE));
+    // Not the state directory, which the bundled agent can write to from a sandbox.
+    setup.rewind = paths::data_dir()
+        .filter(|_| config.chat.rewind)
+        .map(|data| data.join("rewind"));
     setup.theme = theme(args.theme.map(Background::from).or(config.chat.theme));
     setup.images = config.chat.images;
     setup.mouse = args.mouse || config.chat.mouse;

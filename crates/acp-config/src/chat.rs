@@ -5,24 +5,35 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 /// The settings of the terminal client.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ChatSettings {
     /// The background that the theme is chosen for. Defaults to the terminal's own background.
     pub theme: Option<Background>,
     /// How to show images.
-    #[serde(default)]
     pub images: ImageMode,
     /// Whether to scroll with the mouse wheel.
-    #[serde(default)]
     pub mouse: bool,
     /// How to call the user back when the terminal is not in use.
-    #[serde(default)]
     pub notify: NotifyMode,
+    /// Whether to keep snapshots of the project's files, so that turns can be undone. The default is `true`.
+    pub rewind: bool,
     /// Key bindings: the keys for each action, which replace the default ones.
-    #[serde(default)]
     pub keys: BTreeMap<String, Vec<String>>,
+}
+
+impl Default for ChatSettings {
+    fn default() -> Self {
+        Self {
+            theme: None,
+            images: ImageMode::default(),
+            mouse: false,
+            notify: NotifyMode::default(),
+            rewind: true,
+            keys: BTreeMap::new(),
+        }
+    }
 }
 
 /// How to call the user back when a question waits, a turn ends or an agent exits. In the configuration file, these

@@ -4,11 +4,15 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use acp::ThreadHandle;
 use acp::client::ClientSession;
-use acp::v1::{AuthMethodTerminal, ListSessionsRequest, SessionId};
+use acp::v1::{
+    AuthMethodTerminal, ContentBlock, EmbeddedResource, EmbeddedResourceResource,
+    ListSessionsRequest, SessionId, TextResourceContents,
+};
 use acp_config::SessionNames;
 use acp_host::AgentProcess;
 use tempfile::TempDir;
@@ -19,9 +23,10 @@ use crate::agent::{
     self, AgentFailure, ChatEnvironment, ChatNotes, QuestionQueue, RunningAgent,
     SHUTDOWN_GRACE_PERIOD,
 };
-use crate::app::{AgentKey, AgentStart, App, ChatEffect, ChatEvent, TabKey};
+use crate::app::{AgentKey, AgentStart, App, ChatEffect, ChatEvent, TabKey, TurnNumber};
 use crate::clipboard;
 use crate::editor::PromptDraft;
+use crate::file_history::FileHistory;
 use crate::images::DecodeTask;
 use crate::setup::{AgentSpec, SessionSource};
 use crate::terminal::ChatTerminal;
@@ -189,6 +194,7 @@ impl EffectWorker {
         match effect {
             ChatEffect::OpenSession {
                 tab,
+                since,
                 link,
                 spec,
                 how,
@@ -200,14 +206,63 @@ impl EffectWorker {
                         .open(&spec, &environment.cwd, &how, &initial_options)
                         .await;
                     let name = find_session_name(spec.names.clone(), &how).await;
-                    Some(ChatEvent::SessionOpened { tab, result, name })
+                    Some(ChatEvent::SessionOpened {
+                        tab,
+                        since,
+                        result,
+                        name,
+                    })
                 });
             }
             ChatEffect::SendPrompt {
                 tab,
                 session,
+                turn,
                 draft,
-            } => self.spawn_task(send_prompt(tab, session, draft)),
+                transcript,
+                cancelled,
+            } => {
+                let prompt = OutgoingPrompt {
+                    tab,
+                    session,
+                    turn,
+                    draft,
+                    transcript,
+                    cancelled,
+                };
+                let files = self.environment.files.clone();
+                self.spawn_task(prompt.send(files, self.events.clone()));
+            }
+            ChatEffect::PlanRestore { tab, target, to } => {
+                let files = self.environment.files.clone();
+                self.spawn_task(async move {
+                    let result = files.plan_restore(to).await.map(Box::new);
+                    Some(ChatEvent::RestorePlanned {
+                        tab,
+                        target,
+                        result,
+                    })
+                });
+            }
+            ChatEffect::RestoreFiles {
+                tab,
+                target,
+                scope,
+                plan,
+            } => {
+                let files = self.environment.files.clone();
+                self.spawn_task(async move {
+                    let before = plan.before.clone();
+                    let result = files.restore(plan).await;
+                    Some(ChatEvent::FilesRestored {
+                        tab,
+                        target,
+                        scope,
+                        before,
+                        result,
+                    })
+                });
+            }
             ChatEffect::CancelTurn { session } => self.spawn_task(async move {
                 // If it fails, the connection is closed, which is reported elsewhere.
                 let _ = session.cancel().await;
@@ -251,6 +306,13 @@ impl EffectWorker {
                 })
             }),
             ChatEffect::DecodeImage(task) => self.spawn_task(decode_image(task)),
+            ChatEffect::KeepFiles => {
+                let files = self.environment.files.clone();
+                self.spawn_task(async move {
+                    files.prepare().await;
+                    None
+                });
+            }
             // Performed above, or where the terminal is accessible.
             ChatEffect::StartAgent { .. }
             | ChatEffect::StopAgent { .. }
@@ -375,23 +437,71 @@ impl AgentRun {
     }
 }
 
-/// Sends a prompt and waits until its turn ends.
-async fn send_prompt(tab: TabKey, session: ClientSession, draft: PromptDraft) -> Option<ChatEvent> {
-    let takes = session.agent().capabilities().prompt_capabilities.clone();
-    // This reads files.
-    let content = tokio::task::spawn_blocking(move || draft.build_content(&takes));
-    let why = match content.await {
-        Ok(Ok(content)) => Ok(content),
-        Ok(Err(why)) => Err(why.to_string()),
-        Err(e) => Err(e.to_string()),
-    };
-    let content = match why {
-        Ok(content) => content,
-        Err(why) => return Some(ChatEvent::PromptNotSent { tab, why }),
-    };
-    let result = session.prompt(content).await;
-    let result = result.map_err(|e| AgentFailure::from_error(&e));
-    Some(ChatEvent::TurnEnded { tab, result })
+/// A prompt to send.
+struct OutgoingPrompt {
+    tab: TabKey,
+    session: ClientSession,
+    turn: TurnNumber,
+    draft: PromptDraft,
+    transcript: Option<Arc<str>>,
+    cancelled: Arc<AtomicBool>,
+}
+
+impl OutgoingPrompt {
+    /// Keeps the project's files, sends the prompt, and waits until its turn ends.
+    async fn send(self, files: FileHistory, events: mpsc::Sender<ChatEvent>) -> Option<ChatEvent> {
+        let Self {
+            tab,
+            session,
+            turn,
+            draft,
+            transcript,
+            cancelled,
+        } = self;
+        let taken = ChatEvent::SnapshotTaken {
+            tab,
+            turn,
+            result: files.take_snapshot().await,
+        };
+        events.send(taken).await.ok()?;
+        let takes = session.agent().capabilities().prompt_capabilities.clone();
+        let takes_resources = takes.embedded_context;
+        // This reads files.
+        let content = tokio::task::spawn_blocking(move || draft.build_content(&takes));
+        let why = match content.await {
+            Ok(Ok(content)) => Ok(content),
+            Ok(Err(why)) => Err(why.to_string()),
+            Err(e) => Err(e.to_string()),
+        };
+        let mut content = match why {
+            Ok(content) => content,
+            Err(why) => return Some(ChatEvent::PromptNotSent { tab, why }),
+        };
+        // A cancellation that was sent before the prompt would not cancel it.
+        if cancelled.load(Ordering::Relaxed) {
+            let why = "cancelled".to_owned();
+            return Some(ChatEvent::PromptNotSent { tab, why });
+        }
+        if let Some(transcript) = transcript {
+            content.insert(0, transcript_block(&transcript, takes_resources));
+        }
+        let result = session.prompt(content).await;
+        let result = result.map_err(|e| AgentFailure::from_error(&e));
+        Some(ChatEvent::TurnEnded { tab, result })
+    }
+}
+
+/// Returns the content block with the earlier conversation: an embedded resource if the agent accepts those.
+fn transcript_block(transcript: &str, takes_resources: bool) -> ContentBlock {
+    if takes_resources {
+        let resource = TextResourceContents::new(transcript, "acp-chat:conversation.md")
+            .mime_type("text/markdown");
+        let resource = EmbeddedResourceResource::Text(resource);
+        return ContentBlock::Resource(Box::new(EmbeddedResource::new(resource)));
+    }
+    ContentBlock::text(format!(
+        "The conversation so far, for context:\n\n<conversation>\n{transcript}</conversation>\n\n"
+    ))
 }
 
 /// Decodes an image on a thread where blocking is allowed.

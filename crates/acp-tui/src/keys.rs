@@ -194,6 +194,7 @@ actions! {
     PreviousTab "previous-tab" "Previous tab" ["alt-left", "ctrl-pageup"];
     CloseTab "close-tab" "Close tab" ["alt-w"];
     Sessions "sessions" "Sessions: open, fork, delete" ["ctrl-o"];
+    Clear "clear" "New session in this tab" [];
     Fork "fork" "Fork this session" [];
     Rename "rename" "Rename session" ["f2"];
     Agents "agents" "New session with another agent" ["alt-a"];
@@ -204,6 +205,9 @@ actions! {
     ExpandAll "expand-all" "Expand or collapse all thoughts and tool calls" ["alt-e"];
     DiffLayout "diff-layout" "Change diff layout" ["alt-d"];
     Plan "plan" "Show or hide plan" ["alt-l"];
+    Undo "undo" "Undo the last turn" [];
+    Redo "redo" "Redo what was undone" [];
+    Rewind "rewind" "Undo turns: files, conversation or both" [];
     Editor "editor" "Edit prompt in $EDITOR" ["ctrl-g"];
     Attach "attach" "Attach file" [];
     PasteImage "paste-image" "Paste image from clipboard" ["ctrl-v"];

@@ -10,6 +10,7 @@ mod draw_context;
 mod editor;
 mod effects;
 pub mod export;
+mod file_history;
 mod fuzzy;
 mod images;
 mod input;

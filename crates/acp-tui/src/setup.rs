@@ -167,6 +167,8 @@ pub struct ChatSetup {
     pub prompt: Option<String>,
     /// The file that stores the prompt history, or `None` to store no history.
     pub history: Option<PathBuf>,
+    /// The directory that stores snapshots of projects' files, or `None` to keep no snapshots.
+    pub rewind: Option<PathBuf>,
     /// The user's key bindings.
     pub keys: KeyBindings,
     /// The color theme of the chat.
@@ -193,6 +195,7 @@ impl ChatSetup {
             initial_options: InitialOptions::default(),
             prompt: None,
             history: None,
+            rewind: None,
             keys: KeyBindings::default(),
             theme: Theme::default(),
             images: ImageMode::default(),

@@ -7,12 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// The crates to check.
-const CHECKED_CRATES: [&str; 7] = [
+const CHECKED_CRATES: [&str; 8] = [
     "acp-agent",
     "acp-check",
     "acp-cli",
     "acp-config",
     "acp-registry",
+    "acp-rewind",
     "acp-rules",
     "acp-trace",
 ];

@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 use super::client::{ChatClient, ChatElicitation, ChatNotes, ChatPrompter};
 use super::failure::{AgentExit, AgentFailure, describe_disconnect, describe_failed_start};
 use super::question_queue::QuestionQueue;
+use crate::file_history::FileHistory;
 use crate::setup::{AgentSpec, InitialOptions, SessionSource};
 
 /// How long an agent has to exit after its stdin is closed, and again after it is asked to terminate.
@@ -26,6 +27,8 @@ pub(crate) struct ChatEnvironment {
     pub(crate) permissions: Permissions,
     pub(crate) sandbox: Option<Sandbox>,
     pub(crate) environment: Environment,
+    /// The history of the project's files.
+    pub(crate) files: FileHistory,
     pub(crate) wake: Arc<Notify>,
 }
 

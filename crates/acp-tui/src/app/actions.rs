@@ -72,6 +72,10 @@ impl App {
             }
             KeyAction::CloseTab => return self.close_tab(),
             KeyAction::Sessions => return self.list_sessions(),
+            KeyAction::Clear => return self.clear_session(),
+            KeyAction::Undo => return self.undo(),
+            KeyAction::Redo => return self.redo(),
+            KeyAction::Rewind => self.show_turns(),
             KeyAction::Fork => return self.fork_session(),
             KeyAction::Rename => {
                 let title = tab.name().unwrap_or_default();

@@ -144,11 +144,13 @@ impl App {
         match agent.running_agent() {
             Some(link) => {
                 let spec = Arc::clone(&agent.spec);
+                let since = Instant::now();
                 if let Some(tab) = self.tab_mut(key) {
-                    tab.phase = TabPhase::Opening(Instant::now());
+                    tab.phase = TabPhase::Opening(since);
                 }
                 vec![ChatEffect::OpenSession {
                     tab: key,
+                    since,
                     link,
                     spec,
                     how,

@@ -3,7 +3,8 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use acp::ThreadHandle;
 use acp::client::{AgentConnection, ClientSession};
@@ -12,8 +13,11 @@ use acp::v1::{
 };
 use acp_config::SessionNames;
 use acp_host::AgentProcess;
+use acp_rewind::{RestorePlan, Snapshot};
 
 use super::event::{AgentKey, AgentStart, TabKey};
+use super::rewind_view::{RewindScope, RewindTarget};
+use super::turn_history::TurnNumber;
 use crate::agent::{ChatNotes, QuestionQueue, RunningAgent};
 use crate::editor::PromptDraft;
 use crate::images::DecodeTask;
@@ -40,6 +44,8 @@ pub(crate) enum ChatEffect {
     /// Open a session.
     OpenSession {
         tab: TabKey,
+        /// The current time, which distinguishes this attempt to open the tab's session from others.
+        since: Instant,
         link: RunningAgent,
         spec: Arc<AgentSpec>,
         how: SessionSource,
@@ -49,7 +55,27 @@ pub(crate) enum ChatEffect {
     SendPrompt {
         tab: TabKey,
         session: ClientSession,
+        turn: TurnNumber,
         draft: PromptDraft,
+        /// The earlier conversation, as Markdown, which is sent before the prompt.
+        transcript: Option<Arc<str>>,
+        /// Set if the user cancels the turn before the prompt is sent.
+        cancelled: Arc<AtomicBool>,
+    },
+    /// Take the first snapshot of the project's files.
+    KeepFiles,
+    /// Find out what going back to a snapshot of the files would change.
+    PlanRestore {
+        tab: TabKey,
+        target: RewindTarget,
+        to: Snapshot,
+    },
+    /// Go back to a snapshot of the files.
+    RestoreFiles {
+        tab: TabKey,
+        target: RewindTarget,
+        scope: RewindScope,
+        plan: RestorePlan,
     },
     /// Cancel a turn.
     CancelTurn {

@@ -2,13 +2,18 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use acp::client::ClientSession;
 use acp::v1::{ListSessionsResponse, SessionId, StopReason};
 use acp_host::AgentProcess;
+use acp_rewind::{SkippedPath, Snapshot};
 use crossterm::event::{KeyEvent, MouseEvent};
 
+use super::rewind_view::{RewindScope, RewindTarget};
+use super::turn_history::TurnNumber;
 use crate::agent::{AgentFailure, RunningAgent};
+use crate::file_history::{RestoreFailure, RestorePreview};
 use crate::images::DecodeResult;
 
 /// The index of a configured agent.
@@ -69,6 +74,8 @@ pub(crate) enum ChatEvent {
     /// A session was opened, or opening it failed.
     SessionOpened {
         tab: TabKey,
+        /// When opening the session began. The tab may have turned to another session since.
+        since: Instant,
         result: Result<ClientSession, AgentFailure>,
         /// The stored name of the session, if it already existed and has one.
         name: Option<String>,
@@ -82,6 +89,27 @@ pub(crate) enum ChatEvent {
     TurnEnded {
         tab: TabKey,
         result: Result<StopReason, AgentFailure>,
+    },
+    /// A snapshot of the files before a turn was taken, or could not be.
+    SnapshotTaken {
+        tab: TabKey,
+        turn: TurnNumber,
+        result: Result<Snapshot, String>,
+    },
+    /// It is known what going back to a snapshot would change.
+    RestorePlanned {
+        tab: TabKey,
+        target: RewindTarget,
+        result: Result<Box<RestorePreview>, String>,
+    },
+    /// The files were restored, or not.
+    FilesRestored {
+        tab: TabKey,
+        target: RewindTarget,
+        scope: RewindScope,
+        /// The files before they were restored.
+        before: Snapshot,
+        result: Result<Vec<SkippedPath>, RestoreFailure>,
     },
     /// A prompt could not be sent.
     PromptNotSent { tab: TabKey, why: String },

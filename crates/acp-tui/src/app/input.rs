@@ -7,13 +7,13 @@ use crossterm::event::{
 };
 
 use super::overlay::ChatOverlay;
-use super::{App, ChatEffect, ChatFocus};
+use super::{App, ChatEffect, ChatFocus, commands};
 use crate::editor;
 use crate::keys::KeyAction;
 use crate::question;
 
-/// The time within which the quit key must be pressed again.
-const QUIT_CONFIRM_TIME: Duration = Duration::from_secs(2);
+/// The time within which a key that must be pressed twice must be pressed again.
+const KEY_REPEAT_TIME: Duration = Duration::from_secs(2);
 
 /// The number of lines to scroll per step of the mouse wheel.
 const WHEEL_LINES: isize = 3;
@@ -25,6 +25,7 @@ impl App {
             return Vec::new();
         }
         let quitting = self.quit_requested_at.take();
+        let rewinding = self.rewind_requested_at.take();
         if self.overlay.is_some() {
             return self.handle_overlay_key(key);
         }
@@ -50,7 +51,7 @@ impl App {
         match key.code {
             // A popup of the editor is closed before anything is cancelled.
             KeyCode::Esc if !self.tab_key_moves_focus() => return self.handle_prompt_key(key),
-            KeyCode::Esc => return self.cancel(),
+            KeyCode::Esc => return self.handle_escape(rewinding),
             KeyCode::Char('c') if key.modifiers == KeyModifiers::CONTROL => {
                 return self.handle_interrupt(quitting);
             }
@@ -89,7 +90,14 @@ impl App {
             }
             editor::EditorOutcome::Submit => {
                 let draft = tab.editor.take();
-                tab.submit(draft)
+                let command = match draft.attachments() {
+                    [] => commands::find_command(draft.display_text(), &tab.commands),
+                    _ => None,
+                };
+                match command {
+                    Some(action) => self.perform_action(action),
+                    None => tab.submit(draft),
+                }
             }
             editor::EditorOutcome::Note(text) => {
                 self.show_note(text);
@@ -232,11 +240,31 @@ impl App {
             }
             return Vec::new();
         }
-        if quitting.is_some_and(|pressed| pressed.elapsed() < QUIT_CONFIRM_TIME) {
+        if quitting.is_some_and(|pressed| pressed.elapsed() < KEY_REPEAT_TIME) {
             return self.quit();
         }
         self.quit_requested_at = Some(Instant::now());
         self.show_note("Press Ctrl-C again to quit");
+        Vec::new()
+    }
+
+    /// Handles Esc: cancels the turn. If there is nothing to cancel or to edit and the key is pressed twice, lists the
+    /// turns that can be undone.
+    fn handle_escape(&mut self, rewinding: Option<Instant>) -> Vec<ChatEffect> {
+        let Some(tab) = self.tabs.get(self.active) else {
+            return Vec::new();
+        };
+        if tab.is_working() || tab.question.is_some() {
+            return self.cancel();
+        }
+        if !tab.editor.is_empty() || tab.history.turns().is_empty() {
+            return Vec::new();
+        }
+        if rewinding.is_some_and(|pressed| pressed.elapsed() < KEY_REPEAT_TIME) {
+            self.show_turns();
+        } else {
+            self.rewind_requested_at = Some(Instant::now());
+        }
         Vec::new()
     }
 

@@ -6,6 +6,7 @@
 mod actions;
 mod agents;
 mod attention;
+mod commands;
 mod draw;
 mod effect;
 mod event;
@@ -17,10 +18,13 @@ mod pager;
 mod palette;
 mod plan;
 mod prompt_line;
+mod rewind;
+mod rewind_view;
 mod tab;
 #[cfg(test)]
 mod tests;
 mod time;
+mod turn_history;
 mod turns;
 
 use std::collections::VecDeque;
@@ -31,10 +35,12 @@ use tokio::sync::Notify;
 
 pub(crate) use effect::ChatEffect;
 pub(crate) use event::{AgentKey, AgentStart, ChatEvent, TabKey};
+pub(crate) use turn_history::TurnNumber;
 
 use crate::agent::ChatEnvironment;
 use crate::draw_context::DrawContext;
 use crate::editor::{FileFinder, PromptHistory};
+use crate::file_history::FileHistory;
 use crate::images::{DecodeTask, ImageCanvas, ImageStore};
 use crate::setup::{AgentSpec, ChatSetup};
 use agents::{AgentState, ChatAgent};
@@ -83,6 +89,10 @@ pub(crate) struct App {
     notes: VecDeque<StatusNote>,
     /// The time at which the user first pressed a key that must be pressed twice to quit the chat.
     quit_requested_at: Option<Instant>,
+    /// The time at which the user first pressed the key that lists the turns to undo.
+    rewind_requested_at: Option<Instant>,
+    /// Why files are not kept, if the user was told.
+    told_not_kept: Option<String>,
     /// The time at which the user first asked to restart an agent that is working.
     restart_requested_at: Option<Instant>,
     frame: usize,
@@ -97,6 +107,7 @@ impl App {
             permissions: setup.permissions.clone(),
             sandbox: setup.sandbox.clone(),
             environment: setup.environment.clone(),
+            files: FileHistory::new(setup.cwd.clone(), setup.rewind.clone()),
             wake: Arc::clone(&wake),
         });
         let agents = std::mem::take(&mut setup.agents);
@@ -131,11 +142,16 @@ impl App {
             overlay: None,
             notes: VecDeque::new(),
             quit_requested_at: None,
+            rewind_requested_at: None,
+            told_not_kept: None,
             restart_requested_at: None,
             frame: 0,
             should_quit: false,
         };
         let mut effects = app.new_tab(AgentKey(0), open);
+        if app.setup.rewind.is_some() {
+            effects.push(ChatEffect::KeepFiles);
+        }
         let (name, initial_options) = (
             app.setup.name.take(),
             std::mem::take(&mut app.setup.initial_options),
@@ -210,13 +226,35 @@ impl App {
             } => self.on_ended(agent, stamp, failure),
             ChatEvent::LoggedIn { agent, result } => self.on_logged_in(agent, result),
             ChatEvent::LoggedOut { agent, result } => self.on_logged_out(agent, result),
-            ChatEvent::SessionOpened { tab, result, name } => {
-                self.on_session_opened(tab, result, name)
-            }
+            ChatEvent::SessionOpened {
+                tab,
+                since,
+                result,
+                name,
+            } => self.on_session_opened(tab, since, result, name),
             ChatEvent::SessionNamed { tab, name, result } => {
                 self.on_session_named(tab, &name, result)
             }
             ChatEvent::TurnEnded { tab, result } => self.on_turn_ended(tab, result),
+            ChatEvent::SnapshotTaken { tab, turn, result } => {
+                self.on_snapshot_taken(tab, turn, result);
+                Vec::new()
+            }
+            ChatEvent::RestorePlanned {
+                tab,
+                target,
+                result,
+            } => {
+                self.on_restore_planned(tab, target, result);
+                Vec::new()
+            }
+            ChatEvent::FilesRestored {
+                tab,
+                target,
+                scope,
+                before,
+                result,
+            } => self.on_files_restored(tab, target, scope, before, result),
             ChatEvent::PromptNotSent { tab, why } => {
                 if let Some(tab) = self.tab_mut(tab) {
                     tab.restore_draft(&why);

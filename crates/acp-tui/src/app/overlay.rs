@@ -14,6 +14,8 @@ use ratatui::layout::{Position, Rect};
 
 use super::pager::Pager;
 use super::prompt_line::PromptLine;
+use super::rewind_view::{RewindOutcome, RewindScope, RewindTarget, RewindView};
+use super::turn_history::TurnNumber;
 use super::{AgentKey, App, ChatEffect};
 use crate::agent::AgentFailure;
 use crate::draw_context::DrawContext;
@@ -36,6 +38,8 @@ pub(super) enum ChatOverlay {
     Options(Picker<SessionConfigOption>),
     Values(Picker<(SessionConfigId, SessionConfigOptionValue)>),
     Sessions(SessionPicker),
+    Turns(Picker<TurnNumber>),
+    Rewind(Box<RewindView>),
     PromptLine(LinePurpose, PromptLine),
 }
 
@@ -268,7 +272,8 @@ impl ChatOverlay {
             Self::Options(picker) => drop(picker.paste(text)),
             Self::Values(picker) => drop(picker.paste(text)),
             Self::Sessions(sessions) => drop(sessions.picker.paste(text)),
-            Self::Pager(_) => {}
+            Self::Turns(picker) => drop(picker.paste(text)),
+            Self::Pager(_) | Self::Rewind(_) => {}
         }
     }
 
@@ -281,6 +286,8 @@ impl ChatOverlay {
             Self::Options(picker) => drop(picker.scroll(by)),
             Self::Values(picker) => drop(picker.scroll(by)),
             Self::Sessions(sessions) => drop(sessions.picker.scroll(by)),
+            Self::Turns(picker) => drop(picker.scroll(by)),
+            Self::Rewind(view) => view.scroll(by),
             Self::PromptLine(..) => {}
         }
     }
@@ -302,6 +309,11 @@ impl ChatOverlay {
             Self::Options(picker) => picker.draw(area, buf, look),
             Self::Values(picker) => picker.draw(area, buf, look),
             Self::Sessions(sessions) => sessions.picker.draw(area, buf, look),
+            Self::Turns(picker) => picker.draw(area, buf, look),
+            Self::Rewind(view) => {
+                view.draw(area, buf, look);
+                None
+            }
             Self::PromptLine(_, line) => line.draw(area, buf, look),
         }
     }
@@ -331,6 +343,8 @@ enum OverlayOutcome {
     Value(SessionConfigId, SessionConfigOptionValue),
     Session(AgentKey, SessionId),
     SessionAction(AgentKey, char, SessionId),
+    Turn(TurnNumber),
+    Rewind(RewindScope),
     Line(LinePurpose, String),
 }
 
@@ -377,6 +391,14 @@ impl App {
                     other => picker_outcome(other, |id| OverlayOutcome::Session(agent, id)),
                 }
             }
+            ChatOverlay::Turns(picker) => {
+                picker_outcome(picker.handle_key(key), OverlayOutcome::Turn)
+            }
+            ChatOverlay::Rewind(view) => match view.handle_key(key) {
+                RewindOutcome::KeepOpen => OverlayOutcome::KeepOpen,
+                RewindOutcome::Close => OverlayOutcome::Close,
+                RewindOutcome::Rewind(scope) => OverlayOutcome::Rewind(scope),
+            },
             ChatOverlay::PromptLine(what, line) => match line.handle_key(key) {
                 super::prompt_line::PromptLineOutcome::Submit(text) => {
                     OverlayOutcome::Line(*what, text)
@@ -391,7 +413,12 @@ impl App {
     pub(super) fn handle_click(&mut self, mouse: MouseEvent) -> Vec<ChatEffect> {
         let at = Position::new(mouse.column, mouse.row);
         self.with_overlay(|overlay| match overlay {
-            ChatOverlay::Pager(_) | ChatOverlay::PromptLine(..) => OverlayOutcome::KeepOpen,
+            ChatOverlay::Pager(_) | ChatOverlay::Rewind(_) | ChatOverlay::PromptLine(..) => {
+                OverlayOutcome::KeepOpen
+            }
+            ChatOverlay::Turns(picker) => {
+                picker_outcome(picker.handle_click(at), OverlayOutcome::Turn)
+            }
             ChatOverlay::Palette(picker) => {
                 picker_outcome(picker.handle_click(at), OverlayOutcome::KeyAction)
             }
@@ -428,12 +455,10 @@ impl App {
             return Vec::new();
         };
         let done = have(overlay);
-        if !matches!(
-            done,
-            OverlayOutcome::KeepOpen | OverlayOutcome::SessionAction(..)
-        ) {
-            self.overlay = None;
-        }
+        let closed = match done {
+            OverlayOutcome::KeepOpen | OverlayOutcome::SessionAction(..) => None,
+            _ => self.overlay.take(),
+        };
         match done {
             OverlayOutcome::KeepOpen | OverlayOutcome::Close => Vec::new(),
             OverlayOutcome::KeyAction(action) => self.perform_action(action),
@@ -448,6 +473,11 @@ impl App {
             OverlayOutcome::SessionAction(agent, key, id) => {
                 self.run_session_action(agent, key, id)
             }
+            OverlayOutcome::Turn(number) => self.start_rewind(RewindTarget::Turn(number)),
+            OverlayOutcome::Rewind(scope) => match closed {
+                Some(ChatOverlay::Rewind(view)) => self.rewind(*view, scope),
+                _ => Vec::new(),
+            },
             OverlayOutcome::Line(what, text) => self.submit_line(what, &text),
         }
     }

@@ -14,7 +14,9 @@ const MAX_WIDTH_COLUMNS: u16 = 100;
 
 /// A popup with scrollable text.
 pub(super) struct Pager {
-    title: &'static str,
+    title: String,
+    /// The keys, shown at the bottom.
+    keys: String,
     lines: Vec<Line<'static>>,
     offset: u16,
     /// The maximum scroll offset when the window was last drawn.
@@ -23,14 +25,20 @@ pub(super) struct Pager {
 }
 
 impl Pager {
-    pub(super) fn new(title: &'static str, lines: Vec<Line<'static>>) -> Self {
+    pub(super) fn new(title: impl Into<String>, lines: Vec<Line<'static>>) -> Self {
         Self {
-            title,
+            title: title.into(),
+            keys: "any other key: close".to_owned(),
             lines,
             offset: 0,
             max_offset: 0,
             page_height: 1,
         }
+    }
+
+    /// Sets what the bottom of the window says about keys, instead of that any key closes it.
+    pub(super) fn set_keys(&mut self, keys: String) {
+        self.keys = keys;
     }
 
     /// Scrolls the pager to the end of its text.
@@ -83,7 +91,7 @@ impl Pager {
             .border_style(look.theme.focus)
             .padding(Padding::horizontal(1))
             .title(format!(" {} ", self.title))
-            .title_bottom(" ↑↓: scroll  any other key: close ");
+            .title_bottom(format!(" ↑↓: scroll  {} ", self.keys));
         let inner = block.inner(window);
         self.page_height = inner.height.saturating_sub(1).max(1);
         self.max_offset = rows.saturating_sub(inner.height);

@@ -2,13 +2,15 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use acp::ThreadHandle;
 use acp::client::ClientSession;
 use acp::v1::{AvailableCommand, PromptCapabilities, StopReason};
 
-use super::{AgentKey, ChatEffect, TabKey};
+use super::turn_history::TurnHistory;
+use super::{AgentKey, ChatEffect, TabKey, commands};
 use crate::agent::{AgentFailure, ChatAnswer, OpenQuestion, QuestionQueue};
 use crate::editor::{FileFinder, PromptDraft, PromptEditor, PromptHistory};
 use crate::question::QuestionView;
@@ -17,6 +19,9 @@ use crate::view::ThreadView;
 
 /// The maximum number of queued prompts per tab.
 const MAX_QUEUED_PROMPTS: usize = 32;
+
+/// What the editor shows while the prompt is empty.
+const PLACEHOLDER: &str = "Type a prompt";
 
 /// The state of a tab's session.
 pub(super) enum TabPhase {
@@ -39,6 +44,9 @@ pub(super) struct TabTurn {
     pub(super) cancelled_at: Option<Instant>,
     /// The turn's prompt. It returns to the editor if it cannot be sent.
     draft: PromptDraft,
+    transcript: Option<Arc<str>>,
+    /// Set when the user cancels the turn, which may be before the prompt is sent.
+    cancelled: Arc<AtomicBool>,
 }
 
 /// How the last turn ended, if the user needs to know.
@@ -64,6 +72,9 @@ pub(super) struct Tab {
     pub(super) queue: VecDeque<PromptDraft>,
     pub(super) turn: Option<TabTurn>,
     pub(super) last_turn_end: Option<LastTurnEnd>,
+    pub(super) history: TurnHistory,
+    /// The earlier conversation as Markdown, which goes with the next prompt because the session is new.
+    transcript: Option<Arc<str>>,
     /// The view of the first open question, or `None` if there is no question.
     pub(super) question: Option<QuestionView>,
     /// The number of questions that await an answer.
@@ -75,8 +86,8 @@ pub(super) struct Tab {
     /// Whether the tab has a new question or a finished turn that the user has not seen.
     pub(super) has_unseen: bool,
     pub(super) plan_hidden: bool,
-    /// The slash commands that the editor completes.
-    commands: Vec<AvailableCommand>,
+    /// The agent's slash commands.
+    pub(super) commands: Vec<AvailableCommand>,
 }
 
 impl Tab {
@@ -88,7 +99,8 @@ impl Tab {
         history: PromptHistory,
     ) -> Self {
         let mut editor = PromptEditor::new(files, history);
-        editor.set_placeholder("Type a prompt");
+        editor.set_placeholder(PLACEHOLDER);
+        editor.set_commands(&commands::all_commands(&[]));
         Self {
             key,
             agent,
@@ -102,6 +114,8 @@ impl Tab {
             queue: VecDeque::new(),
             turn: None,
             last_turn_end: None,
+            history: TurnHistory::default(),
+            transcript: None,
             question: None,
             question_count: 0,
             title: None,
@@ -157,7 +171,7 @@ impl Tab {
             (commands != self.commands).then(|| commands.to_vec())
         });
         if let Some(commands) = commands {
-            self.editor.set_commands(&commands);
+            self.editor.set_commands(&commands::all_commands(&commands));
             self.commands = commands;
         }
         let before = self.question_count;
@@ -223,22 +237,54 @@ impl Tab {
             return Vec::new();
         };
         self.last_turn_end = None;
+        let position = self.thread.read(item_count);
+        let (turn, left) = self.history.start(&draft.text(), position);
+        let transcript = self.transcript.take();
+        self.editor.set_placeholder(PLACEHOLDER);
+        let cancelled = Arc::default();
         self.turn = Some(TabTurn {
             started_at: Instant::now(),
             cancelled_at: None,
             draft: draft.clone(),
+            transcript: transcript.clone(),
+            cancelled: Arc::clone(&cancelled),
         });
-        vec![ChatEffect::SendPrompt {
+        let left = left.into_iter();
+        let mut effects: Vec<_> = left
+            .map(|session| ChatEffect::CloseSession { session })
+            .collect();
+        effects.push(ChatEffect::SendPrompt {
             tab: self.key,
             session,
+            turn,
             draft,
-        }]
+            transcript,
+            cancelled,
+        });
+        effects
+    }
+
+    /// Sets the earlier conversation, which goes with the next prompt.
+    pub(super) fn set_transcript(&mut self, transcript: Option<Arc<str>>) {
+        match &transcript {
+            Some(transcript) => self.editor.set_placeholder(&format!(
+                "Type a prompt; the conversation so far goes with it ({} KB)",
+                transcript.len().div_ceil(1000)
+            )),
+            None => self.editor.set_placeholder(PLACEHOLDER),
+        }
+        self.transcript = transcript;
     }
 
     /// Returns a prompt that could not be sent to the editor.
     pub(super) fn restore_draft(&mut self, why: &str) {
         if let Some(turn) = self.turn.take() {
-            self.last_turn_end = Some(LastTurnEnd::Failed(why.to_owned()));
+            self.last_turn_end = Some(match turn.cancelled_at {
+                Some(_) => LastTurnEnd::Stopped(StopReason::Cancelled),
+                None => LastTurnEnd::Failed(why.to_owned()),
+            });
+            self.history.drop_last();
+            self.set_transcript(turn.transcript);
             self.return_draft(turn.draft);
         }
     }
@@ -273,6 +319,7 @@ impl Tab {
         };
         if let Some(turn) = &mut self.turn {
             turn.cancelled_at.get_or_insert_with(Instant::now);
+            turn.cancelled.store(true, Ordering::Relaxed);
         }
         questions.drop_session(session.id());
         vec![ChatEffect::CancelTurn { session }]
@@ -289,6 +336,8 @@ impl Tab {
             Err(AgentFailure::LoginRequired(what)) => {
                 // The prompt is sent again after the login. The text in the editor stays.
                 self.queue.push_front(turn.draft);
+                self.history.drop_last();
+                self.set_transcript(turn.transcript);
                 self.phase = TabPhase::LoginRequired(what);
             }
             // This is reported when the end of the agent is handled.
@@ -324,6 +373,7 @@ impl Tab {
         if self.turn.take().is_some() {
             self.last_turn_end = None;
         }
+        self.history.forget_conversations();
         self.phase = TabPhase::Failed(failure.clone());
     }
 
@@ -334,6 +384,7 @@ impl Tab {
         self.question = None;
         self.question_count = 0;
         self.last_turn_end = None;
+        self.history.forget_conversations();
         vec![ChatEffect::UnwatchThread { tab: self.key }]
     }
 
@@ -344,4 +395,9 @@ impl Tab {
         }
         self.update_question(questions, name);
     }
+}
+
+/// Returns the number of items in a conversation, including those that are no longer in memory.
+fn item_count(thread: &acp::Thread) -> usize {
+    thread.truncation().items + thread.items().len()
 }

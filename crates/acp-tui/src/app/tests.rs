@@ -1,5 +1,5 @@
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use acp::agent::{OpenedSession, Prompt, SessionSetup, Turn};
 use acp::client::ClientSession;
@@ -138,17 +138,22 @@ async fn open_session(app: &mut App) -> (ClientSession, Vec<ChatEffect>) {
     let agent = AgentKey(0);
     let stamp = AgentStart(1);
     let opens = app.update(ChatEvent::AgentConnected { agent, stamp, link });
-    assert!(matches!(
-        opens[..],
-        [ChatEffect::OpenSession { tab: TabKey(0), .. }]
-    ));
     let tab = TabKey(0);
-    let result = Ok(session.clone());
-    let name = None;
-    (
-        session,
-        app.update(ChatEvent::SessionOpened { tab, result, name }),
-    )
+    let event = ChatEvent::SessionOpened {
+        tab,
+        since: opening_since(&opens, tab),
+        result: Ok(session.clone()),
+        name: None,
+    };
+    (session, app.update(event))
+}
+
+/// Returns when the only effect, which opens a session in this tab, was created.
+fn opening_since(effects: &[ChatEffect], expected: TabKey) -> Instant {
+    match effects {
+        [ChatEffect::OpenSession { tab, since, .. }] if *tab == expected => *since,
+        _ => panic!("{} other effects", effects.len()),
+    }
 }
 
 fn end_agent(app: &mut App, stamp: AgentStart) -> Vec<ChatEffect> {
@@ -237,14 +242,15 @@ async fn session_of_a_closed_tab_is_closed() {
     let (mut app, _) = app_with_agent();
     let (session, _) = open_session(&mut app).await;
     let effects = press_ctrl(&mut app, 't');
-    assert!(matches!(
-        effects[..],
-        [ChatEffect::OpenSession { tab: TabKey(1), .. }]
-    ));
+    let since = opening_since(&effects, TabKey(1));
     let alt = KeyEvent::new(KeyCode::Char('w'), KeyModifiers::ALT);
     app.update(ChatEvent::Key(alt));
-    let (tab, result, name) = (TabKey(1), Ok(session), None);
-    let effects = app.update(ChatEvent::SessionOpened { tab, result, name });
+    let effects = app.update(ChatEvent::SessionOpened {
+        tab: TabKey(1),
+        since,
+        result: Ok(session),
+        name: None,
+    });
     assert!(matches!(effects[..], [ChatEffect::CloseSession { .. }]));
     assert!(!app.should_quit());
 }

@@ -1,11 +1,12 @@
 //! Handles the events of sessions and their turns.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use acp::client::ClientSession;
 use acp::v1::StopReason;
 
-use super::tab::{LastTurnEnd, TabPhase};
+use super::tab::{LastTurnEnd, Tab, TabPhase};
 use super::{App, ChatEffect, TabKey};
 use crate::agent::AgentFailure;
 use crate::editor::{EditorOutcome, PromptDraft};
@@ -15,11 +16,18 @@ impl App {
     pub(super) fn on_session_opened(
         &mut self,
         key: TabKey,
+        since: Instant,
         result: Result<ClientSession, AgentFailure>,
         name: Option<String>,
     ) -> Vec<ChatEffect> {
-        let Some(tab) = self.tab_mut(key) else {
-            // The tab was closed in the meantime.
+        let is_opening = |tab: &&mut Tab| match tab.phase {
+            TabPhase::Opening(current) => current == since,
+            // Reported before, when the agent ended.
+            TabPhase::Failed(_) => true,
+            _ => false,
+        };
+        let Some(tab) = self.tab_mut(key).filter(is_opening) else {
+            // The tab was closed in the meantime, or has gone back to another session.
             return result
                 .ok()
                 .map(|session| ChatEffect::CloseSession { session })

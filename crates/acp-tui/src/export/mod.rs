@@ -47,6 +47,42 @@ pub fn render_markdown(thread: &Thread) -> String {
     page.text
 }
 
+/// The maximum length of a transcript, in bytes.
+const MAX_TRANSCRIPT_BYTES: usize = 256 * 1024;
+
+/// Renders the first `count` items of a thread, including those that are no longer in memory, as a Markdown document for
+/// an agent. Returns `None` if there are no items. Omits the earliest items of a long conversation, and says so.
+pub(crate) fn render_transcript(thread: &Thread, count: usize) -> Option<String> {
+    let dropped = thread.truncation().items;
+    let items = thread.items();
+    let items = &items[..count.saturating_sub(dropped).min(items.len())];
+    let mut omitted = dropped.min(count);
+    if count == 0 {
+        return None;
+    }
+    let mut texts = Vec::new();
+    let mut length = 0;
+    for (index, item) in items.iter().enumerate().rev() {
+        let mut page = ExportPage::default();
+        page.render_item(thread, item);
+        length += page.text.len();
+        if length > MAX_TRANSCRIPT_BYTES {
+            omitted += index + 1;
+            break;
+        }
+        texts.push(page.text);
+    }
+    let mut transcript = String::new();
+    if omitted > 0 {
+        transcript.push_str(&format!("*Earlier items omitted: {omitted}*\n\n"));
+    }
+    for text in texts.iter().rev() {
+        transcript.push_str(text);
+        transcript.push('\n');
+    }
+    Some(transcript)
+}
+
 /// A Markdown document, built block by block.
 #[derive(Default)]
 struct ExportPage {

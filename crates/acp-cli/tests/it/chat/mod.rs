@@ -15,6 +15,7 @@ mod notifications;
 mod options;
 mod player;
 mod remote;
+mod rewind;
 mod sessions;
 mod stage;
 mod tabs;

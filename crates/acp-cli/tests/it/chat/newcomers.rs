@@ -194,6 +194,8 @@ fn hanging_turn_is_ended_by_restarting_the_agent() {
     let mut screen = start_with_script(&project, 80, 24, &deaf);
     screen.wait_for("· sh");
     screen.send_line("hello");
+    // A prompt that was not sent yet would not be cancelled but taken back.
+    screen.wait_for("▌ hello");
     screen.wait_for("Esc: cancel");
     screen.send_keys(F5);
     screen.wait_for("the agent is working; press F5 again to restart it");

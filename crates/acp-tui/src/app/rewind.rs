@@ -1,0 +1,395 @@
+//! Undoes and redoes turns: the project's files, the conversation, or both.
+//!
+//! Before anything changes, a popup shows what would (`rewind_view.rs`). Files are restored from the snapshot that was
+//! taken before the turn ([`crate::file_history`]). No agent can forget a part of its conversation, so the chat opens a
+//! new session, which gets the earlier conversation together with the next prompt. The session that was left stays open
+//! until it can no longer be redone.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use acp::ThreadHandle;
+use acp::v1::{SessionConfigKind, SessionConfigOption};
+use acp_host::literal;
+use acp_rewind::{SkippedPath, Snapshot};
+use ratatui::text::Line;
+
+use super::overlay::ChatOverlay;
+use super::pager::Pager;
+use super::rewind_view::{
+    RewindDescription, RewindScope, RewindTarget, RewindView, describe_turns,
+};
+use super::tab::{Tab, TabPhase};
+use super::turn_history::{KeptFiles, LeftConversation, TurnNumber, TurnRecord};
+use super::{App, ChatEffect, TabKey};
+use crate::export;
+use crate::file_history::{RestoreFailure, RestorePreview};
+use crate::picker::{Picker, PickerItem};
+use crate::setup::SessionSource;
+use crate::view::ThreadView;
+
+impl App {
+    /// Records the snapshot before a turn. If there is none, tells the user why, once for each reason.
+    pub(super) fn on_snapshot_taken(
+        &mut self,
+        key: TabKey,
+        turn: TurnNumber,
+        result: Result<Snapshot, String>,
+    ) {
+        let is_turned_off = self.setup.rewind.is_none();
+        if let Err(reason) = &result
+            && !is_turned_off
+            && self.told_not_kept.as_ref() != Some(reason)
+        {
+            self.show_note(format!("file changes cannot be undone: {reason}"));
+            self.told_not_kept = Some(reason.clone());
+        }
+        if let Some(tab) = self.tab_mut(key) {
+            let files = result.map_or_else(KeptFiles::NotKept, KeptFiles::Kept);
+            tab.history.set_files(turn, files);
+        }
+    }
+
+    /// Shows what undoing the last turn would change.
+    pub(super) fn undo(&mut self) -> Vec<ChatEffect> {
+        let tab = self.tabs.get(self.active);
+        match tab.and_then(|tab| tab.history.turns().last()) {
+            Some(turn) => {
+                let target = RewindTarget::Turn(turn.number);
+                self.start_rewind(target)
+            }
+            None => {
+                self.show_note("nothing to undo");
+                Vec::new()
+            }
+        }
+    }
+
+    /// Shows what redoing the turns that were undone last would change.
+    pub(super) fn redo(&mut self) -> Vec<ChatEffect> {
+        let tab = self.tabs.get(self.active);
+        if tab.is_some_and(|tab| tab.history.last_undone().is_some()) {
+            return self.start_rewind(RewindTarget::Redo);
+        }
+        self.show_note("nothing to redo");
+        Vec::new()
+    }
+
+    /// Lists the turns that can be undone, the latest first.
+    pub(super) fn show_turns(&mut self) {
+        let turns = self.tabs.get(self.active).map(|tab| tab.history.turns());
+        let items: Vec<_> = turns
+            .unwrap_or_default()
+            .iter()
+            .rev()
+            .map(|turn| {
+                let mut item = PickerItem::new(turn.number, turn.prompt.clone());
+                item.detail = super::time::format_time_ago(&turn.started_at.to_string());
+                item
+            })
+            .collect();
+        if items.is_empty() {
+            self.show_note("nothing to undo");
+        } else {
+            let title = "Go back to before a prompt";
+            self.overlay = Some(ChatOverlay::Turns(Picker::new(title, items)));
+        }
+    }
+
+    /// Finds out what a rewind would change, and then shows it.
+    pub(super) fn start_rewind(&mut self, target: RewindTarget) -> Vec<ChatEffect> {
+        // Restoring files under a working agent would confuse both.
+        if self.tabs.iter().any(Tab::is_working) {
+            self.show_note("an agent is working; cancel its turn first");
+            return Vec::new();
+        }
+        let Some(tab) = self.tabs.get(self.active) else {
+            return Vec::new();
+        };
+        let key = tab.key;
+        let files = match target {
+            RewindTarget::Turn(number) => match tab.history.turn(number).map(|turn| &turn.files) {
+                Some(KeptFiles::Kept(snapshot)) => Ok(snapshot.clone()),
+                Some(KeptFiles::NotKept(reason)) => Err(reason.clone()),
+                Some(KeptFiles::Pending) | None => Err("they were not kept".to_owned()),
+            },
+            RewindTarget::Redo => {
+                let undone = tab.history.last_undone();
+                let files = undone.and_then(|undone| undone.files.clone());
+                files.ok_or_else(|| "they were not changed by the undo".to_owned())
+            }
+        };
+        match files {
+            Ok(to) => vec![ChatEffect::PlanRestore {
+                tab: key,
+                target,
+                to,
+            }],
+            Err(reason) => {
+                self.on_restore_planned(key, target, Err(reason));
+                Vec::new()
+            }
+        }
+    }
+
+    /// Shows what a rewind would change, unless the user has opened something else in the meantime.
+    pub(super) fn on_restore_planned(
+        &mut self,
+        key: TabKey,
+        target: RewindTarget,
+        result: Result<Box<RestorePreview>, String>,
+    ) {
+        let tab = self.tabs.get(self.active).filter(|tab| tab.key == key);
+        let (Some(tab), None) = (tab, &self.overlay) else {
+            return;
+        };
+        let Some(description) = describe_rewind(tab, target) else {
+            return;
+        };
+        let view = RewindView::new(description, result, &self.setup.theme);
+        self.overlay = Some(ChatOverlay::Rewind(Box::new(view)));
+    }
+
+    /// Carries out what the popup has shown.
+    pub(super) fn rewind(&mut self, view: RewindView, scope: RewindScope) -> Vec<ChatEffect> {
+        let (description, preview) = view.into_parts();
+        let RewindDescription { tab, target, .. } = description;
+        if self.tabs.iter().any(Tab::is_working) {
+            self.show_note("an agent is working; cancel its turn first");
+            return Vec::new();
+        }
+        match preview {
+            Some(preview) if scope.files => vec![ChatEffect::RestoreFiles {
+                tab,
+                target,
+                scope,
+                plan: preview.plan,
+            }],
+            _ => self.finish_rewind(tab, target, scope, None),
+        }
+    }
+
+    pub(super) fn on_files_restored(
+        &mut self,
+        key: TabKey,
+        target: RewindTarget,
+        scope: RewindScope,
+        before: Snapshot,
+        result: Result<Vec<SkippedPath>, RestoreFailure>,
+    ) -> Vec<ChatEffect> {
+        match result {
+            Ok(skipped) => {
+                let done = match target {
+                    RewindTarget::Turn(_) => "files restored",
+                    RewindTarget::Redo => "redone",
+                };
+                self.show_note(match skipped.len() {
+                    0 => done.to_owned(),
+                    count => format!("{done}, except for {count}"),
+                });
+                if !skipped.is_empty() {
+                    self.overlay = Some(ChatOverlay::Pager(self.skipped_pager(&skipped)));
+                }
+                self.finish_rewind(key, target, scope, Some(before))
+            }
+            Err(RestoreFailure::FilesChanged) => {
+                self.show_note("files have changed in the meantime; nothing was restored");
+                self.start_rewind(target)
+            }
+            Err(RestoreFailure::Other(reason)) => {
+                self.show_note(format!("files were not restored: {reason}"));
+                Vec::new()
+            }
+        }
+    }
+
+    fn skipped_pager(&self, skipped: &[SkippedPath]) -> Pager {
+        let theme = &self.setup.theme;
+        let mut lines = vec![Line::styled("These were left as they are:", theme.heading)];
+        lines.extend(skipped.iter().map(|SkippedPath { path, reason, .. }| {
+            let path = literal::escape_line(&path.to_string_lossy());
+            let reason = literal::escape_line(reason);
+            Line::styled(format!("  {path}: {reason}"), theme.text)
+        }));
+        Pager::new("Files restored", lines)
+    }
+
+    /// Updates the tab's turns after files were restored (`before` is how they were), and takes back the conversation if
+    /// it is in the scope.
+    fn finish_rewind(
+        &mut self,
+        key: TabKey,
+        target: RewindTarget,
+        scope: RewindScope,
+        before: Option<Snapshot>,
+    ) -> Vec<ChatEffect> {
+        let Some(tab) = self.tab_mut(key) else {
+            return Vec::new();
+        };
+        match target {
+            RewindTarget::Turn(number) => {
+                let turn = tab.history.turn(number).cloned();
+                let position = turn.and_then(|turn| turn.position);
+                let left = match position.filter(|_| scope.conversation) {
+                    Some(position) => tab.leave_conversation(position),
+                    None => None,
+                };
+                let is_left = left.is_some();
+                tab.history.undo(number, before, left);
+                if !is_left {
+                    return Vec::new();
+                }
+                let mut effects = vec![ChatEffect::UnwatchThread { tab: key }];
+                effects.extend(self.open_tab(key));
+                effects
+            }
+            RewindTarget::Redo => match tab.history.redo(before) {
+                Some(conversation) => tab.return_to_conversation(conversation),
+                None => Vec::new(),
+            },
+        }
+    }
+
+    /// Opens a new session in the active tab instead of the current one.
+    pub(super) fn clear_session(&mut self) -> Vec<ChatEffect> {
+        let Some(tab) = self.active_tab_mut() else {
+            return Vec::new();
+        };
+        let key = tab.key;
+        if tab.is_working() {
+            self.show_note("the agent is working; cancel its turn first");
+            return Vec::new();
+        }
+        let Some(session) = tab.session.clone() else {
+            self.show_note("the session is not open");
+            return Vec::new();
+        };
+        let mut effects = tab.reset();
+        tab.begin_new_conversation();
+        tab.title = None;
+        effects.push(ChatEffect::CloseSession { session });
+        effects.extend(self.open_tab(key));
+        effects
+    }
+}
+
+impl Tab {
+    /// Leaves the conversation for a new one, which starts with the first `position` items of this one. Returns `None`
+    /// if no session is open.
+    fn leave_conversation(&mut self, position: usize) -> Option<LeftConversation> {
+        let session = self.session.take()?;
+        let transcript = self
+            .thread
+            .read(|thread| export::render_transcript(thread, position));
+        // The new session is to behave as this one did.
+        let options = self
+            .thread
+            .read(|thread| chosen_options(thread.config_options()));
+        let left = LeftConversation {
+            session,
+            thread: self.thread.clone(),
+            source: self.session_source.clone(),
+        };
+        self.begin_new_conversation();
+        self.initial_options.config = options;
+        self.set_transcript(transcript.map(Arc::from));
+        Some(left)
+    }
+
+    /// Resets what belongs to the conversation. The new session must be opened then.
+    fn begin_new_conversation(&mut self) {
+        self.session = None;
+        self.session_source = SessionSource::New;
+        self.thread = ThreadHandle::new();
+        self.view = ThreadView::default();
+        self.last_turn_end = None;
+        self.phase = TabPhase::Opening(Instant::now());
+        self.set_transcript(None);
+    }
+
+    /// Goes back to a conversation that was left. Closes the one that was opened instead.
+    fn return_to_conversation(&mut self, left: LeftConversation) -> Vec<ChatEffect> {
+        let opened = self.session.replace(left.session);
+        self.thread = left.thread;
+        self.session_source = left.source;
+        self.view = ThreadView::default();
+        self.last_turn_end = None;
+        self.phase = TabPhase::Open;
+        self.set_transcript(None);
+        let mut effects = vec![ChatEffect::WatchThread {
+            thread: self.thread.clone(),
+            tab: self.key,
+        }];
+        effects.extend(opened.map(|session| ChatEffect::CloseSession { session }));
+        effects
+    }
+}
+
+/// Returns the values of options that can be set in a new session.
+fn chosen_options(options: &[SessionConfigOption]) -> Vec<(String, String)> {
+    let values = options.iter().filter_map(|option| match &option.kind {
+        SessionConfigKind::Select(select) => {
+            Some((option.id.to_string(), select.current_value.to_string()))
+        }
+        _ => None,
+    });
+    values.collect()
+}
+
+/// Describes a rewind of a tab. Returns `None` if there is nothing to go back to any more.
+fn describe_rewind(tab: &Tab, target: RewindTarget) -> Option<RewindDescription> {
+    let quote = |turn: &TurnRecord| {
+        let age = super::time::format_time_ago(&turn.started_at.to_string());
+        format!("  {} ({age})", turn.prompt)
+    };
+    let (title, mut intro, conversation) = match target {
+        RewindTarget::Turn(number) => {
+            let turn = tab.history.turn(number)?;
+            let count = tab.history.count_since(number);
+            let intro = vec!["Go back to before this prompt:".to_owned(), quote(turn)];
+            let conversation = match (turn.position, &tab.session) {
+                (Some(_), Some(_)) => Ok(()),
+                _ => Err(
+                    "The conversation cannot be taken back: it was loaded again or is not open"
+                        .to_owned(),
+                ),
+            };
+            (
+                format!("Undo {}", describe_turns(count)),
+                intro,
+                conversation,
+            )
+        }
+        RewindTarget::Redo => {
+            let undone = tab.history.last_undone()?;
+            let mut intro = vec!["Redo what was undone:".to_owned()];
+            intro.extend(undone.turns.iter().map(quote));
+            let conversation = match undone.conversation {
+                Some(_) => Ok(()),
+                None => Err("The conversation stays as it is".to_owned()),
+            };
+            let count = undone.turns.len();
+            (
+                format!("Redo {}", describe_turns(count)),
+                intro,
+                conversation,
+            )
+        }
+    };
+    if conversation.is_ok() {
+        intro.push(String::new());
+        intro.push(match target {
+            RewindTarget::Turn(_) => {
+                "The conversation continues in a new session, which gets the earlier part with the next prompt."
+            }
+            RewindTarget::Redo => "The conversation that was left is shown again.",
+        }.to_owned());
+    }
+    Some(RewindDescription {
+        tab: tab.key,
+        target,
+        title,
+        intro,
+        conversation,
+    })
+}
