@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::error::RewindError;
 use crate::git::path_from_bytes;
+use crate::history::{ProjectHistory, Snapshot};
 use crate::import::{FILES, is_object_id};
 use crate::metadata::{SnapshotMetadata, is_executable};
-use crate::{ProjectHistory, RewindError, Snapshot};
 
 /// Limits a difference to the project's files, and makes their paths relative to the project. Unlike a path of the tree
 /// `files`, this works for a project without files.
@@ -16,7 +17,7 @@ const RELATIVE: &str = "--relative=files/";
 /// A difference between two snapshots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct FileChange {
+pub struct SnapshotChange {
     /// The path in the project.
     pub path: PathBuf,
     /// What changes.
@@ -72,7 +73,11 @@ impl ProjectHistory {
     /// # Errors
     ///
     /// If one of the snapshots was removed.
-    pub fn changes(&self, from: &Snapshot, to: &Snapshot) -> Result<Vec<FileChange>, RewindError> {
+    pub fn changes(
+        &self,
+        from: &Snapshot,
+        to: &Snapshot,
+    ) -> Result<Vec<SnapshotChange>, RewindError> {
         if from == to {
             return Ok(Vec::new());
         }
@@ -82,7 +87,7 @@ impl ProjectHistory {
         let (old, new) = (self.metadata(from)?, self.metadata(to)?);
         let mut changes = BTreeMap::new();
         let mut add = |path: PathBuf, kind, lines| {
-            let change = FileChange {
+            let change = SnapshotChange {
                 path: path.clone(),
                 kind,
                 lines,

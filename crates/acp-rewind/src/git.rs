@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use crate::RewindError;
+use crate::error::RewindError;
 
 /// The maximum number of bytes of git's error messages that are kept.
 const MAX_MESSAGE_BYTES: u64 = 16 * 1024;

@@ -12,12 +12,13 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, OpenOptions};
 use sha2::{Digest, Sha256};
 
+use crate::error::RewindError;
 use crate::git::{Repository, path_bytes};
 use crate::import::{FileContents, METADATA, SnapshotWriter, WrittenSnapshot, is_object_id};
 use crate::metadata::{SnapshotMetadata, is_executable};
+use crate::options::HistoryOptions;
 use crate::scan::{LeftOutPath, LeftOutReason, ProjectScan, ScannedFile};
 use crate::stamp::FileStamp;
-use crate::{HistoryOptions, RewindError};
 
 /// The prefix of the git references that keep snapshots.
 const REFERENCES: &str = "refs/snapshots";

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 use std::process::{ChildStdin, ChildStdout};
 
-use crate::RewindError;
+use crate::error::RewindError;
 use crate::git::{Repository, RunningGit, path_bytes};
 
 /// The entry of a snapshot's tree that contains the project's files.

@@ -30,7 +30,7 @@ mod restore;
 mod scan;
 mod stamp;
 
-pub use changes::{ChangeKind, FileChange};
+pub use changes::{ChangeKind, SnapshotChange};
 pub use error::RewindError;
 pub use history::{ProjectHistory, Snapshot};
 pub use options::HistoryOptions;

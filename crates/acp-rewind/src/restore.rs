@@ -8,13 +8,13 @@ use std::process::{ChildStdin, ChildStdout};
 
 use cap_std::fs::{Dir, OpenOptions};
 
-use crate::changes::TreeChange;
+use crate::changes::{SnapshotChange, TreeChange};
+use crate::error::RewindError;
 use crate::git::RunningGit;
-use crate::history::is_gone;
+use crate::history::{ProjectHistory, Snapshot, is_gone};
 use crate::metadata::{SnapshotMetadata, is_executable};
 use crate::scan::LeftOutReason;
 use crate::stamp::FileStamp;
-use crate::{FileChange, ProjectHistory, RewindError, Snapshot};
 
 /// What restoring a snapshot would do.
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ pub struct RestorePlan {
     /// The project as it is now. Restoring it undoes the restoration.
     pub before: Snapshot,
     /// Everything that will change, sorted by path.
-    pub changes: Vec<FileChange>,
+    pub changes: Vec<SnapshotChange>,
     /// The files of `before`.
     tree: String,
 }

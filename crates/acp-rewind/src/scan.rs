@@ -11,8 +11,9 @@ use std::sync::mpsc;
 use cap_std::fs::{Dir, Metadata};
 use ignore::{DirEntry, WalkBuilder, WalkState};
 
+use crate::error::RewindError;
+use crate::options::HistoryOptions;
 use crate::stamp::FileStamp;
-use crate::{HistoryOptions, RewindError};
 
 /// A path that no snapshot keeps.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -337,7 +337,7 @@ fn the_home_directory_is_no_project() {
 fn a_project_with_too_many_files_is_refused() {
     let project = TestProject::new();
     for n in 0..600 {
-        project.write(&format!("file-{n}"), "");
+        project.write(format!("file-{n}"), "");
     }
     let mut options = project.options();
     options.max_files = 500;
@@ -414,7 +414,7 @@ fn cost_of_a_large_project() {
     for n in 0..50_000 {
         let words = (0..random.usize(50..800)).map(|_| format!("{:x} ", random.u16(..)));
         project.write(
-            &format!("dir-{}/sub-{}/file-{n}.txt", n / 1000, n / 100),
+            format!("dir-{}/sub-{}/file-{n}.txt", n / 1000, n / 100),
             words.collect::<String>(),
         );
     }
@@ -430,7 +430,7 @@ fn cost_of_a_large_project() {
     project.write("dir-3/sub-35/file-3555.txt", "changed");
     time("one file changed", &mut history);
     for n in 0..100 {
-        project.write(&format!("dir-{n}/new"), format!("{n}"));
+        project.write(format!("dir-{n}/new"), format!("{n}"));
     }
     time("100 files created", &mut history);
     let start = Instant::now();

@@ -1,7 +1,7 @@
 //! The popup that shows what undoing or redoing turns would change, before it is done.
 
 use acp_host::literal;
-use acp_rewind::{ChangeKind, FileChange, LeftOutPath};
+use acp_rewind::{ChangeKind, LeftOutPath, SnapshotChange};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -208,7 +208,7 @@ fn change_lines(preview: &RestorePreview, theme: &Theme) -> Vec<Line<'static>> {
     lines
 }
 
-fn change_line(change: &FileChange, theme: &Theme) -> Line<'static> {
+fn change_line(change: &SnapshotChange, theme: &Theme) -> Line<'static> {
     let (verb, style) = match change.kind {
         ChangeKind::Created => ("create", theme.good),
         ChangeKind::Deleted => ("delete", theme.bad),
