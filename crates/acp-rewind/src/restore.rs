@@ -60,15 +60,20 @@ impl ProjectHistory {
     fn keep_before(&mut self, to: &Snapshot) -> Result<Snapshot, RewindError> {
         self.check_exists(to)?;
         let before = self.take_snapshot()?;
-        // Files that will be overwritten, although they are not in the project's snapshots now.
+        // What will be overwritten, although it is not in the project's snapshots now.
         let created = self.tree_changes(&before, to)?.into_iter();
-        let created: BTreeSet<PathBuf> = created
-            .filter(|change| change.old_mode == 0 && self.is_there(&change.path))
+        let created = created.filter(|change| change.old_mode == 0);
+        let old = self.directories(&before, &self.metadata(&before)?)?;
+        let new = self.directories(to, &self.metadata(to)?)?;
+        let created_directories = new.into_keys().filter(|path| !old.contains_key(path));
+        let ignored: BTreeSet<PathBuf> = created
             .map(|change| change.path)
+            .chain(created_directories)
+            .filter(|path| self.is_there(path))
             .collect();
-        match created.is_empty() {
+        match ignored.is_empty() {
             true => Ok(before),
-            false => self.take_snapshot_with(&created),
+            false => self.take_snapshot_with(&ignored),
         }
     }
 
@@ -194,14 +199,15 @@ impl Restoration<'_> {
         Ok(deleted)
     }
 
+    /// Returns why a directory above `path` was skipped, if one was. It may be a link, which must not be followed.
+    fn skipped_parent(&self, path: &Path) -> Option<&String> {
+        let mut parents = path.ancestors().skip(1);
+        parents.find_map(|parent| self.skipped.get(parent))
+    }
+
     /// Returns an error if a file is no longer as it was in the snapshot of the current files.
     fn check_unchanged(&self, change: &TreeChange) -> Result<(), String> {
-        // A link that could not be deleted must not be followed.
-        let parents = change.path.ancestors().skip(1);
-        if let Some(reason) = parents
-            .into_iter()
-            .find_map(|parent| self.skipped.get(parent))
-        {
+        if let Some(reason) = self.skipped_parent(&change.path) {
             return Err(reason.clone());
         }
         let metadata = match self.dir().symlink_metadata(&change.path) {
@@ -279,6 +285,10 @@ impl Restoration<'_> {
             .cloned()
             .collect();
         for path in missing {
+            if let Some(reason) = self.skipped_parent(&path).cloned() {
+                self.skip(&path, reason);
+                continue;
+            }
             // An ignored file or link may be in its place. It is moved nowhere and deleted never.
             match self.with_writable_parent(&path, |dir| dir.create_dir(&path)) {
                 Ok(()) => {}
@@ -337,7 +347,7 @@ impl Restoration<'_> {
             modes.insert(path.clone(), *mode);
         }
         for (path, mode) in modes.into_iter().rev() {
-            if self.is_directory(&path) {
+            if self.is_directory(&path) && self.skipped_parent(&path).is_none() {
                 self.set_mode(&path, mode);
             }
         }

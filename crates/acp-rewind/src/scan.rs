@@ -72,7 +72,7 @@ enum ScannedEntry {
 }
 
 impl ProjectScan {
-    /// Lists the files of the project in `root`, and those in `also`, even if they are ignored. Leaves out the directory
+    /// Lists the files of the project in `root`, and the files and directories in `also`, even if they are ignored. Leaves out the directory
     /// `store`, in which snapshots are stored.
     pub(crate) fn new(
         root: &Path,
@@ -86,9 +86,9 @@ impl ProjectScan {
             if scan.files.contains_key(path.as_os_str()) {
                 continue;
             }
-            // What cannot be read is found when it is to be overwritten.
-            if let Ok(metadata) = dir.symlink_metadata(path)
-                && !metadata.is_dir()
+            // What is behind a link is not in the project. What cannot be read is found when it is to be overwritten.
+            if has_real_parents(dir, path)
+                && let Ok(metadata) = dir.symlink_metadata(path)
             {
                 scan.add(path.clone(), Self::examine(&metadata, options));
             }
@@ -195,6 +195,16 @@ impl ProjectScan {
             })
         }
     }
+}
+
+/// Returns whether everything above `path` is a directory, and not a symbolic link to one.
+fn has_real_parents(dir: &Dir, path: &Path) -> bool {
+    let parents = path.ancestors().skip(1);
+    let mut parents = parents.filter(|parent| !parent.as_os_str().is_empty());
+    parents.all(|parent| {
+        let metadata = dir.symlink_metadata(parent);
+        metadata.is_ok_and(|metadata| metadata.is_dir())
+    })
 }
 
 /// Found entries that a thread of the walk has not handed over yet.

@@ -11,7 +11,7 @@ use acp::ThreadHandle;
 use acp::client::ClientSession;
 use acp::v1::{
     AuthMethodTerminal, ContentBlock, EmbeddedResource, EmbeddedResourceResource,
-    ListSessionsRequest, SessionId, TextResourceContents,
+    ListSessionsRequest, SessionId, SteeringOutcome, TextResourceContents,
 };
 use acp_config::SessionNames;
 use acp_host::AgentProcess;
@@ -306,6 +306,18 @@ impl EffectWorker {
                 })
             }),
             ChatEffect::DecodeImage(task) => self.spawn_task(decode_image(task)),
+            ChatEffect::Steer {
+                tab,
+                session,
+                draft,
+            } => self.spawn_task(async move {
+                let outcome = steer(&session, draft.clone()).await;
+                Some(ChatEvent::Steered {
+                    tab,
+                    draft,
+                    outcome,
+                })
+            }),
             ChatEffect::KeepFiles => {
                 let files = self.environment.files.clone();
                 self.spawn_task(async move {
@@ -464,16 +476,9 @@ impl OutgoingPrompt {
             result: files.take_snapshot().await,
         };
         events.send(taken).await.ok()?;
-        let takes = session.agent().capabilities().prompt_capabilities.clone();
+        let takes = &session.agent().capabilities().prompt_capabilities;
         let takes_resources = takes.embedded_context;
-        // This reads files.
-        let content = tokio::task::spawn_blocking(move || draft.build_content(&takes));
-        let why = match content.await {
-            Ok(Ok(content)) => Ok(content),
-            Ok(Err(why)) => Err(why.to_string()),
-            Err(e) => Err(e.to_string()),
-        };
-        let mut content = match why {
+        let mut content = match build_content(&session, draft).await {
             Ok(content) => content,
             Err(why) => return Some(ChatEvent::PromptNotSent { tab, why }),
         };
@@ -485,10 +490,32 @@ impl OutgoingPrompt {
         if let Some(transcript) = transcript {
             content.insert(0, transcript_block(&transcript, takes_resources));
         }
+        events.send(ChatEvent::PromptSent { tab }).await.ok()?;
         let result = session.prompt(content).await;
         let result = result.map_err(|e| AgentFailure::from_error(&e));
         Some(ChatEvent::TurnEnded { tab, result })
     }
+}
+
+/// Builds the content blocks of a prompt, which reads files.
+async fn build_content(
+    session: &ClientSession,
+    draft: PromptDraft,
+) -> Result<Vec<ContentBlock>, String> {
+    let takes = session.agent().capabilities().prompt_capabilities.clone();
+    let content = tokio::task::spawn_blocking(move || draft.build_content(&takes));
+    match content.await {
+        Ok(content) => content.map_err(|why| why.to_string()),
+        Err(e) => Err(e.to_string()),
+    }
+}
+
+/// Sends a message to the running turn.
+async fn steer(session: &ClientSession, draft: PromptDraft) -> Result<SteeringOutcome, String> {
+    let content = build_content(session, draft).await?;
+    let response = session.steer(content).await;
+    let response = response.map_err(|e| AgentFailure::from_error(&e).to_text())?;
+    Ok(response.outcome)
 }
 
 /// Returns the content block with the earlier conversation: an embedded resource if the agent accepts those.

@@ -205,6 +205,7 @@ actions! {
     ExpandAll "expand-all" "Expand or collapse all thoughts and tool calls" ["alt-e"];
     DiffLayout "diff-layout" "Change diff layout" ["alt-d"];
     Plan "plan" "Show or hide plan" ["alt-l"];
+    Queue "queue" "Queue prompt until the turn ends" ["alt-q"];
     Undo "undo" "Undo the last turn" [];
     Redo "redo" "Redo what was undone" [];
     Rewind "rewind" "Undo turns: files, conversation or both" [];

@@ -399,7 +399,9 @@ fn old_snapshots_are_pruned_and_newer_ones_stay() {
 fn the_users_repository_is_not_touched_by_random_histories() {
     let sequences = std::env::var("ACP_REWIND_SEQUENCES");
     let sequences = sequences.map_or(25, |text| text.parse().unwrap());
-    let counts = random::run(sequences);
+    let first_seed = std::env::var("ACP_REWIND_FIRST_SEED");
+    let first_seed = first_seed.map_or(0, |text| text.parse().unwrap());
+    let counts = random::run(first_seed, sequences);
     println!("{counts:?}");
     assert!(counts.restorations >= sequences * 2, "{counts:?}");
     assert!(counts.user_operations > 0, "{counts:?}");

@@ -14,6 +14,8 @@ pub(crate) struct TestProject {
     _directory: TempDir,
     pub(crate) root: PathBuf,
     pub(crate) store: PathBuf,
+    /// A file beside the project.
+    pub(crate) outside: PathBuf,
 }
 
 /// What is at a path: its permissions, and its contents or target.
@@ -30,12 +32,15 @@ impl TestProject {
         let directory = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(directory.path()).unwrap().join("project");
         let store = directory.path().join("store");
+        let outside = directory.path().join("outside");
+        fs::write(&outside, "outside").unwrap();
         fs::create_dir(&root).unwrap();
         user_git(&root, &["init", "--quiet", "--initial-branch=main"]);
         Self {
             _directory: directory,
             root,
             store,
+            outside,
         }
     }
 

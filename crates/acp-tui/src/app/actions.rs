@@ -73,6 +73,7 @@ impl App {
             KeyAction::CloseTab => return self.close_tab(),
             KeyAction::Sessions => return self.list_sessions(),
             KeyAction::Clear => return self.clear_session(),
+            KeyAction::Queue => return self.queue_prompt(),
             KeyAction::Undo => return self.undo(),
             KeyAction::Redo => return self.redo(),
             KeyAction::Rewind => self.show_turns(),

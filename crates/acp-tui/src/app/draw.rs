@@ -193,6 +193,17 @@ impl App {
                 width,
             ));
         }
+        for message in &tab.steered {
+            let state = match message.is_delivered {
+                true => "sent to the turn: ",
+                false => "sending: ",
+            };
+            let text = format!("{state}{}", message.text);
+            lines.push(Line::from(vec![
+                Span::styled("  ⇢ ", theme.accent),
+                Span::styled(truncate_to_width(&text, width.saturating_sub(6)), theme.dim),
+            ]));
+        }
         let skipped = tab.queue.len().saturating_sub(MAX_QUEUED_SHOWN);
         for draft in tab.queue.iter().skip(skipped) {
             let files = match draft.attachments().len() {
@@ -262,8 +273,16 @@ impl App {
                 return moving(text);
             }
             let below = if behind { "   ↓ more" } else { "" };
+            let enter = match (tab.editor.is_empty(), tab.can_steer()) {
+                (true, _) => String::new(),
+                (false, false) => "   Enter: queue".to_owned(),
+                (false, true) => {
+                    let queue = self.key_name(KeyAction::Queue);
+                    format!("   Enter: steer  {queue}: queue")
+                }
+            };
             return moving(format!(
-                "{doing} {}   Esc: cancel{below}",
+                "{doing} {}{enter}   Esc: cancel{below}",
                 took.unwrap_or_default()
             ));
         }

@@ -62,6 +62,12 @@ pub(crate) enum ChatEffect {
         /// Set if the user cancels the turn before the prompt is sent.
         cancelled: Arc<AtomicBool>,
     },
+    /// Send a message to the running turn.
+    Steer {
+        tab: TabKey,
+        session: ClientSession,
+        draft: PromptDraft,
+    },
     /// Take the first snapshot of the project's files.
     KeepFiles,
     /// Find out what going back to a snapshot of the files would change.

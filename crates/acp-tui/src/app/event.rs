@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use acp::client::ClientSession;
-use acp::v1::{ListSessionsResponse, SessionId, StopReason};
+use acp::v1::{ListSessionsResponse, SessionId, SteeringOutcome, StopReason};
 use acp_host::AgentProcess;
 use acp_rewind::{SkippedPath, Snapshot};
 use crossterm::event::{KeyEvent, MouseEvent};
@@ -13,6 +13,7 @@ use crossterm::event::{KeyEvent, MouseEvent};
 use super::rewind_view::{RewindScope, RewindTarget};
 use super::turn_history::TurnNumber;
 use crate::agent::{AgentFailure, RunningAgent};
+use crate::editor::PromptDraft;
 use crate::file_history::{RestoreFailure, RestorePreview};
 use crate::images::DecodeResult;
 
@@ -110,6 +111,14 @@ pub(crate) enum ChatEvent {
         /// The files before they were restored.
         before: Snapshot,
         result: Result<Vec<SkippedPath>, RestoreFailure>,
+    },
+    /// The prompt of a turn is about to be sent.
+    PromptSent { tab: TabKey },
+    /// The agent has answered a message to its running turn, or the message could not be sent.
+    Steered {
+        tab: TabKey,
+        draft: PromptDraft,
+        outcome: Result<SteeringOutcome, String>,
     },
     /// A prompt could not be sent.
     PromptNotSent { tab: TabKey, why: String },

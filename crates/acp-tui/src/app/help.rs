@@ -8,7 +8,7 @@ use crate::theme::Theme;
 
 /// The keys of the prompt editor that are not bound to actions.
 const PROMPT_KEYS: &[(&str, &str)] = &[
-    ("Enter", "Send, or queue while the agent is working"),
+    ("Enter", "Send, or steer or queue while the agent works"),
     ("Shift-Enter, Ctrl-J", "Start a new line (or \\ then Enter)"),
     ("↑", "Edit the last queued prompt, or go back in history"),
     ("Ctrl-R", "Search prompt history"),

@@ -96,7 +96,7 @@ impl App {
                 };
                 match command {
                     Some(action) => self.perform_action(action),
-                    None => tab.submit(draft),
+                    None => tab.steer_or_submit(draft),
                 }
             }
             editor::EditorOutcome::Note(text) => {
@@ -170,6 +170,11 @@ impl App {
                     tab: tab.key,
                     address,
                 }])
+            }
+            question::QuestionOutcome::Instead => {
+                let question = question.id();
+                self.ask_instead(question);
+                Some(Vec::new())
             }
             question::QuestionOutcome::Answer(answer) => {
                 tab.answer(&questions, &name, answer);

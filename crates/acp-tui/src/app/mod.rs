@@ -20,6 +20,7 @@ mod plan;
 mod prompt_line;
 mod rewind;
 mod rewind_view;
+mod steering;
 mod tab;
 #[cfg(test)]
 mod tests;
@@ -255,6 +256,17 @@ impl App {
                 before,
                 result,
             } => self.on_files_restored(tab, target, scope, before, result),
+            ChatEvent::Steered {
+                tab,
+                draft,
+                outcome,
+            } => self.on_steered(tab, draft, outcome),
+            ChatEvent::PromptSent { tab } => {
+                if let Some(tab) = self.tab_mut(tab) {
+                    tab.on_prompt_sent();
+                }
+                Vec::new()
+            }
             ChatEvent::PromptNotSent { tab, why } => {
                 if let Some(tab) = self.tab_mut(tab) {
                     tab.restore_draft(&why);

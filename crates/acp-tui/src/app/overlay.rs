@@ -49,6 +49,8 @@ pub(super) enum LinePurpose {
     Rename,
     Attach,
     Export,
+    /// What the agent is to do instead of what this question asks to allow.
+    Instead(u64),
 }
 
 /// A list of an agent's sessions. The user can open, fork or delete one.
@@ -547,6 +549,7 @@ impl App {
                 }
                 Vec::new()
             }
+            LinePurpose::Instead(question) => self.reject_and_steer(question, text),
             LinePurpose::Export => vec![ChatEffect::Export {
                 thread: tab.thread.clone(),
                 file: PathBuf::from(&cwd).join(text.trim()),

@@ -9,6 +9,7 @@ use acp::ThreadHandle;
 use acp::client::ClientSession;
 use acp::v1::{AvailableCommand, PromptCapabilities, StopReason};
 
+use super::steering::SteeringMessage;
 use super::turn_history::TurnHistory;
 use super::{AgentKey, ChatEffect, TabKey, commands};
 use crate::agent::{AgentFailure, ChatAnswer, OpenQuestion, QuestionQueue};
@@ -45,6 +46,8 @@ pub(super) struct TabTurn {
     /// The turn's prompt. It returns to the editor if it cannot be sent.
     draft: PromptDraft,
     transcript: Option<Arc<str>>,
+    /// Whether the prompt is being sent, so that the agent can be steered.
+    pub(super) is_sent: bool,
     /// Set when the user cancels the turn, which may be before the prompt is sent.
     cancelled: Arc<AtomicBool>,
 }
@@ -70,6 +73,8 @@ pub(super) struct Tab {
     pub(super) view: ThreadView,
     pub(super) editor: PromptEditor,
     pub(super) queue: VecDeque<PromptDraft>,
+    /// The messages that were sent to the last turn while it was running.
+    pub(super) steered: Vec<SteeringMessage>,
     pub(super) turn: Option<TabTurn>,
     pub(super) last_turn_end: Option<LastTurnEnd>,
     pub(super) history: TurnHistory,
@@ -112,6 +117,7 @@ impl Tab {
             view: ThreadView::default(),
             editor,
             queue: VecDeque::new(),
+            steered: Vec::new(),
             turn: None,
             last_turn_end: None,
             history: TurnHistory::default(),
@@ -237,6 +243,7 @@ impl Tab {
             return Vec::new();
         };
         self.last_turn_end = None;
+        self.steered.clear();
         let position = self.thread.read(item_count);
         let (turn, left) = self.history.start(&draft.text(), position);
         let transcript = self.transcript.take();
@@ -247,6 +254,7 @@ impl Tab {
             cancelled_at: None,
             draft: draft.clone(),
             transcript: transcript.clone(),
+            is_sent: false,
             cancelled: Arc::clone(&cancelled),
         });
         let left = left.into_iter();
@@ -262,6 +270,13 @@ impl Tab {
             cancelled,
         });
         effects
+    }
+
+    /// Records that the turn's prompt is being sent.
+    pub(super) fn on_prompt_sent(&mut self) {
+        if let Some(turn) = &mut self.turn {
+            turn.is_sent = true;
+        }
     }
 
     /// Sets the earlier conversation, which goes with the next prompt.

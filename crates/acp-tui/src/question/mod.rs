@@ -47,6 +47,8 @@ pub(crate) enum QuestionOutcome {
     Changed,
     /// The user wants to [open](WebAddress::open) this URL.
     OpenAddress(WebAddress),
+    /// The user wants to reject a permission request and say what to do instead.
+    Instead,
     /// The user answered the question.
     Answer(ChatAnswer),
 }
@@ -393,16 +395,16 @@ impl QuestionView {
             };
             return Line::styled(unread, look.theme.warn);
         }
-        let keys: &[(&str, &str)] = match &self.kind {
+        let keys: Vec<(&str, &str)> = match &self.kind {
             QuestionKind::Permission(view) => view.keys(),
-            QuestionKind::Form(view) => view.keys(),
-            QuestionKind::Address(_) => &[("esc", "cancel the turn")],
+            QuestionKind::Form(view) => view.keys().to_vec(),
+            QuestionKind::Address(_) => vec![("esc", "cancel the turn")],
         };
         let mut line = Line::default();
         for (key, what) in keys {
             let before = if line.spans.is_empty() { " " } else { " · " };
             line.spans.push(Span::styled(before, look.theme.border));
-            line.spans.push(Span::styled(*key, look.theme.accent));
+            line.spans.push(Span::styled(key, look.theme.accent));
             line.spans
                 .push(Span::styled(format!(" {what}"), look.theme.dim));
         }

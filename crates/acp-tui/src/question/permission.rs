@@ -6,7 +6,7 @@ use std::path::Path;
 
 use acp::client::PermissionRequest;
 use acp::thread::{FileTexts, ThreadToolCall, ThreadToolCallContent};
-use acp::v1::{PermissionOptionId, TerminalId};
+use acp::v1::{PermissionOptionId, PermissionOptionKind, TerminalId};
 use acp_host::question::{self, QuestionPart};
 use acp_host::{AlwaysEffect, terminal_text};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
@@ -26,6 +26,9 @@ const MAX_TEXT_BYTES: usize = 1024 * 1024;
 
 /// The maximum length of a title or option name, in characters.
 const MAX_NAME_CHARS: usize = 16 * 1024;
+
+/// The key that rejects the request and asks what to do instead. Must be the one in [`PermissionView::keys`].
+const INSTEAD_KEY: char = 'w';
 
 /// The column where an option's name starts, after its keys.
 const NAME_INDENT: u16 = 6;
@@ -84,6 +87,9 @@ impl PermissionView {
             KeyCode::Char('i') if answers && self.tool_call().raw_input.is_some() => {
                 self.shows_raw_input = !self.shows_raw_input;
             }
+            KeyCode::Char(INSTEAD_KEY) if answers && self.can_reject_once() => {
+                return QuestionOutcome::Instead;
+            }
             KeyCode::Char(c) if answers => {
                 let number = c.to_digit(10).and_then(|n| usize::try_from(n).ok());
                 let by_number = number.and_then(|n| n.checked_sub(1));
@@ -110,20 +116,25 @@ impl PermissionView {
         }
     }
 
-    pub(super) fn keys(&self) -> &'static [(&'static str, &'static str)] {
-        match (&self.tool_call().raw_input, self.shows_raw_input) {
-            (None, _) => &[("↑↓ enter", "choose"), ("esc", "cancel the turn")],
-            (Some(_), false) => &[
-                ("↑↓ enter", "choose"),
-                ("i", "raw input"),
-                ("esc", "cancel the turn"),
-            ],
-            (Some(_), true) => &[
-                ("↑↓ enter", "choose"),
-                ("i", "hide raw input"),
-                ("esc", "cancel the turn"),
-            ],
+    fn can_reject_once(&self) -> bool {
+        let mut options = self.request.options.iter();
+        options.any(|option| option.kind == PermissionOptionKind::RejectOnce)
+            && !self.letters.contains(&Some(INSTEAD_KEY))
+    }
+
+    pub(super) fn keys(&self) -> Vec<(&'static str, &'static str)> {
+        let mut keys = vec![("↑↓ enter", "choose")];
+        if self.tool_call().raw_input.is_some() {
+            keys.push(match self.shows_raw_input {
+                false => ("i", "raw input"),
+                true => ("i", "hide raw input"),
+            });
         }
+        if self.can_reject_once() {
+            keys.push(("w", "reject and explain"));
+        }
+        keys.push(("esc", "cancel the turn"));
+        keys
     }
 
     pub(super) fn build_body(

@@ -74,7 +74,8 @@ fn user_is_called_once_when_all_queued_prompts_are_done() {
     wait_until_question_accepts_keys();
     screen.send_keys("y");
     screen.wait_until_gone("wants to");
-    screen.send_line("/read notes.txt");
+    screen.send_keys("/read notes.txt");
+    screen.send_keys(ALT_Q);
     screen.wait_for("↳ /read notes.txt");
     std::fs::write(&fifo, "done").unwrap();
     screen.wait_for("Read notes.txt");

@@ -59,6 +59,12 @@ fn command_output_is_shown_live_with_colors() {
     screen.wait_until_gone("running: Run");
 }
 
+/// Types a prompt and queues it. Enter would send it to the running turn, because the bundled agent can be steered.
+fn queue_line(screen: &mut ChatScreen, line: &str) {
+    screen.send_keys(line);
+    screen.send_keys(ALT_Q);
+}
+
 #[test]
 fn escape_cancels_and_holds_queued_prompts() {
     let project = TestProject::new();
@@ -66,13 +72,12 @@ fn escape_cancels_and_holds_queued_prompts() {
     let mut screen = start_chat(&project, 80, 24);
     screen.send_line("/run echo begun; sleep 1000");
     screen.wait_for("begun");
-    screen.send_line("/run echo the second");
+    queue_line(&mut screen, "/run echo the second");
     screen.wait_for("↳ /run echo the second");
     // It is taken back, changed, and queued again.
     screen.send_keys(UP);
     screen.wait_until_gone("↳ /run echo the second");
-    screen.send_keys(" one");
-    screen.send_keys(ENTER);
+    queue_line(&mut screen, " one");
     screen.wait_for("↳ /run echo the second one");
     screen.send_keys(ESCAPE);
     screen.wait_for(" cancelled");
@@ -93,8 +98,8 @@ fn enter_sends_prompts_held_after_a_cancel() {
     let mut screen = start_chat(&project, 80, 24);
     screen.send_line("/run echo begun; sleep 1000");
     screen.wait_for("begun");
-    screen.send_line("/run echo the second");
-    screen.send_line("/run echo the third");
+    queue_line(&mut screen, "/run echo the second");
+    queue_line(&mut screen, "/run echo the third");
     screen.wait_for("↳ /run echo the third");
     screen.send_keys(ESCAPE);
     screen.wait_for("cancelled 2 prompts queued: Enter: send");
@@ -111,7 +116,7 @@ fn queued_prompt_is_sent_when_its_turn_comes() {
     let mut screen = start_chat(&project, 80, 24);
     screen.send_line("/run while ! test -e go; do sleep 0.01; done");
     screen.wait_for("running: Run");
-    screen.send_line("/run echo a queued word");
+    queue_line(&mut screen, "/run echo a queued word");
     screen.wait_for("↳");
     project.write_file("go", "");
     screen.wait_until_gone("↳");
