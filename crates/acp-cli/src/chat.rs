@@ -1,6 +1,6 @@
 //! `acp chat`: starts the terminal client.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::Path;
 
 use acp_config::{
@@ -25,20 +25,53 @@ use crate::start::{StartTarget, default_connection_options};
 /// The name of the file in the state directory that stores the prompt history.
 const HISTORY_FILE: &str = "history";
 
+/// The maximum number of sessions for which the end of a chat says how to continue them.
+const MAX_HINTS: usize = 5;
+
 pub(crate) async fn run_chat(args: ChatArgs) -> CommandExit {
     // A local server keeps running as long as the chat is attached to it.
-    let (setup, _live) = match prepare(args).await {
+    let PreparedChat {
+        setup,
+        agents,
+        live: _live,
+    } = match prepare(args).await {
         Ok(prepared) => prepared,
         Err(exit) => return exit,
     };
+    let (cwd, name) = (setup.cwd.clone(), setup.name.clone());
     match acp_tui::run_chat(setup).await {
-        Ok(()) => CommandExit::SUCCESS,
+        Ok(sessions) => {
+            for session in sessions.iter().take(MAX_HINTS) {
+                if let Some(agent) = agents.get(session.agent) {
+                    let target = StartTarget {
+                        agent,
+                        cwd: &cwd,
+                        live: None,
+                    };
+                    let name = name.as_deref().filter(|_| session.is_first);
+                    let hint = match name {
+                        Some(name) => target.command_hint(&["chat", "--session", name]),
+                        None => target.command_hint(&["chat", "--resume", session.id.as_str()]),
+                    };
+                    let _ = writeln!(std::io::stdout(), "To continue: {hint}");
+                }
+            }
+            CommandExit::SUCCESS
+        }
         Err(ChatError::Terminal(e)) => CommandExit::failed(format!("cannot use the terminal: {e}")),
         Err(e) => CommandExit::failed(e.to_string()),
     }
 }
 
-async fn prepare(mut args: ChatArgs) -> Result<(ChatSetup, Option<LiveAttachment>), CommandExit> {
+/// A chat that is ready to run.
+struct PreparedChat {
+    setup: ChatSetup,
+    /// The agents, in the order of [`ChatSetup::agents`].
+    agents: Vec<AgentChoice>,
+    live: Option<LiveAttachment>,
+}
+
+async fn prepare(mut args: ChatArgs) -> Result<PreparedChat, CommandExit> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return Err(CommandExit::usage(
             "acp chat requires a terminal; use `acp run` in scripts",
@@ -105,11 +138,13 @@ async fn prepare(mut args: ChatArgs) -> Result<(ChatSetup, Option<LiveAttachment
     let mut first = spec(&agent, live.as_ref())?;
     first.mcp_servers = args.session_args.mcp_servers(first.mcp_servers)?;
     let mut others = Vec::new();
+    let mut agents = vec![agent.clone()];
     for name in AgentList::discover(&config, &cwd)?.usable_names() {
         let other = AgentSelector::with_name(&name).choose(&config, &cwd, None)?;
         let same = agent.name.as_ref() == Some(&name) || agent.is_bundled() && other.is_bundled();
         if !same {
             others.push(spec(&other, None)?);
+            agents.push(other);
         }
     }
     let mut setup = ChatSetup::new(first, &cwd, permissions);
@@ -134,7 +169,11 @@ async fn prepare(mut args: ChatArgs) -> Result<(ChatSetup, Option<LiveAttachment
     setup.mouse = args.mouse || config.chat.mouse;
     setup.notify = config.chat.notify;
     setup.keys = keys;
-    Ok((setup, live))
+    Ok(PreparedChat {
+        setup,
+        agents,
+        live,
+    })
 }
 
 /// Returns the command that starts the agent, along with the initial options for its sessions.

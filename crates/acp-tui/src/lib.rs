@@ -28,5 +28,7 @@ mod view;
 
 pub use keys::{KeyAction, KeyBindings, KeyBindingsError, KeyChord, ParseKeyError};
 pub use run::{ChatError, run_chat};
-pub use setup::{AgentSpec, ChatSetup, HintSource, InitialOptions, SandboxHook, SessionSource};
+pub use setup::{
+    AgentSpec, ChatSetup, HintSource, InitialOptions, ResumableSession, SandboxHook, SessionSource,
+};
 pub use theme::{Background, Colors, Theme};

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::app::{App, ChatEffect, ChatEvent};
 use crate::effects::EffectWorker;
-use crate::setup::ChatSetup;
+use crate::setup::{ChatSetup, ResumableSession};
 use crate::terminal::ChatTerminal;
 use crate::text::highlight;
 
@@ -41,11 +41,11 @@ pub enum ChatError {
     NoAgent,
 }
 
-/// Runs a chat until the user quits or the terminal is closed.
+/// Runs a chat until the user quits or the terminal is closed. Returns the sessions that can be continued.
 ///
 /// # Errors
 /// Fails if the terminal cannot be used or no agent is configured.
-pub async fn run_chat(setup: ChatSetup) -> Result<(), ChatError> {
+pub async fn run_chat(setup: ChatSetup) -> Result<Vec<ResumableSession>, ChatError> {
     if setup.agents.is_empty() {
         return Err(ChatError::NoAgent);
     }
@@ -124,8 +124,9 @@ pub async fn run_chat(setup: ChatSetup) -> Result<(), ChatError> {
     }
     // The user gets the terminal back before the agents have exited.
     drop(screen);
+    let sessions = app.resumable_sessions();
     worker.end(&app).await;
-    Ok(())
+    Ok(sessions)
 }
 
 /// Handles the event, and all input that has arrived since, so that a single frame shows every change.

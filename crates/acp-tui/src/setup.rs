@@ -142,6 +142,18 @@ pub enum SessionSource {
     Fork(SessionId),
 }
 
+/// A session that was open when a chat ended, and that its agent has stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ResumableSession {
+    /// The index of the agent in [`ChatSetup::agents`].
+    pub agent: usize,
+    /// The session's id.
+    pub id: SessionId,
+    /// Whether this is the session in the first tab, to which [`ChatSetup::name`] applies.
+    pub is_first: bool,
+}
+
 /// The settings of a chat.
 #[derive(Debug)]
 #[non_exhaustive]

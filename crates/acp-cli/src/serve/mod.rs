@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use acp_config::{AgentEnvironment, AgentSelector};
 use acp_host::AgentCommand;
-use acp_remote::server::{ServerConfig, ServerLimits, UserTokens};
+use acp_remote::server::UserTokens;
+#[cfg(unix)]
+use acp_remote::server::{ServerConfig, ServerLimits};
 use acp_server::users::{AuditLog, Users};
 use acp_server::{AgentServer, AllowedRoots, DrainOptions, ServedAgent};
 use futures_util::future::join_all;

@@ -117,7 +117,7 @@ impl App {
             KeyAction::AgentOutput => self.show_agent_output(),
             KeyAction::Suspend => return vec![ChatEffect::Suspend],
             KeyAction::Redraw => return vec![ChatEffect::Redraw],
-            KeyAction::Quit => return self.quit(),
+            KeyAction::Quit => return self.request_quit(),
         }
         Vec::new()
     }
@@ -147,7 +147,7 @@ impl App {
     /// Closes the active tab. Closing the last tab quits the chat.
     fn close_tab(&mut self) -> Vec<ChatEffect> {
         if self.tabs.len() == 1 {
-            return self.quit();
+            return self.request_quit();
         }
         let tab = self.tabs.remove(self.active);
         self.active = self.active.min(self.tabs.len() - 1);

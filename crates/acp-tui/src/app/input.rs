@@ -7,12 +7,12 @@ use crossterm::event::{
 };
 
 use super::overlay::ChatOverlay;
-use super::{App, ChatEffect, ChatFocus, commands};
+use super::{App, ChatEffect, ChatFocus, QUIT_CONFIRM_TIME, commands};
 use crate::editor;
 use crate::keys::KeyAction;
 use crate::question;
 
-/// The time within which a key that must be pressed twice must be pressed again.
+/// The time within which Esc must be pressed again to list the turns that can be undone.
 const KEY_REPEAT_TIME: Duration = Duration::from_secs(2);
 
 /// The number of lines to scroll per step of the mouse wheel.
@@ -24,7 +24,7 @@ impl App {
         if key.kind == KeyEventKind::Release {
             return Vec::new();
         }
-        let quitting = self.quit_requested_at.take();
+        self.last_quit_request = self.quit_requested_at.take();
         let rewinding = self.rewind_requested_at.take();
         if self.overlay.is_some() {
             return self.handle_overlay_key(key);
@@ -53,12 +53,12 @@ impl App {
             KeyCode::Esc if !self.tab_key_moves_focus() => return self.handle_prompt_key(key),
             KeyCode::Esc => return self.handle_escape(rewinding),
             KeyCode::Char('c') if key.modifiers == KeyModifiers::CONTROL => {
-                return self.handle_interrupt(quitting);
+                return self.handle_interrupt();
             }
             KeyCode::Char('d')
                 if key.modifiers == KeyModifiers::CONTROL && self.is_prompt_empty() =>
             {
-                return self.quit();
+                return self.request_quit();
             }
             _ => {}
         }
@@ -234,7 +234,7 @@ impl App {
     }
 
     /// Handles Ctrl-C: cancels the turn or clears the prompt. Quits if pressed twice.
-    fn handle_interrupt(&mut self, quitting: Option<Instant>) -> Vec<ChatEffect> {
+    fn handle_interrupt(&mut self) -> Vec<ChatEffect> {
         let working = self.active_tab_mut().is_some_and(|tab| tab.is_working());
         if working {
             return self.cancel();
@@ -245,7 +245,8 @@ impl App {
             }
             return Vec::new();
         }
-        if quitting.is_some_and(|pressed| pressed.elapsed() < KEY_REPEAT_TIME) {
+        let last = self.last_quit_request;
+        if last.is_some_and(|pressed| pressed.elapsed() < QUIT_CONFIRM_TIME) {
             return self.quit();
         }
         self.quit_requested_at = Some(Instant::now());

@@ -43,7 +43,7 @@ use crate::draw_context::DrawContext;
 use crate::editor::{FileFinder, PromptHistory};
 use crate::file_history::FileHistory;
 use crate::images::{DecodeTask, ImageCanvas, ImageStore};
-use crate::setup::{AgentSpec, ChatSetup};
+use crate::setup::{AgentSpec, ChatSetup, ResumableSession};
 use agents::{AgentState, ChatAgent};
 use attention::UserAttention;
 use overlay::ChatOverlay;
@@ -51,6 +51,9 @@ use tab::Tab;
 
 /// How long a note is shown.
 const NOTE_DURATION: Duration = Duration::from_secs(6);
+
+/// The time within which a request to quit must be repeated if it needs a confirmation.
+const QUIT_CONFIRM_TIME: Duration = Duration::from_secs(2);
 
 /// The maximum number of notes shown at once.
 const MAX_NOTES: usize = 3;
@@ -88,8 +91,10 @@ pub(crate) struct App {
     attention: UserAttention,
     overlay: Option<ChatOverlay>,
     notes: VecDeque<StatusNote>,
-    /// The time at which the user first pressed a key that must be pressed twice to quit the chat.
+    /// The time at which the user asked to quit with the current key, if the request must be repeated.
     quit_requested_at: Option<Instant>,
+    /// The time at which the user asked to quit with the key before.
+    last_quit_request: Option<Instant>,
     /// The time at which the user first pressed the key that lists the turns to undo.
     rewind_requested_at: Option<Instant>,
     /// Why files are not kept, if the user was told.
@@ -143,6 +148,7 @@ impl App {
             overlay: None,
             notes: VecDeque::new(),
             quit_requested_at: None,
+            last_quit_request: None,
             rewind_requested_at: None,
             told_not_kept: None,
             restart_requested_at: None,
@@ -400,6 +406,34 @@ impl App {
             agent.questions.close();
         }
         Vec::new()
+    }
+
+    /// Quits the chat, unless an agent is working. Then the user must ask twice.
+    fn request_quit(&mut self) -> Vec<ChatEffect> {
+        let is_confirmed = self
+            .last_quit_request
+            .is_some_and(|asked| asked.elapsed() < QUIT_CONFIRM_TIME);
+        if is_confirmed || !self.tabs.iter().any(Tab::is_working) {
+            return self.quit();
+        }
+        self.quit_requested_at = Some(Instant::now());
+        self.show_note("an agent is working; quit again to stop it");
+        Vec::new()
+    }
+
+    /// Returns the sessions with a conversation that their agents have stored.
+    pub(crate) fn resumable_sessions(&self) -> Vec<ResumableSession> {
+        let sessions = self.tabs.iter().filter_map(|tab| {
+            let session = tab.session.as_ref()?;
+            let is_stored = !self.agent(tab.agent)?.cannot_load;
+            let is_empty = tab.thread.read(|thread| thread.items().is_empty());
+            (is_stored && !is_empty).then(|| ResumableSession {
+                agent: tab.agent.0,
+                id: session.id().clone(),
+                is_first: tab.key == TabKey(0),
+            })
+        });
+        sessions.collect()
     }
 
     /// Returns the title for the terminal's window.

@@ -301,3 +301,37 @@ fn chat_continues_the_latest_session() {
     screen.wait_for("has no session in");
     assert_eq!(screen.wait_for_exit().0, Some(1));
 }
+
+#[test]
+fn the_end_of_a_chat_says_how_to_continue_it() {
+    let project = TestProject::new();
+    project.allow_commands();
+    let mut screen = start_chat(&project, 100, 24);
+    screen.send_line("/run while ! test -e go; do sleep 0.01; done");
+    screen.wait_for("running: Run");
+    // An agent that is working is not stopped by one key.
+    screen.send_keys("\u{11}");
+    screen.wait_for("an agent is working; quit again to stop it");
+    project.write_file("go", "");
+    screen.wait_until_gone("Esc: cancel");
+    screen.send_keys("\u{11}");
+    let (code, text) = screen.wait_for_exit();
+    assert_eq!(code, Some(0));
+    let hint = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("To continue: acp "));
+    let hint = hint.unwrap_or_else(|| panic!("no hint: {text}"));
+    assert!(hint.starts_with("chat --resume "), "{hint}");
+    let mut screen = ChatScreen::start(&project, 100, 24, &format!("{ACP} {hint}"));
+    screen.wait_for("▌ /run while ! test -e go");
+}
+
+#[test]
+fn a_chat_without_a_conversation_gives_no_hint() {
+    let project = TestProject::new();
+    let mut screen = start_chat(&project, 100, 24);
+    screen.send_keys("\u{11}");
+    let (code, text) = screen.wait_for_exit();
+    assert_eq!(code, Some(0));
+    assert!(!text.contains("To continue"), "{text}");
+}
