@@ -87,7 +87,7 @@ impl CommandExit {
     pub(crate) fn cost_limit(limit: f64) -> Self {
         Self::new(
             5,
-            format!("the turn has cost more than {limit} (--max-cost)"),
+            format!("the run has cost more than {limit} (--max-cost)"),
         )
     }
 

@@ -133,7 +133,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) timeout: Option<u64>,
 
-    /// Cancel the turn when it has cost more than this.
+    /// Cancel the turn when the run has cost more than this.
     ///
     /// The amount is in the currency of the agent, usually US dollars. It takes effect only if the agent reports
     /// costs, and when it does so.

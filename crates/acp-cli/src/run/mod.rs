@@ -129,6 +129,7 @@ async fn run_agent(run: &RunSetup, decisions: &RunDecisions) -> EndedRun {
         waits_for_start: false,
         result: TurnOutcome::default(),
         decisions: decisions.clone(),
+        cost_before: None,
         can_be_repeated: false,
     };
     let exit = run.with_hint(turn.run(client, &mut signals).await);

@@ -55,6 +55,8 @@ pub(super) struct AgentTurn<'a> {
     pub(super) waits_for_start: bool,
     pub(super) result: TurnOutcome,
     pub(super) decisions: RunDecisions,
+    /// What the session had cost when the run began. `None` until then.
+    pub(super) cost_before: Option<f64>,
     /// Whether the agent failed before it has said or done anything.
     pub(super) can_be_repeated: bool,
 }
@@ -191,7 +193,9 @@ impl AgentTurn<'_> {
         let mut deadline = deadline;
         let mut timed_out = false;
         let begin = thread.read(acp::Thread::revision);
-        let cost_before = thread.read(session_cost);
+        // A correction of the answer is part of the same run.
+        self.cost_before
+            .get_or_insert_with(|| thread.read(session_cost));
         let mut is_too_expensive = false;
         let mut interrupted = false;
         let result = loop {
@@ -220,10 +224,7 @@ impl AgentTurn<'_> {
                 revision = thread.changed(seen) => {
                     seen = revision;
                     self.show(&thread);
-                    let limit = self.run.args.max_cost.filter(|_| !is_too_expensive);
-                    if let Some(limit) = limit
-                        && thread.read(session_cost) - cost_before > limit
-                    {
+                    if !is_too_expensive && self.is_too_expensive(session) {
                         is_too_expensive = true;
                         self.cancel(session).await;
                     }
@@ -270,6 +271,12 @@ impl AgentTurn<'_> {
         }
     }
 
+    /// Returns whether the run has cost more than `--max-cost` allows.
+    fn is_too_expensive(&self, session: &ClientSession) -> bool {
+        let cost = session.thread().read(session_cost) - self.cost_before.unwrap_or_default();
+        self.run.args.max_cost.is_some_and(|limit| cost > limit)
+    }
+
     /// Asks the agent again until its answer matches the schema.
     async fn require_answer(
         &mut self,
@@ -293,6 +300,10 @@ impl AgentTurn<'_> {
             };
             if tries == MAX_CORRECTIONS {
                 return CommandExit::invalid_answer(&invalid.to_text());
+            }
+            // Some agents report costs only when a turn has ended.
+            if self.is_too_expensive(session) {
+                return CommandExit::cost_limit(self.run.args.max_cost.unwrap_or_default());
             }
             tries += 1;
             self.renderer.note(&format!(

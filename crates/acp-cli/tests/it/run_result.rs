@@ -253,7 +253,7 @@ fn turn_that_costs_too_much_is_cancelled() {
     run.turn(1, &[costs(0.1), costs(0.6)]);
     run.run(&["--max-cost", "0.5"])
         .expect_code(5)
-        .expect_stderr("the turn has cost more than 0.5 (--max-cost)");
+        .expect_stderr("the run has cost more than 0.5 (--max-cost)");
     assert_eq!(run.result()["stopReason"], "cancelled");
     assert!(run.received().contains("session/cancel"));
     for amount in ["0", "-1", "NaN", "much"] {
@@ -262,6 +262,20 @@ fn turn_that_costs_too_much_is_cancelled() {
             .expect_code(2)
             .expect_stderr("expected a positive amount");
     }
+}
+
+#[test]
+fn corrections_of_an_answer_count_towards_the_cost() {
+    let run = ScriptedRun::new();
+    run.project
+        .write_file("schema.json", r#"{"type": "object"}"#);
+    run.turn(1, &[costs(0.4), says("not JSON")]);
+    run.turn(2, &[costs(0.8), says("still not JSON")]);
+    run.run(&["--max-cost", "0.5", "--output-schema", "schema.json"])
+        .expect_code(5)
+        .expect_stderr("the run has cost more than 0.5 (--max-cost)");
+    run.run(&["--max-cost", "0.9", "--output-schema", "schema.json"])
+        .expect_code(3);
 }
 
 #[test]

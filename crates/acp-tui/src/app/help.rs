@@ -25,6 +25,7 @@ const CONVERSATION_KEYS: &[(&str, &str)] = &[
     ("y", "Copy the item"),
     ("d", "Change diff layout"),
     ("e", "Expand or collapse all items"),
+    ("/", "Search for text; n, N: next, previous"),
     ("g, G", "Go to top, go to bottom"),
     ("Esc", "Back to the prompt"),
 ];

@@ -7,6 +7,8 @@ use crossterm::event::{
 };
 
 use super::overlay::ChatOverlay;
+use super::search::SearchDirection;
+use super::tab::Tab;
 use super::{App, ChatEffect, ChatFocus, QUIT_CONFIRM_TIME, commands};
 use crate::editor;
 use crate::keys::KeyAction;
@@ -88,22 +90,31 @@ impl App {
             _ if nothing && key.code == KeyCode::Enter && key.modifiers.is_empty() => {
                 tab.send_queued()
             }
-            editor::EditorOutcome::Submit => {
-                let draft = tab.editor.take();
-                let command = match draft.attachments() {
-                    [] => commands::find_command(draft.display_text(), &tab.commands),
-                    _ => None,
-                };
-                match command {
-                    Some(action) => self.perform_action(action),
-                    None => tab.steer_or_submit(draft),
-                }
-            }
+            editor::EditorOutcome::Submit => self.submit_prompt(Tab::steer_or_submit),
             editor::EditorOutcome::Note(text) => {
                 self.show_note(text);
                 Vec::new()
             }
             editor::EditorOutcome::Changed | editor::EditorOutcome::Ignored => Vec::new(),
+        }
+    }
+
+    /// Takes the prompt from the editor. Performs it if it is a command of the chat, and otherwise calls `submit`.
+    pub(super) fn submit_prompt(
+        &mut self,
+        submit: impl FnOnce(&mut Tab, editor::PromptDraft) -> Vec<ChatEffect>,
+    ) -> Vec<ChatEffect> {
+        let Some(tab) = self.active_tab_mut() else {
+            return Vec::new();
+        };
+        let draft = tab.editor.take();
+        let command = match draft.attachments() {
+            [] => commands::find_command(draft.display_text(), &tab.commands),
+            _ => None,
+        };
+        match command {
+            Some(action) => self.perform_action(action),
+            None => submit(tab, draft),
         }
     }
 
@@ -207,6 +218,9 @@ impl App {
             KeyCode::Char('?') if plain => {
                 self.overlay = Some(ChatOverlay::help(&self.setup.keys, &self.setup.theme));
             }
+            KeyCode::Char('/') if plain => self.ask_for_search(),
+            KeyCode::Char('n') if plain => self.search_again(SearchDirection::Forward),
+            KeyCode::Char('N') if plain => self.search_again(SearchDirection::Backward),
             KeyCode::Esc | KeyCode::Tab | KeyCode::Char('i' | 'q') if plain => {
                 self.leave_thread();
             }

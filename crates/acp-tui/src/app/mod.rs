@@ -20,6 +20,7 @@ mod plan;
 mod prompt_line;
 mod rewind;
 mod rewind_view;
+mod search;
 mod steering;
 mod tab;
 #[cfg(test)]

@@ -49,6 +49,7 @@ pub(super) enum LinePurpose {
     Rename,
     Attach,
     Export,
+    Search,
     /// What the agent is to do instead of what this question asks to allow.
     Instead(u64),
 }
@@ -547,6 +548,10 @@ impl App {
                 if let editor::EditorOutcome::Note(why) = tab.editor.attach(&file) {
                     self.show_note(why);
                 }
+                Vec::new()
+            }
+            LinePurpose::Search => {
+                self.search(text);
                 Vec::new()
             }
             LinePurpose::Instead(question) => self.reject_and_steer(question, text),

@@ -380,7 +380,7 @@ fn describe_rewind(tab: &Tab, target: RewindTarget) -> Option<RewindDescription>
         intro.push(String::new());
         intro.push(match target {
             RewindTarget::Turn(_) => {
-                "The conversation continues in a new session, which gets the earlier part with the next prompt."
+                "c and b continue the conversation in a new session, which gets the earlier part with the next prompt."
             }
             RewindTarget::Redo => "The conversation that was left is shown again.",
         }.to_owned());

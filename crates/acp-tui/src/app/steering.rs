@@ -104,14 +104,13 @@ impl App {
 
     /// Queues the prompt in the editor, even if the agent could be steered with it.
     pub(super) fn queue_prompt(&mut self) -> Vec<ChatEffect> {
-        let Some(tab) = self.active_tab_mut() else {
-            return Vec::new();
-        };
-        if tab.editor.is_empty() {
+        let is_empty = self
+            .active_tab_mut()
+            .is_none_or(|tab| tab.editor.is_empty());
+        if is_empty {
             return Vec::new();
         }
-        let draft = tab.editor.take();
-        tab.submit(draft)
+        self.submit_prompt(Tab::submit)
     }
 
     /// Asks what the agent is to do instead of what it has requested.

@@ -78,6 +78,8 @@ pub(super) struct Tab {
     pub(super) turn: Option<TabTurn>,
     pub(super) last_turn_end: Option<LastTurnEnd>,
     pub(super) history: TurnHistory,
+    /// The text of the last search in the conversation.
+    pub(super) search: Option<String>,
     /// The earlier conversation as Markdown, which goes with the next prompt because the session is new.
     transcript: Option<Arc<str>>,
     /// The view of the first open question, or `None` if there is no question.
@@ -121,6 +123,7 @@ impl Tab {
             turn: None,
             last_turn_end: None,
             history: TurnHistory::default(),
+            search: None,
             transcript: None,
             question: None,
             question_count: 0,

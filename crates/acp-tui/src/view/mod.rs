@@ -160,6 +160,13 @@ impl ThreadView {
         self.queue_move(ScrollMove::Reveal);
     }
 
+    /// Selects the item with this index, expands it, and scrolls to it.
+    pub(crate) fn open_item(&mut self, number: usize) {
+        self.selected = Some(number);
+        self.open_overrides.insert(number, true);
+        self.queue_move(ScrollMove::Reveal);
+    }
+
     /// Clears the selection.
     pub(crate) fn deselect(&mut self) {
         self.selected = None;

@@ -145,7 +145,7 @@ fn a_conversation_is_taken_back_and_the_next_prompt_gets_what_came_before() {
     screen.wait_for("notes.txt exited with code 0");
     screen.wait_until_gone("Esc: cancel");
     screen.send_line("/undo");
-    screen.wait_for("The conversation continues in a new session");
+    screen.wait_for("c and b continue the conversation in a new session");
     screen.send_keys("b");
     screen.wait_for("files restored");
     screen.wait_until_gone("the second turn");

@@ -229,3 +229,34 @@ fn question_of_a_subagent_is_shown_in_the_tab_of_its_session() {
     screen.wait_for("It was allowed.");
     wait_for_record(&project, &json!({"outcome": "selected", "optionId": "y"}));
 }
+
+#[test]
+fn text_is_found_in_the_conversation_and_in_collapsed_output() {
+    let project = TestProject::new();
+    project.allow_commands();
+    let mut screen = start_chat(&project, 80, 30);
+    for n in 1..4 {
+        // The output is not in the prompt.
+        screen.send_line(&format!(
+            "/run for i in 1 2 3; do echo needle-$(({n} * 7))-$i; done; seq 9"
+        ));
+        screen.wait_for(&format!("({n} * 7))-$i; done; seq 9 exited with code 0"));
+        screen.wait_until_gone("Esc: cancel");
+    }
+    screen.send_keys(TAB);
+    screen.send_keys("g/");
+    screen.wait_for("Search conversation");
+    screen.send_line("NEEDLE-14");
+    screen.wait_for("needle-14-3");
+    screen.send_keys("/");
+    screen.wait_for("Search conversation");
+    screen.send_keys("\u{15}");
+    screen.send_line("needle-7-");
+    screen.wait_for("search continued at the other end");
+    screen.wait_for("needle-7-2");
+    screen.send_keys("/");
+    screen.wait_for("Search conversation");
+    screen.send_keys("\u{15}");
+    screen.send_line("haystack");
+    screen.wait_for("not found: haystack");
+}

@@ -46,7 +46,7 @@ fn edit_is_shown_with_its_diff_and_all_options() {
 │  3 n  Reject – reject once                                                   │
 │  4 x  Never – reject in this project, until you revoke it: any edit of       │
 │       src/main.rs                                                            │
-╰ ↑↓ enter choose · esc cancel the turn ───────────────────────────────────────╯
+╰ ↑↓ enter choose · w reject and explain · esc cancel the turn ────────────────╯
 "
     );
     let buf = shown.draw(80, 24).0;
