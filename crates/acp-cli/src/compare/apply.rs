@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use acp_host::literal;
 
 use super::git::io_exit;
-use super::outcome::{AgentOutcome, AgentState, DiffText};
+use super::outcome::{AgentOutcome, ComparedState, DiffText};
 use super::run::ComparisonSetup;
-use super::table::change_text;
 use crate::exit::CommandExit;
 use crate::screen::TerminalScreen;
 use crate::terminal_user::TerminalUser;
@@ -33,7 +32,10 @@ impl ApplyRefusal {
         let patch = self.patch.as_ref();
         let patch = patch.map(|patch| format!("; the changes are in {}", patch.display()));
         let patch = patch.unwrap_or_default();
-        format!("the changes of {label} were not taken over: {}{patch}", self.reason)
+        format!(
+            "the changes of {label} were not taken over: {}{patch}",
+            self.reason
+        )
     }
 }
 
@@ -42,7 +44,7 @@ pub(super) async fn apply_by_option(
     setup: &ComparisonSetup,
     agent: &AgentOutcome,
 ) -> Result<(), ApplyRefusal> {
-    if agent.state != AgentState::Ended {
+    if agent.state != ComparedState::Ended {
         let patch = match agent.changed_tree() {
             Some(tree) => keep_patch(setup, &agent.label, tree).await.ok(),
             None => None,
@@ -62,7 +64,9 @@ async fn apply(setup: &ComparisonSetup, agent: &AgentOutcome) -> Result<(), Appl
         reason: exit.message.unwrap_or_default(),
         patch: None,
     };
-    let patch = keep_patch(setup, &agent.label, tree).await.map_err(no_patch)?;
+    let patch = keep_patch(setup, &agent.label, tree)
+        .await
+        .map_err(no_patch)?;
     match apply_patch(setup, agent, &patch).await {
         Ok(()) => {
             // It is no longer needed.
@@ -89,7 +93,9 @@ async fn apply_patch(
     let since: HashSet<&[u8]> = since.iter().map(|change| &*change.raw_path).collect();
     let touched = agent.changes().iter();
     let touched = touched.filter(|change| since.contains(&*change.raw_path));
-    let names: Vec<String> = touched.map(|change| literal::escape_line(&change.path)).collect();
+    let names: Vec<String> = touched
+        .map(|change| literal::escape_line(&change.path))
+        .collect();
     if !names.is_empty() {
         let shown = names.iter().take(MAX_NAMED_FILES).cloned();
         let shown = shown.collect::<Vec<_>>().join(", ");
@@ -189,7 +195,9 @@ async fn ask_user(
     };
     let count = with_changes.len();
     let number = loop {
-        let Some(answer) = dialog.answer(&format!("number [1-{count}], or Enter for none: ")).await
+        let Some(answer) = dialog
+            .answer(&format!("number [1-{count}], or Enter for none: "))
+            .await
         else {
             return ApplyChoice::None;
         };
@@ -208,11 +216,16 @@ async fn ask_user(
         Ok(text) => dialog.print_question_text(&text),
         Err(exit) => {
             let reason = exit.message.unwrap_or_default();
-            let refusal = ApplyRefusal { reason, patch: None };
+            let refusal = ApplyRefusal {
+                reason,
+                patch: None,
+            };
             return ApplyChoice::Chosen(number, Err(refusal));
         }
     }
-    let answer = dialog.answer("apply these changes to your files? [y/N] ").await;
+    let answer = dialog
+        .answer("apply these changes to your files? [y/N] ")
+        .await;
     let answer = answer.unwrap_or_default().to_lowercase();
     if answer != "y" && answer != "yes" {
         return ApplyChoice::None;
@@ -232,7 +245,7 @@ async fn preview(setup: &ComparisonSetup, agent: &AgentOutcome) -> Result<String
     let mut text = String::from("\n");
     for change in agent.changes() {
         let path = literal::escape_line(&change.path);
-        text.push_str(&format!("  {} {path}\n", change_text(change)));
+        text.push_str(&format!("  {} {path}\n", change.summary()));
     }
     text.push('\n');
     for line in literal::escape_lines(&diff.text) {

@@ -83,7 +83,8 @@ mod tests {
 
     #[test]
     fn changes_are_parsed() {
-        let raw = b":100644 000000 1 0 D\0old\0:000000 120000 0 1 A\0a b\0:100644 100644 1 2 M\0x\0";
+        let raw =
+            b":100644 000000 1 0 D\0old\0:000000 120000 0 1 A\0a b\0:100644 100644 1 2 M\0x\0";
         let counts = [b"0\t3\told\0" as &[u8], b"1\t0\ta b\0-\t-\tx\0"].concat();
         let changes = parse_changes(raw, &counts);
         let shown = changes

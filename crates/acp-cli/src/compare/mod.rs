@@ -2,6 +2,7 @@
 
 mod agents;
 mod apply;
+mod changes;
 mod diffs;
 mod directory;
 mod git;
@@ -12,6 +13,7 @@ mod run;
 mod shell;
 mod stop;
 mod table;
+mod tracked;
 mod workspace;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -20,7 +22,7 @@ use self::agents::{ComparedAgent, compared_agents};
 use self::apply::{ApplyChoice, apply_by_option, ask_and_apply};
 use self::directory::CompareDirectory;
 use self::git::io_exit;
-use self::outcome::{AgentOutcome, AgentState, ComparisonOutcome};
+use self::outcome::{AgentOutcome, ComparedState, ComparisonOutcome};
 use self::repository::CompareRepository;
 use self::run::ComparisonSetup;
 use self::stop::StopSignal;
@@ -84,8 +86,13 @@ async fn compare(args: CompareArgs) -> Result<CommandExit, CommandExit> {
         apply_error: None,
         patch: None,
     };
-    if let Some(line) = setup.args.judge.as_ref().filter(|_| !setup.stop.is_requested()) {
-        let judged = judge::judge(&setup, line, &prompt, &mut outcome.agents).await;
+    if let Some(line) = setup
+        .args
+        .judge
+        .as_ref()
+        .filter(|_| !setup.stop.is_requested())
+    {
+        let judged = judge::judge_results(&setup, line, &prompt, &mut outcome.agents).await;
         outcome.judge = Some(judged);
     }
     let exit = finish(&setup, &mut outcome, screen).await;
@@ -216,10 +223,13 @@ async fn take_over(
     let agent = agents.get(number)?;
     let (label, is_changed) = (agent.label.clone(), agent.changed_tree().is_some());
     let Err(refusal) = applied else {
-        eprintln!("acp: {}", match is_changed {
-            true => format!("took over the changes of {label}"),
-            false => format!("{label} has not changed anything"),
-        });
+        eprintln!(
+            "acp: {}",
+            match is_changed {
+                true => format!("took over the changes of {label}"),
+                false => format!("{label} has not changed anything"),
+            }
+        );
         outcome.applied = is_changed.then_some(label);
         return None;
     };
@@ -231,7 +241,10 @@ async fn take_over(
 
 /// Returns the exit of the command: success if an agent has ended well, and otherwise what all agents have in common.
 fn exit_of(agents: &[AgentOutcome]) -> CommandExit {
-    if agents.iter().any(|agent| agent.state == AgentState::Ended) {
+    if agents
+        .iter()
+        .any(|agent| agent.state == ComparedState::Ended)
+    {
         return CommandExit::SUCCESS;
     }
     let mut codes = agents.iter().map(|agent| agent.exit_code);

@@ -153,7 +153,13 @@ impl CompareRepository {
 
     /// Writes the changes to a file that `git apply` can read.
     pub(super) async fn write_patch(&self, tree: &str, file: &Path) -> Result<(), CommandExit> {
-        let options = ["-p", "-U3", "--binary", "--src-prefix=a/", "--dst-prefix=b/"];
+        let options = [
+            "-p",
+            "-U3",
+            "--binary",
+            "--src-prefix=a/",
+            "--dst-prefix=b/",
+        ];
         self.diff_call(&options, tree).write_to(file).await
     }
 
@@ -175,7 +181,9 @@ async fn find_repository(cwd: &Path) -> Result<(PathBuf, PathBuf, PathBuf), Comm
             let message = if message.contains("not a git repository") {
                 format!("not a git repository: {cwd}; each agent works in a copy of a repository")
             } else if message.contains("must be run in a work tree") {
-                format!("a repository without files: {cwd}; each agent works in a copy of the files")
+                format!(
+                    "a repository without files: {cwd}; each agent works in a copy of the files"
+                )
             } else {
                 message
             };

@@ -7,8 +7,8 @@ use acp_host::terminal_text;
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr;
 
-use super::outcome::{AgentOutcome, AgentState, ComparisonOutcome, TestOutcome};
-use super::repository::ComparedChange;
+use super::changes::ComparedChange;
+use super::outcome::{AgentOutcome, ComparedState, ComparisonOutcome, TestOutcome};
 use crate::screen::Styles;
 
 /// The maximum number of changed files to list.
@@ -28,8 +28,7 @@ pub(super) fn render_outcome(outcome: &ComparisonOutcome, styles: &Styles) -> St
         let label = terminal_text::clean_value(&agent.label);
         if let Some(error) = &agent.error {
             let error = terminal_text::clean_text(error);
-            let error =
-                terminal_text::truncate_middle(&error, terminal_text::MAX_MESSAGE_CHARS);
+            let error = terminal_text::truncate_middle(&error, terminal_text::MAX_MESSAGE_CHARS);
             push_section(&mut text, &format!("{label}: "), error.lines());
         }
         push_denials(&mut text, &label, agent);
@@ -44,8 +43,7 @@ pub(super) fn render_outcome(outcome: &ComparisonOutcome, styles: &Styles) -> St
     if let Some(judge) = &outcome.judge {
         if let Some(reason) = &judge.reason {
             let reason = terminal_text::clean_text(reason);
-            let reason =
-                terminal_text::truncate_middle(&reason, terminal_text::MAX_MESSAGE_CHARS);
+            let reason = terminal_text::truncate_middle(&reason, terminal_text::MAX_MESSAGE_CHARS);
             push_section(&mut text, "judge: ", reason.lines());
         }
         if let Some(error) = &judge.error {
@@ -77,7 +75,10 @@ fn render_table(outcome: &ComparisonOutcome, styles: &Styles) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|(cell, _)| cell.width()).max().unwrap_or_default()
+        cells
+            .map(|(cell, _)| cell.width())
+            .max()
+            .unwrap_or_default()
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
@@ -102,7 +103,7 @@ fn agent_row(
     let plain = |text: String| (text, Style::new());
     let or_nothing = |text: Option<String>| plain(text.unwrap_or_else(|| NOTHING.to_owned()));
     let state = match agent.state {
-        AgentState::Ended => (state_text(agent), styles.good),
+        ComparedState::Ended => (state_text(agent), styles.good),
         _ => (state_text(agent), styles.bad),
     };
     let mut row = vec![
@@ -134,7 +135,7 @@ fn state_text(agent: &AgentOutcome) -> String {
     let state = agent.state.text();
     match agent.denials.len() {
         0 => state.to_owned(),
-        denied if agent.state == AgentState::Denied => format!("{state} ({denied})"),
+        denied if agent.state == ComparedState::Denied => format!("{state} ({denied})"),
         denied => format!("{state}, {denied} denied"),
     }
 }
@@ -148,7 +149,8 @@ fn duration_text(milliseconds: u64) -> String {
 }
 
 fn line_counts(files: &[ComparedChange]) -> String {
-    let sum = |lines: fn(&ComparedChange) -> Option<u64>| files.iter().filter_map(lines).sum::<u64>();
+    let sum =
+        |lines: fn(&ComparedChange) -> Option<u64>| files.iter().filter_map(lines).sum::<u64>();
     format!("+{} -{}", sum(|file| file.added), sum(|file| file.removed))
 }
 
@@ -158,7 +160,7 @@ fn render_files(agents: &[AgentOutcome]) -> String {
     for agent in agents {
         let label = terminal_text::clean_value(&agent.label);
         for change in agent.changes() {
-            let shown = format!("{label} {}", change_text(change));
+            let shown = format!("{label} {}", change.summary());
             files.entry(&change.path).or_default().push(shown);
         }
     }
@@ -174,15 +176,6 @@ fn render_files(agents: &[AgentOutcome]) -> String {
         let _ = writeln!(text, "… {} more files", files.len() - MAX_FILES);
     }
     text
-}
-
-/// Returns how a file has changed, such as `M +1 -2`.
-pub(super) fn change_text(change: &ComparedChange) -> String {
-    let letter = change.kind.letter();
-    match (change.added, change.removed) {
-        (Some(added), Some(removed)) => format!("{letter} +{added} -{removed}"),
-        _ => format!("{letter} (binary)"),
-    }
 }
 
 fn push_denials(text: &mut String, label: &str, agent: &AgentOutcome) {

@@ -64,7 +64,10 @@ impl<'a> RealDirectories<'a> {
         let path = path_from_bytes(path);
         let is_file = |metadata: std::fs::Metadata| metadata.is_file() || metadata.is_symlink();
         let metadata = self.root.join(&path).symlink_metadata();
-        metadata.is_ok_and(is_file) && path.parent().is_none_or(|parent| self.has_directory(parent))
+        metadata.is_ok_and(is_file)
+            && path
+                .parent()
+                .is_none_or(|parent| self.has_directory(parent))
     }
 
     fn has_directory(&mut self, path: &Path) -> bool {
