@@ -13,10 +13,9 @@ use super::tracked::{IndexFlags, RealDirectories, join_with_nul, parse_stages};
 use crate::exit::CommandExit;
 
 /// The options with which git compares two trees. None of them depends on the user's configuration.
-const DIFF_OPTIONS: [&str; 8] = [
+const DIFF_OPTIONS: [&str; 7] = [
     "diff-tree",
     "-r",
-    "--full-index",
     "--no-renames",
     "--no-ext-diff",
     "--no-textconv",
@@ -157,6 +156,7 @@ impl CompareRepository {
             "-p",
             "-U3",
             "--binary",
+            "--full-index",
             "--src-prefix=a/",
             "--dst-prefix=b/",
         ];
