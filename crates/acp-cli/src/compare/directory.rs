@@ -19,8 +19,11 @@ impl CompareDirectory {
             let place = place.display();
             CommandExit::failed(format!("cannot create a directory in {place}: {e}"))
         };
-        let created = tempfile::Builder::new().prefix("acp-compare-").tempdir();
-        let created = created.map_err(failed)?.keep();
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("acp-compare-");
+        #[cfg(unix)]
+        builder.permissions(private_permissions());
+        let created = builder.tempdir().map_err(failed)?.keep();
         // Git and agents compare paths as text.
         let path = std::fs::canonicalize(&created).unwrap_or(created);
         Ok(Self { path, is_kept })
@@ -47,10 +50,7 @@ impl Drop for CompareDirectory {
 /// Lets the user delete what is in a directory. Does not follow symlinks.
 fn make_writable(directory: &Path) {
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let _ = std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o700));
-    }
+    let _ = std::fs::set_permissions(directory, private_permissions());
     let Ok(entries) = std::fs::read_dir(directory) else {
         return;
     };
@@ -59,4 +59,11 @@ fn make_writable(directory: &Path) {
             make_writable(&entry.path());
         }
     }
+}
+
+/// Returns the permissions of a directory that only the user can use.
+#[cfg(unix)]
+fn private_permissions() -> std::fs::Permissions {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::Permissions::from_mode(0o700)
 }

@@ -386,14 +386,16 @@ fn nothing_is_taken_over_if_the_user_has_changed_a_file() {
     std::fs::remove_file(patch).unwrap();
     compared.expect_clean();
 
-    // A new file that is in the way, and that git ignores.
-    let a = "echo theirs > made; echo made > PROJECT/.git/info/exclude; echo of the user > PROJECT/made";
-    compared.agents(&[("a", a), ("b", "true")]);
+    // A new file that is in the way, and that git ignores. Nothing is applied, not even the other change.
+    compared.project.write_file(".gitignore", "made\n");
+    compared.project.write_file("made", "of the user\n");
+    compared.agents(&[("a", "rm .gitignore; echo theirs > made"), ("b", "true")]);
     compared
         .compare(&["--apply", "a"])
         .expect_code(1)
         .expect_stderr("made: already exists in working directory");
     assert_eq!(compared.project.read_file("made"), "of the user\n");
+    assert_eq!(compared.project.read_file(".gitignore"), "made\n");
 
     // Other files do not matter.
     let a = "echo mine >> other.txt; echo again >> PROJECT/notes.txt";
@@ -435,7 +437,9 @@ fn agent_that_fails_does_not_stop_the_others() {
         .compare(&[])
         .expect_code(3)
         .expect_stderr("no agent has finished its turn");
-    compared.agents(&[("a", "exit 7"), ("b", "read -r cancelled")]);
+    let is_cancelled = r#"read -r cancel; end() { :; }
+        printf '{"jsonrpc":"2.0","id":%s,"result":{"stopReason":"cancelled"}}\n' "$prompt""#;
+    compared.agents(&[("a", "exit 7"), ("b", is_cancelled)]);
     compared
         .compare(&["--timeout", "1"])
         .expect_code(1)
@@ -453,7 +457,7 @@ fn denied_actions_are_shown() {
         .expect_stdout(&[
             "acp    denied (1)",
             "acp-2  denied (1)",
-            "acp: denied: touch made (by --allow reads)",
+            "acp: denied: Run `touch made` (by --allow reads)",
         ])
         .expect_stderr("some actions were denied, because agents cannot ask here; see --allow");
     compared
@@ -508,9 +512,16 @@ fn tests_run_in_each_copy() {
 
 /// Returns `true` if the process whose id is in the file is running.
 fn is_running(file: &Path) -> bool {
-    let id = std::fs::read_to_string(file).unwrap();
-    let id = id.trim().parse().unwrap();
-    test_kill_process(Pid::from_raw(id).unwrap()).is_ok()
+    let id: i32 = std::fs::read_to_string(file)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    // One that has ended but that nobody has asked after (a zombie) does not run.
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    let state = stat.rsplit(')').next().unwrap_or_default();
+    let is_zombie = state.trim_start().starts_with('Z');
+    !is_zombie && test_kill_process(Pid::from_raw(id).unwrap()).is_ok()
 }
 
 #[test]
@@ -716,8 +727,9 @@ fn repository_with_conflicts_can_be_compared() {
     compared.project.write_file("notes.txt", "ours\n");
     compared.commit();
     let mut merge = compared.project.program_command("git");
-    let merge = compared.isolate(merge.args(["merge", "other"])).output();
-    assert!(!merge.unwrap().status.success());
+    let merge = merge.args(["-c", "user.name=A", "-c", "user.email=a", "merge", "other"]);
+    assert!(!compared.isolate(merge).output().unwrap().status.success());
+    assert!(compared.project.read_file("notes.txt").contains("=====\n"));
     compared.agents(&[
         (
             "a",
