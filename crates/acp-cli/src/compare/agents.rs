@@ -28,7 +28,11 @@ pub(super) fn compared_agents(
             protocol: args.protocol,
             ..AgentChoiceArgs::default()
         };
-        choice.choose(cwd)?;
+        if choice.choose(cwd)?.remote.is_some() {
+            return Err(CommandExit::usage(format!(
+                "--agent {name}: it runs elsewhere, so it cannot work in a copy of the project"
+            )));
+        }
     }
     if let Some(label) = args.apply.as_ref().filter(|label| !labels.contains(label)) {
         return Err(CommandExit::usage(format!(

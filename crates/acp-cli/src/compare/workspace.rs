@@ -23,6 +23,9 @@ const COPIED_SETTINGS: [&str; 9] = [
     "user.name",
 ];
 
+/// A project's rules, in its directories.
+const RULES_FILE: &str = ".acp/permissions.toml";
+
 /// What the `.git` of each copy contains.
 #[derive(Debug)]
 pub(super) struct WorkspaceTemplate {
@@ -126,6 +129,16 @@ impl AgentWorkspace {
         let cwd = root.join(&repository.prefix);
         // It may have no files.
         std::fs::create_dir_all(&cwd).map_err(|e| io_exit("create", &cwd, &e))?;
+        // Rules restrict what agents may do, so they also apply if git ignores them.
+        for directory in repository.prefix.ancestors() {
+            let file = directory.join(RULES_FILE);
+            let (from, to) = (repository.root.join(&file), root.join(&file));
+            if from.is_file() && to.symlink_metadata().is_err() {
+                let parent = to.parent().unwrap_or(&root);
+                std::fs::create_dir_all(parent).map_err(|e| io_exit("create", parent, &e))?;
+                copy(&from, &to)?;
+            }
+        }
         Ok(Self { root, cwd, index })
     }
 

@@ -340,11 +340,14 @@ fn all_kinds_of_changes_can_be_taken_over() {
 }
 
 #[test]
-fn directory_that_becomes_a_link_does_not_lead_out_of_the_project() {
+fn changes_through_links_are_not_taken_over() {
     let compared = ComparedProject::new();
-    std::fs::create_dir(compared.project.file("sub")).unwrap();
-    compared.project.write_file("sub/file", "text\n");
+    let project = &compared.project;
+    std::fs::create_dir(project.file("sub")).unwrap();
+    project.write_file("sub/file", "text\n");
+    project.write_file(".gitignore", "out\n");
     compared.commit();
+    // The link is the change, not what is behind it.
     let does = "rm -r sub; ln -s OUTSIDE sub; echo changed > sub/file";
     compared.agents(&[("a", does), ("b", "true")]);
     let json = compared.compare_json(&["--apply", "a"]);
@@ -352,10 +355,18 @@ fn directory_that_becomes_a_link_does_not_lead_out_of_the_project() {
         changed(&json["agents"][0]),
         ["added sub", "deleted sub/file"]
     );
-    let target = std::fs::read_link(compared.project.file("sub")).unwrap();
+    let target = std::fs::read_link(project.file("sub")).unwrap();
     assert_eq!(target, compared.outside);
-    let outside = std::fs::read_to_string(compared.outside.join("file")).unwrap();
-    assert_eq!(outside, "changed\n");
+    // A link that only the user has.
+    symlink(&compared.outside, project.file("out")).unwrap();
+    let does = "rm .gitignore; mkdir out; echo made > out/made";
+    compared.agents(&[("a", does), ("b", "true")]);
+    compared
+        .compare(&["--apply", "a"])
+        .expect_code(1)
+        .expect_stderr("out/made: beyond a symbolic link");
+    assert!(!compared.outside.join("made").exists());
+    assert!(project.file(".gitignore").exists());
 }
 
 #[test]
@@ -667,15 +678,18 @@ fn what_an_agent_configures_in_git_does_not_run() {
     let program = compared.outside.join("program");
     std::fs::write(&program, "#!/bin/sh\ntouch \"$0.ran\"\ncat\n").unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-    // In the copy, in a nested repository, in one that is in its index, and in a .git that leads elsewhere.
+    let commit = compared.git(&["rev-parse", "HEAD"]);
+    let module = format!("160000,{},module", commit.trim());
+    compared.git(&["update-index", "--add", "--cacheinfo", &module]);
+    // In the copy, in a nested repository, in a submodule, and in a .git that leads elsewhere.
     let configure = "for key in core.fsmonitor diff.external filter.x.clean filter.x.smudge diff.x.textconv core.pager; do \
         git config $key OUTSIDE/program; done; git config core.hooksPath OUTSIDE/hooks";
     let does = format!(
         "{configure}; echo '* filter=x diff=x' > .gitattributes; \
         mkdir -p OUTSIDE/hooks; for hook in post-index-change post-checkout reference-transaction; do \
         cp OUTSIDE/program OUTSIDE/hooks/$hook; done; \
-        git init -q sub; cd sub; echo x > x; git add x; git -c user.name=B -c user.email=b commit -q -m x; {configure}; \
-        echo y > x; cd ..; git -c core.fsmonitor= -c core.hooksPath= -c filter.x.clean= add sub; \
+        for place in sub module; do git init -q $place; cd $place; echo x > x; git add x; \
+        git -c user.name=B -c user.email=b commit -q -m x; {configure}; echo y > x; cd ..; done; \
         rm -f OUTSIDE/program.ran OUTSIDE/hooks/*.ran; mv .git OUTSIDE/git; echo \"gitdir: OUTSIDE/git\" > .git; \
         echo 4th >> notes.txt"
     );
@@ -786,6 +800,53 @@ fn worktree_subdirectory_and_unusual_index_are_respected() {
     CommandResult::from_output(command.output().unwrap()).expect_code(0);
     assert_eq!(project.read_file("assumed"), "changed\nmore\n");
     assert_eq!(project.read_file("sub/dir/file"), "text\nchanged\n");
+}
+
+#[test]
+fn rules_apply_in_the_copies() {
+    let compared = ComparedProject::new();
+    let rules = "[[rule]]\ndecision = \"deny\"\ncommand = \"touch *\"\n";
+    for directory in [".acp", "sub", "sub/.acp"] {
+        std::fs::create_dir(compared.project.file(directory)).unwrap();
+    }
+    compared.project.write_file(".gitignore", ".acp\n");
+    compared.commit();
+    let run = || {
+        let args = [
+            "--agent", "acp", "--allow", "all", "--cwd", "sub", "--format", "json",
+        ];
+        let result = compared.compare_only(&[&args[..], &["/run touch made"]].concat());
+        let json: Value = serde_json::from_str(&result.stdout).unwrap();
+        json["agents"][0]["files"].clone()
+    };
+    assert_eq!(run().as_array().unwrap().len(), 1);
+    for file in [".acp/permissions.toml", "sub/.acp/permissions.toml"] {
+        compared.project.write_file(file, rules);
+        assert_eq!(run(), json!([]), "{file}");
+        std::fs::remove_file(compared.project.file(file)).unwrap();
+    }
+}
+
+#[test]
+fn agents_and_tests_are_confined_to_their_copies() {
+    if let Err(error) = acp_host::Sandbox::new([]) {
+        println!("skipped: {error}");
+        return;
+    }
+    let compared = ComparedProject::new();
+    let a = "echo 4th >> notes.txt; git add -A; git -c user.name=B -c user.email=b commit -q -m mine && say committed; \
+        touch OUTSIDE/made PROJECT/made";
+    compared.agents(&[("a", a), ("b", "true")]);
+    let test = format!("touch here && ! touch {}/made", compared.outside.display());
+    let json = compared.compare_json(&["--sandbox", "--test", &test]);
+    assert_eq!(json["agents"][0]["answer"], "committed");
+    assert_eq!(changed(&json["agents"][0]), ["modified notes.txt"]);
+    assert_eq!(json["agents"][0]["test"]["exitCode"], 0);
+    assert!(!compared.outside.join("made").exists());
+    assert!(!compared.project.file("made").exists());
+    // Only reading, for an agent that does not ask.
+    let json = compared.compare_json(&["--sandbox=read-only"]);
+    assert_eq!(changed(&json["agents"][0]), [""; 0]);
 }
 
 #[test]
