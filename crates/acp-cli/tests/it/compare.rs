@@ -364,7 +364,7 @@ fn changes_through_links_are_not_taken_over() {
     compared
         .compare(&["--apply", "a"])
         .expect_code(1)
-        .expect_stderr("out/made: beyond a symbolic link");
+        .expect_stderr("affected file 'out/made' is beyond a symbolic link");
     assert!(!compared.outside.join("made").exists());
     assert!(project.file(".gitignore").exists());
 }
