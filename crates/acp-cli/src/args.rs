@@ -7,6 +7,7 @@ pub(crate) mod agents;
 pub(crate) mod candidates;
 pub(crate) mod chat;
 pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod connect;
 pub(crate) mod inspect;
@@ -30,6 +31,7 @@ use self::agent::AgentArgs;
 use self::agents::AgentsArgs;
 use self::chat::ChatArgs;
 use self::check::CheckArgs;
+use self::compare::CompareArgs;
 use self::completions::{CompletionsArgs, ManArgs};
 use self::connect::ConnectArgs;
 use self::inspect::InspectArgs;
@@ -89,6 +91,13 @@ pub(crate) enum CliCommand {
     ///
     /// Press ? for help and Ctrl-P for the command palette. In scripts, use `acp run`.
     Chat(ChatArgs),
+
+    /// Give one prompt to several agents, and compare what they do.
+    ///
+    /// Each agent works in its own copy of the project's git repository, with your uncommitted changes. A table shows
+    /// how each has ended, what it cost and which files it has changed. Your files stay as they are, unless you take
+    /// over the changes of one agent. On a terminal, you are asked.
+    Compare(CompareArgs),
 
     /// Run the bundled coding agent on stdin and stdout.
     ///

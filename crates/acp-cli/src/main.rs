@@ -9,6 +9,7 @@ mod bridge;
 mod chat;
 mod check;
 mod check_relay;
+mod compare;
 mod completions;
 mod config;
 mod confinement;
@@ -85,6 +86,7 @@ fn main() -> ExitCode {
             },
         },
         CliCommand::Chat(args) => block_on(chat::run_chat(args)),
+        CliCommand::Compare(args) => block_on(compare::run_compare(args)),
         CliCommand::Completions(args) => completions::print_completions(&args),
         CliCommand::Man(args) => man::print_man_pages(&args),
         CliCommand::Connect(args) => block_on(connect::connect(args)),

@@ -9,7 +9,7 @@ use clap::{ValueEnum, ValueHint};
 
 use super::agent_choice::AgentChoiceArgs;
 use super::candidates;
-use super::shared::{LocalServerArgs, SessionArgs, parse_policy};
+use super::shared::{LocalServerArgs, SessionArgs, parse_cost, parse_policy};
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -69,6 +69,10 @@ pub(crate) struct RunArgs {
     /// Be the process that carries on the turn for --no-wait.
     #[arg(long, hide = true, requires = "no_wait")]
     pub(crate) detached: bool,
+
+    /// Look up the agent's name in this directory instead of the working directory.
+    #[arg(long, hide = true, value_name = "DIR")]
+    pub(crate) agents_of: Option<PathBuf>,
 
     /// What the agent may do: ask, reads, all or none.
     ///
@@ -167,13 +171,6 @@ pub(crate) struct RunArgs {
     /// Output format.
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: RunFormat,
-}
-
-fn parse_cost(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(amount) if amount.is_finite() && amount > 0.0 => Ok(amount),
-        _ => Err("expected a positive amount, such as 0.50".to_owned()),
-    }
 }
 
 impl RunArgs {

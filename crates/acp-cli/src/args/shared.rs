@@ -283,6 +283,14 @@ fn parse_key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// Parses an amount of money, which must be positive.
+pub(super) fn parse_cost(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(amount) if amount.is_finite() && amount > 0.0 => Ok(amount),
+        _ => Err("expected a positive amount, such as 0.50".to_owned()),
+    }
+}
+
 pub(super) fn parse_policy(name: &str) -> Result<Policy, acp_host::ParsePolicyError> {
     name.parse()
 }

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use self::client::RunClient;
 use self::decisions::RunDecisions;
 use self::notes::RunNotes;
+pub(crate) use self::prompt::read_prompt;
 pub(crate) use self::render::Renderer;
 use self::result::TurnOutcome;
 use self::setup::RunSetup;

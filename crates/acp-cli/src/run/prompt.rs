@@ -8,7 +8,6 @@ use std::time::Duration;
 use acp::v1::{AgentCapabilities, ContentBlock};
 use acp_host::{Attachment, AttachmentError};
 
-use crate::args::run::RunArgs;
 use crate::exit::CommandExit;
 use crate::line_input;
 
@@ -23,14 +22,14 @@ const MAX_STDIN_BYTES: u64 = 16 * 1024 * 1024;
 const STDIN_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Returns the prompt from the arguments, a file or stdin. Appends any piped input.
-pub(super) fn read_prompt(args: &RunArgs) -> Result<String, CommandExit> {
-    let mut text = match (&args.file, args.prompt.as_slice()) {
+pub(crate) fn read_prompt(file: Option<&Path>, words: &[String]) -> Result<String, CommandExit> {
+    let mut text = match (file, words) {
         (Some(file), _) => std::fs::read_to_string(file)
             .map_err(|e| CommandExit::usage(format!("--file {}: {e}", file.display())))?,
         (None, [dash]) if dash == "-" => decode_text(read_stdin(&|| ()))?,
         (None, words) => words.join(" "),
     };
-    let is_stdin = args.file.is_none() && args.prompt == ["-"];
+    let is_stdin = file.is_none() && words == ["-"];
     if !is_stdin && let Some(piped) = read_piped()? {
         if !text.is_empty() {
             text.push_str("\n\n");

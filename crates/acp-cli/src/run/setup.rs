@@ -55,7 +55,7 @@ impl RunSetup {
             .as_deref()
             .map(AnswerSchema::read)
             .transpose()?;
-        let mut text = prompt::read_prompt(&args)?;
+        let mut text = prompt::read_prompt(args.file.as_deref(), &args.prompt)?;
         if let Some(schema) = &schema {
             text = schema.extend_prompt(&text);
         }
@@ -67,7 +67,8 @@ impl RunSetup {
             return Err(CommandExit::usage("--allow ask requires a terminal"));
         }
         let permissions = permissions::from_policy(args.allow, can_ask, &cwd)?;
-        let mut agent = args.agent_choice.choose(&cwd)?;
+        let project = args.agents_of.as_deref().unwrap_or(&cwd);
+        let mut agent = args.agent_choice.choose(project)?;
         let configured = std::mem::take(&mut agent.mcp_servers);
         let mcp_servers = args.session_args.mcp_servers(configured)?;
         let sandbox = Confinement::from_args(

@@ -26,6 +26,8 @@ mod check_client;
 #[cfg(unix)]
 mod check_remote;
 mod common;
+#[cfg(unix)]
+mod compare;
 mod conformance_pages;
 #[cfg(unix)]
 mod connect;
