@@ -116,7 +116,7 @@ fn agent_row(
             format!("{:.2} {currency}", cost.amount)
         })),
         or_nothing(agent.files.as_ref().map(|files| files.len().to_string())),
-        or_nothing(agent.files.as_deref().map(|files| line_counts(files))),
+        or_nothing(agent.files.as_deref().map(line_counts)),
     ];
     if has_tests {
         row.push(match &agent.test {
