@@ -681,6 +681,7 @@ fn what_an_agent_configures_in_git_does_not_run() {
     let commit = compared.git(&["rev-parse", "HEAD"]);
     let module = format!("160000,{},module", commit.trim());
     compared.git(&["update-index", "--add", "--cacheinfo", &module]);
+    std::fs::create_dir(compared.project.file("module")).unwrap();
     // In the copy, in a nested repository, in a submodule, and in a .git that leads elsewhere.
     let configure = "for key in core.fsmonitor diff.external filter.x.clean filter.x.smudge diff.x.textconv core.pager; do \
         git config $key OUTSIDE/program; done; git config core.hooksPath OUTSIDE/hooks";
