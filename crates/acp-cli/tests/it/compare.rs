@@ -685,15 +685,18 @@ fn what_an_agent_configures_in_git_does_not_run() {
     // In the copy, in a nested repository, in a submodule, and in a .git that leads elsewhere.
     let configure = "for key in core.fsmonitor diff.external filter.x.clean filter.x.smudge diff.x.textconv core.pager; do \
         git config $key OUTSIDE/program; done; git config core.hooksPath OUTSIDE/hooks";
+    // `git status` and `git add` of the copy would run the filter of the submodule.
     let does = format!(
-        "{configure}; echo '* filter=x diff=x' > .gitattributes; \
-        mkdir -p OUTSIDE/hooks; for hook in post-index-change post-checkout reference-transaction; do \
-        cp OUTSIDE/program OUTSIDE/hooks/$hook; done; \
-        git init -q sub; cd sub; echo x > x; git add x; git -c user.name=B -c user.email=b commit -q -m x; \
+        "git init -q sub; cd sub; echo x > x; git add x; git -c user.name=B -c user.email=b commit -q -m x; \
         {configure}; echo y > x; cd ..; \
         git init -q module; cd module; git fetch -q .. HEAD; git checkout -q FETCH_HEAD; \
-        {configure}; echo '* filter=x' > .gitattributes; echo y > notes.txt; cd ..; \
-        git add module < /dev/null > OUTSIDE/out 2>&1; test -e OUTSIDE/program.ran && say armed; \
+        {configure}; echo '* filter=x' > .gitattributes; tr a-y b-z < notes.txt > OUTSIDE/out; \
+        cat OUTSIDE/out > notes.txt; cd ..; \
+        git -c core.fsmonitor=false -c core.hooksPath=/dev/null status < /dev/null > OUTSIDE/out 2>&1; \
+        test -e OUTSIDE/program.ran && say armed; \
+        {configure}; echo '* filter=x diff=x' > .gitattributes; \
+        mkdir -p OUTSIDE/hooks; for hook in post-index-change post-checkout reference-transaction; do \
+        cp OUTSIDE/program OUTSIDE/hooks/$hook; done; \
         rm -f OUTSIDE/program.ran OUTSIDE/hooks/*.ran; mv .git OUTSIDE/git; echo \"gitdir: OUTSIDE/git\" > .git; \
         echo 4th >> notes.txt"
     );
