@@ -94,7 +94,7 @@ impl CompareRepository {
     /// Records all files in `root` that are not ignored, and returns their tree. `index` is what was there before, and is
     /// updated. Files of submodules and nested repositories are left out.
     ///
-    /// `git add` would do the same, but it also asks nested repositories for their status, and so runs programs that an
+    /// `git add` would do the same, but it also asks nested repositories for their status, and so runs filters that an
     /// agent may have configured there.
     pub(super) async fn record_tree(
         &self,

@@ -681,25 +681,28 @@ fn what_an_agent_configures_in_git_does_not_run() {
     let commit = compared.git(&["rev-parse", "HEAD"]);
     let module = format!("160000,{},module", commit.trim());
     compared.git(&["update-index", "--add", "--cacheinfo", &module]);
+    std::fs::create_dir(compared.project.file("module")).unwrap();
     // In the copy, in a nested repository, in a submodule, and in a .git that leads elsewhere.
     let configure = "for key in core.fsmonitor diff.external filter.x.clean filter.x.smudge diff.x.textconv core.pager; do \
         git config $key OUTSIDE/program; done; git config core.hooksPath OUTSIDE/hooks";
+    // `git status` and `git add` of the copy would run the filter of the submodule.
     let does = format!(
-        "{configure}; echo '* filter=x diff=x' > .gitattributes; \
+        "git init -q sub; cd sub; echo x > x; git add x; git -c user.name=B -c user.email=b commit -q -m x; \
+        {configure}; echo y > x; cd ..; \
+        git init -q module; cd module; git fetch -q .. HEAD; git checkout -q FETCH_HEAD; \
+        {configure}; echo '* filter=x' > .gitattributes; tr a-y b-z < notes.txt > OUTSIDE/out; \
+        cat OUTSIDE/out > notes.txt; cd ..; \
+        git -c core.fsmonitor=false -c core.hooksPath=/dev/null status < /dev/null > OUTSIDE/out 2>&1; \
+        test -e OUTSIDE/program.ran && say armed; \
+        {configure}; echo '* filter=x diff=x' > .gitattributes; \
         mkdir -p OUTSIDE/hooks; for hook in post-index-change post-checkout reference-transaction; do \
         cp OUTSIDE/program OUTSIDE/hooks/$hook; done; \
-        for place in sub module; do git init -q $place; cd $place; echo x > x; git add x; \
-        git -c user.name=B -c user.email=b commit -q -m x; {configure}; echo y > x; cd ..; done; \
         rm -f OUTSIDE/program.ran OUTSIDE/hooks/*.ran; mv .git OUTSIDE/git; echo \"gitdir: OUTSIDE/git\" > .git; \
         echo 4th >> notes.txt"
     );
     compared.agents(&[("a", &does), ("b", "true")]);
     let json = compared.compare_json(&["--diff", "--apply", "a"]);
-    assert_eq!(
-        changed(&json["agents"][0]),
-        ["added .gitattributes", "modified notes.txt"]
-    );
-    assert_eq!(json["applied"], "a");
+    assert_eq!(json["agents"][0]["answer"], "armed");
     let left = std::fs::read_dir(&compared.outside).unwrap();
     let hooks = std::fs::read_dir(compared.outside.join("hooks")).unwrap();
     let names = left.chain(hooks).map(|entry| entry.unwrap().file_name());
@@ -707,6 +710,11 @@ fn what_an_agent_configures_in_git_does_not_run() {
         .filter(|name| name.to_string_lossy().ends_with(".ran"))
         .collect();
     assert!(ran.is_empty(), "{ran:?}");
+    assert_eq!(
+        changed(&json["agents"][0]),
+        ["added .gitattributes", "modified notes.txt"]
+    );
+    assert_eq!(json["applied"], "a");
     assert!(!compared.project.file("sub").exists());
 }
 
