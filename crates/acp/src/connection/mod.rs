@@ -208,8 +208,10 @@ impl Connection {
         if matches!(reason, CloseReason::Transport(_)) {
             let _ = self.0.failure.set(reason.clone());
         }
-        self.0.outbox.close(reason);
+        // In this order: once the outbox is closed, the writer ends, and the peer may close its side. Neither must be taken
+        // for the reason of the end.
         self.0.stop_token.cancel();
+        self.0.outbox.close(reason);
     }
 
     /// Closes the connection. Messages that were already sent are still written, for up to two seconds.
