@@ -182,7 +182,7 @@ fn block_images_have_the_image_colors_and_leave_nothing_behind() {
     // Half as high, it is half as large.
     screen.resize(80, 20);
     wait_for_blocks(&mut screen, 10, 20);
-    screen.send_keys("\u{11}");
+    super::stage::quit(&mut screen);
     let (code, text) = screen.wait_for_exit();
     assert_eq!(code, Some(0));
     assert!(!text.contains('▀'), "{text}");
@@ -253,7 +253,7 @@ fn kitty_gets_a_reencoded_image_and_deletes_it_afterwards() {
     screen.send_line("say many");
     screen.wait_for("line 59");
     screen.wait_until_gone("\u{10eeee}");
-    screen.send_keys("\u{11}");
+    super::stage::quit(&mut screen);
     assert_eq!(screen.wait_for_exit().0, Some(0));
     let all = sent_images(&project);
     assert_eq!(all.matches("a=T").count(), 1);

@@ -30,7 +30,7 @@ fn two_chats_and_a_run_share_a_session_and_see_who_answered() {
     }
     assert_eq!(project.read_file("made"), "made\n");
     // The session goes on when a chat is closed.
-    first.send_keys("\u{11}");
+    quit(&mut first);
     assert_eq!(first.wait_for_exit().0, Some(0));
     second.send_line("/read notes.txt:2");
     second.wait_for("exited with code 0");

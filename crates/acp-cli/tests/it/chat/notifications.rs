@@ -30,6 +30,7 @@ fn user_who_left_is_called_for_a_question_the_end_of_a_turn_and_the_end_of_the_a
     screen.wait_for("ACP Agent wants to: Run");
     wait_until_question_accepts_keys();
     screen.send_keys("n");
+    screen.wait_until_gone("wants to");
     screen.wait_until_gone("Esc: cancel");
     // The user has seen all of it.
     screen.send_keys(FOCUS_LOST);

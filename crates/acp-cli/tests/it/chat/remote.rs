@@ -32,7 +32,7 @@ fn remote_agent_is_used_by_its_url() {
         screen.wait_for("Ask");
         edit_notes(&project, &mut screen);
         assert!(!screen.text().contains(server.token().expose()));
-        screen.send_keys("\u{11}");
+        quit(&mut screen);
         assert_eq!(screen.wait_for_exit().0, Some(0));
     }
 }
@@ -45,6 +45,6 @@ fn remote_agent_is_used_through_acp_connect() {
     let mut screen = start_chat_with_args(&project, 80, 24, &args);
     screen.wait_for("Ask");
     edit_notes(&project, &mut screen);
-    screen.send_keys("\u{11}");
+    quit(&mut screen);
     assert_eq!(screen.wait_for_exit().0, Some(0));
 }

@@ -8,7 +8,7 @@ fn old_session_is_loaded_from_the_list() {
     write_hello_file(&project);
     let mut screen = start_chat(&project, 80, 24);
     run_read_turn(&mut screen);
-    screen.send_keys("\u{11}");
+    quit(&mut screen);
     assert_eq!(screen.wait_for_exit().0, Some(0));
 
     let mut screen = start_chat(&project, 80, 24);
@@ -31,7 +31,7 @@ fn sandboxed_chat_stores_its_sessions() {
     let mut screen = ChatScreen::start(&project, 80, 24, &confined);
     screen.wait_for("Ask");
     run_read_turn(&mut screen);
-    screen.send_keys("\u{11}");
+    quit(&mut screen);
     assert_eq!(screen.wait_for_exit().0, Some(0));
 
     let mut screen = start_chat(&project, 80, 24);
@@ -45,7 +45,7 @@ fn create_old_session(project: &TestProject, said: &str, until: &str) {
     screen.send_line(said);
     screen.wait_for(until);
     screen.wait_until_gone("Esc: cancel");
-    screen.send_keys("\u{11}");
+    quit(&mut screen);
     assert_eq!(screen.wait_for_exit().0, Some(0));
 }
 
@@ -178,7 +178,7 @@ fn named_session_is_started_in_the_chat_and_continued_by_a_script() {
     screen.send_keys(ENTER);
     screen.wait_for("· the build");
     screen.wait_for("named `the build`");
-    screen.send_keys("\u{11}");
+    quit(&mut screen);
     assert_eq!(screen.wait_for_exit().0, Some(0));
 
     for name in ["build", "the build"] {
@@ -294,7 +294,7 @@ fn chat_continues_the_latest_session() {
     let chat = format!("{ACP} chat --continue");
     let mut screen = ChatScreen::start(&project, 80, 24, &chat);
     screen.wait_for("✓ ▤ Read notes.txt");
-    screen.send_keys("\u{11}");
+    quit(&mut screen);
     assert_eq!(screen.wait_for_exit().0, Some(0));
     let empty = TestProject::new();
     let mut screen = ChatScreen::start(&empty, 80, 24, &chat);
@@ -314,7 +314,7 @@ fn the_end_of_a_chat_says_how_to_continue_it() {
     screen.wait_for("an agent is working; quit again to stop it");
     project.write_file("go", "");
     screen.wait_until_gone("Esc: cancel");
-    screen.send_keys("\u{11}");
+    quit(&mut screen);
     let (code, text) = screen.wait_for_exit();
     assert_eq!(code, Some(0));
     let hint = text
@@ -330,7 +330,7 @@ fn the_end_of_a_chat_says_how_to_continue_it() {
 fn a_chat_without_a_conversation_gives_no_hint() {
     let project = TestProject::new();
     let mut screen = start_chat(&project, 100, 24);
-    screen.send_keys("\u{11}");
+    quit(&mut screen);
     let (code, text) = screen.wait_for_exit();
     assert_eq!(code, Some(0));
     assert!(!text.contains("To continue"), "{text}");

@@ -124,6 +124,12 @@ pub(crate) fn wait_until_question_accepts_keys() {
     std::thread::sleep(Duration::from_millis(400));
 }
 
+/// Quits a chat when its turn has ended. One that is working would have to be asked twice.
+pub(crate) fn quit(screen: &mut ChatScreen) {
+    screen.wait_until_gone("Esc: cancel");
+    screen.send_keys("\u{11}");
+}
+
 /// Waits until the screen matches the golden screen. With `UPDATE_GOLDEN=1`, saves it as the new golden screen instead.
 #[track_caller]
 pub(crate) fn assert_golden(screen: &mut ChatScreen, project: &TestProject, name: &str) {

@@ -144,7 +144,7 @@ fn prompt_history_is_recalled_by_up_and_search() {
         screen.wait_for(&format!("▌ {said}"));
         screen.wait_until_gone("Esc: cancel");
     }
-    screen.send_keys("\u{11}");
+    quit(&mut screen);
     assert_eq!(screen.wait_for_exit().0, Some(0));
 
     // It is there the next time, too.
