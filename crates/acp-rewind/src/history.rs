@@ -187,8 +187,19 @@ impl ProjectHistory {
                 self.last = None;
                 self.write_snapshot(also)
             }
-            other => other,
+            Err(e) => {
+                // Git leaves the pack that it was writing. This error says more than one of removing it.
+                let _ = self.remove_unused_objects();
+                Err(e)
+            }
+            taken => taken,
         }
+    }
+
+    /// Removes objects that no snapshot contains, and what a git command that was killed has left.
+    fn remove_unused_objects(&self) -> Result<(), RewindError> {
+        let pruned = self.repository.output("prune", ["--expire=now"]);
+        pruned.map(drop)
     }
 
     fn write_snapshot(&mut self, also: &BTreeSet<PathBuf>) -> Result<Snapshot, RewindError> {
@@ -395,8 +406,8 @@ impl ProjectHistory {
             // Packs everything again, this time compressed.
             self.repository
                 .output("repack", ["-a", "-d", "-F", "-q", "--window=0"])?;
-            self.repository.output("prune", ["--expire=now"])?;
         }
+        self.remove_unused_objects()?;
         Ok(removed)
     }
 

@@ -108,7 +108,8 @@ impl ProjectHistory {
             skipped: BTreeMap::new(),
             opened: BTreeMap::new(),
         };
-        restoration.run()?;
+        let blobs = BlobReader::start(restoration.history)?;
+        restoration.run(blobs);
         let skipped = restoration.skipped.into_iter();
         let skipped = skipped.map(|(path, reason)| SkippedPath { path, reason });
         Ok(skipped.collect())
@@ -130,8 +131,8 @@ struct Restoration<'a> {
 }
 
 impl Restoration<'_> {
-    fn run(&mut self) -> Result<(), RewindError> {
-        let mut blobs = BlobReader::start(self.history)?;
+    /// Restores everything that can be. What cannot is skipped, so that the user learns what has been done.
+    fn run(&mut self, mut blobs: BlobReader) {
         let changes = std::mem::take(&mut self.tree_changes);
         // The rules about ignored files come first, because they decide what is deleted.
         let (rules, others): (Vec<_>, Vec<_>) = changes
@@ -150,21 +151,20 @@ impl Restoration<'_> {
                 .parent()
                 .is_some_and(|parent| self.is_directory(parent))
         });
-        self.write_files(&early, &mut blobs)?;
+        self.write_files(&early, &mut blobs);
         let deleted = match has_rules && !deleted.is_empty() {
-            true => self.without_ignored(deleted)?,
+            true => self.without_ignored(deleted),
             false => deleted,
         };
         self.delete_files(&deleted);
         self.delete_directories();
         self.create_directories();
-        self.write_files(&late, &mut blobs)?;
-        self.write_files(&written, &mut blobs)?;
+        self.write_files(&late, &mut blobs);
+        self.write_files(&written, &mut blobs);
         for (path, mode) in std::mem::take(&mut self.mode_changes) {
             self.set_mode(&path, mode);
         }
         self.set_directory_modes();
-        blobs.finish()
     }
 
     fn dir(&self) -> &Dir {
@@ -183,11 +183,16 @@ impl Restoration<'_> {
     }
 
     /// Removes the files that are ignored by now, which the snapshot to restore did not contain for this reason.
-    fn without_ignored(
-        &mut self,
-        deleted: Vec<TreeChange>,
-    ) -> Result<Vec<TreeChange>, RewindError> {
-        let scan = self.history.scan(&BTreeSet::new())?;
+    fn without_ignored(&mut self, deleted: Vec<TreeChange>) -> Vec<TreeChange> {
+        let scan = match self.history.scan(&BTreeSet::new()) {
+            Ok(scan) => scan,
+            Err(e) => {
+                for change in deleted {
+                    self.skip(&change.path, &e);
+                }
+                return Vec::new();
+            }
+        };
         let (deleted, ignored): (Vec<_>, Vec<_>) = deleted
             .into_iter()
             .partition(|change| scan.files.contains_key(change.path.as_os_str()));
@@ -196,7 +201,7 @@ impl Restoration<'_> {
                 self.skip(&change.path, "ignored by git");
             }
         }
-        Ok(deleted)
+        deleted
     }
 
     /// Returns why a directory above `path` was skipped, if one was. It may be a link, which must not be followed.
@@ -297,13 +302,15 @@ impl Restoration<'_> {
         }
     }
 
-    fn write_files(
-        &mut self,
-        written: &[TreeChange],
-        blobs: &mut BlobReader,
-    ) -> Result<(), RewindError> {
+    fn write_files(&mut self, written: &[TreeChange], blobs: &mut BlobReader) {
         for change in written {
-            let contents = blobs.read(&change.new_id)?;
+            let contents = match blobs.read(&change.new_id) {
+                Ok(contents) => contents,
+                Err(e) => {
+                    self.skip(&change.path, e);
+                    continue;
+                }
+            };
             if let Err(reason) = self.check_unchanged(change) {
                 self.skip(&change.path, reason);
                 continue;
@@ -322,7 +329,6 @@ impl Restoration<'_> {
                 Err(e) => self.skip(path, e),
             }
         }
-        Ok(())
     }
 
     fn set_mode(&mut self, path: &Path, mode: u32) {
@@ -497,11 +503,5 @@ impl BlobReader {
             Some(b'\n') if u64::try_from(contents.len()) == Ok(size) => Ok(contents),
             _ => Err(io::ErrorKind::UnexpectedEof.into()),
         }
-    }
-
-    fn finish(self) -> Result<(), RewindError> {
-        let Self { git, input, .. } = self;
-        drop(input);
-        git.finish()
     }
 }
