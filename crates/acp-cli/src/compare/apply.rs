@@ -213,7 +213,17 @@ async fn ask_user(
         return ApplyChoice::None;
     };
     match preview(setup, agent).await {
-        Ok(text) => dialog.print_question_text(&text),
+        Ok((text, true)) => dialog.print_question_text(&text),
+        // What cannot be shown in full cannot be confirmed.
+        Ok((_, false)) => {
+            let patch = match agent.changed_tree() {
+                Some(tree) => keep_patch(setup, &agent.label, tree).await.ok(),
+                None => None,
+            };
+            let limit = MAX_SHOWN_BYTES / 1024;
+            let reason = format!("the diff is too long to be shown in full (limit: {limit} KiB)");
+            return ApplyChoice::Chosen(number, Err(ApplyRefusal { reason, patch }));
+        }
         Err(exit) => {
             let reason = exit.message.unwrap_or_default();
             let refusal = ApplyRefusal {
@@ -234,10 +244,13 @@ async fn ask_user(
     ApplyChoice::Chosen(number, apply(setup, agent).await)
 }
 
-/// Returns the changes of an agent in a form in which nothing is hidden.
-async fn preview(setup: &ComparisonSetup, agent: &AgentOutcome) -> Result<String, CommandExit> {
+/// Returns the changes of an agent in a form in which nothing is hidden, and whether they are complete.
+async fn preview(
+    setup: &ComparisonSetup,
+    agent: &AgentOutcome,
+) -> Result<(String, bool), CommandExit> {
     let Some(tree) = agent.changed_tree() else {
-        return Ok(String::new());
+        return Ok((String::new(), true));
     };
     let file = setup.directory.join("preview.diff");
     setup.repository.write_diff(tree, &file).await?;
@@ -251,11 +264,5 @@ async fn preview(setup: &ComparisonSetup, agent: &AgentOutcome) -> Result<String
     for line in literal::escape_lines(&diff.text) {
         text.push_str(&format!("  | {line}\n"));
     }
-    if diff.is_truncated {
-        text.push_str(&format!(
-            "  … the diff is longer; all of it is in {}\n",
-            file.display()
-        ));
-    }
-    Ok(text)
+    Ok((text, !diff.is_truncated))
 }
