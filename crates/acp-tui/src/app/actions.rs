@@ -149,10 +149,12 @@ impl App {
         if self.tabs.len() == 1 {
             return self.request_quit();
         }
-        let tab = self.tabs.remove(self.active);
+        let mut tab = self.tabs.remove(self.active);
         self.active = self.active.min(self.tabs.len() - 1);
         self.focus = ChatFocus::Input;
         let mut effects = vec![ChatEffect::UnwatchThread { tab: tab.key }];
+        let left = tab.history.forget_undone().into_iter();
+        effects.extend(left.map(|session| ChatEffect::CloseSession { session }));
         if let Some(session) = tab.session {
             if tab.turn.is_some() {
                 effects.push(ChatEffect::CancelTurn {

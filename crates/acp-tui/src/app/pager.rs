@@ -22,6 +22,8 @@ pub(super) struct Pager {
     /// The maximum scroll offset when the window was last drawn.
     max_offset: u16,
     page_height: u16,
+    /// Whether the end of the text has been shown.
+    was_read: bool,
 }
 
 impl Pager {
@@ -33,7 +35,13 @@ impl Pager {
             offset: 0,
             max_offset: 0,
             page_height: 1,
+            was_read: false,
         }
+    }
+
+    /// Returns whether the end of the text has been shown.
+    pub(super) fn was_read(&self) -> bool {
+        self.was_read
     }
 
     /// Sets what the bottom of the window says about keys, instead of that any key closes it.
@@ -96,6 +104,8 @@ impl Pager {
         self.page_height = inner.height.saturating_sub(1).max(1);
         self.max_offset = rows.saturating_sub(inner.height);
         self.offset = self.offset.min(self.max_offset);
+        // The end of a text that is too long to scroll is never shown.
+        self.was_read |= self.offset == self.max_offset && u16::try_from(lines.len()).is_ok();
         Paragraph::new(lines)
             .scroll((self.offset, 0))
             .block(block)

@@ -20,7 +20,7 @@ use super::rewind_view::{
     RewindDescription, RewindScope, RewindTarget, RewindView, describe_turns,
 };
 use super::tab::{Tab, TabPhase};
-use super::turn_history::{KeptFiles, LeftConversation, TurnNumber, TurnRecord};
+use super::turn_history::{KeptFiles, LeftConversation, TurnNumber, TurnPosition, TurnRecord};
 use super::{App, ChatEffect, TabKey};
 use crate::export;
 use crate::file_history::{RestoreFailure, RestorePreview};
@@ -231,7 +231,7 @@ impl App {
                 let turn = tab.history.turn(number).cloned();
                 let position = turn.and_then(|turn| turn.position);
                 let left = match position.filter(|_| scope.conversation) {
-                    Some(position) => tab.leave_conversation(position),
+                    Some(position) => tab.leave_conversation(&position),
                     None => None,
                 };
                 let is_left = left.is_some();
@@ -264,23 +264,27 @@ impl App {
             self.show_note("the session is not open");
             return Vec::new();
         };
+        let sessions = tab.history.forget_undone().into_iter().chain([session]);
         let mut effects = tab.reset();
         tab.begin_new_conversation();
         tab.title = None;
-        effects.push(ChatEffect::CloseSession { session });
+        effects.extend(sessions.map(|session| ChatEffect::CloseSession { session }));
         effects.extend(self.open_tab(key));
         effects
     }
 }
 
 impl Tab {
-    /// Leaves the conversation for a new one, which starts with the first `position` items of this one. Returns `None`
+    /// Leaves the conversation for a new one, which starts with what came before the turn at `position`. Returns `None`
     /// if no session is open.
-    fn leave_conversation(&mut self, position: usize) -> Option<LeftConversation> {
+    fn leave_conversation(&mut self, position: &TurnPosition) -> Option<LeftConversation> {
         let session = self.session.take()?;
-        let transcript = self
-            .thread
-            .read(|thread| export::render_transcript(thread, position));
+        let transcript = position.transcript.clone().or_else(|| {
+            let thread = &position.thread;
+            let items =
+                thread.read(|thread| export::render_transcript(thread, position.item_count));
+            items.map(Arc::from)
+        });
         // The new session is to behave as this one did.
         let options = self
             .thread
@@ -289,10 +293,11 @@ impl Tab {
             session,
             thread: self.thread.clone(),
             source: self.session_source.clone(),
+            transcript: self.transcript.take(),
         };
         self.begin_new_conversation();
         self.initial_options.config = options;
-        self.set_transcript(transcript.map(Arc::from));
+        self.set_transcript(transcript);
         Some(left)
     }
 
@@ -315,7 +320,7 @@ impl Tab {
         self.view = ThreadView::default();
         self.last_turn_end = None;
         self.phase = TabPhase::Open;
-        self.set_transcript(None);
+        self.set_transcript(left.transcript);
         let mut effects = vec![ChatEffect::WatchThread {
             thread: self.thread.clone(),
             tab: self.key,
@@ -347,7 +352,7 @@ fn describe_rewind(tab: &Tab, target: RewindTarget) -> Option<RewindDescription>
             let turn = tab.history.turn(number)?;
             let count = tab.history.count_since(number);
             let intro = vec!["Go back to before this prompt:".to_owned(), quote(turn)];
-            let conversation = match (turn.position, &tab.session) {
+            let conversation = match (&turn.position, &tab.session) {
                 (Some(_), Some(_)) => Ok(()),
                 _ => Err(
                     "The conversation cannot be taken back: it was loaded again or is not open"

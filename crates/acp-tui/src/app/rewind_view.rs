@@ -149,6 +149,7 @@ impl RewindView {
             }
             return RewindOutcome::KeepOpen;
         }
+        self.pager.set_keys(self.key_hints());
         if self.pager.handle_key(key) {
             return RewindOutcome::KeepOpen;
         }
@@ -162,9 +163,16 @@ impl RewindView {
             }
             KeyCode::Char(pressed) if key.modifiers == KeyModifiers::NONE => {
                 let choice = self.choices().into_iter().find(|(key, ..)| *key == pressed);
-                choice.map_or(RewindOutcome::KeepOpen, |(.., scope)| {
-                    RewindOutcome::Rewind(scope)
-                })
+                match choice {
+                    // Files are restored only if the user has seen all that changes.
+                    Some((.., scope)) if scope.files && !self.pager.was_read() => {
+                        self.pager
+                            .set_keys("read to the end first: PgDn or End".to_owned());
+                        RewindOutcome::KeepOpen
+                    }
+                    Some((.., scope)) => RewindOutcome::Rewind(scope),
+                    None => RewindOutcome::KeepOpen,
+                }
             }
             _ => RewindOutcome::KeepOpen,
         }

@@ -10,7 +10,7 @@ use acp::client::ClientSession;
 use acp::v1::{AvailableCommand, PromptCapabilities, StopReason};
 
 use super::steering::SteeringMessage;
-use super::turn_history::TurnHistory;
+use super::turn_history::{TurnHistory, TurnPosition};
 use super::{AgentKey, ChatEffect, TabKey, commands};
 use crate::agent::{AgentFailure, ChatAnswer, OpenQuestion, QuestionQueue};
 use crate::editor::{FileFinder, PromptDraft, PromptEditor, PromptHistory};
@@ -81,7 +81,7 @@ pub(super) struct Tab {
     /// The text of the last search in the conversation.
     pub(super) search: Option<String>,
     /// The earlier conversation as Markdown, which goes with the next prompt because the session is new.
-    transcript: Option<Arc<str>>,
+    pub(super) transcript: Option<Arc<str>>,
     /// The view of the first open question, or `None` if there is no question.
     pub(super) question: Option<QuestionView>,
     /// The number of questions that await an answer.
@@ -247,9 +247,13 @@ impl Tab {
         };
         self.last_turn_end = None;
         self.steered.clear();
-        let position = self.thread.read(item_count);
-        let (turn, left) = self.history.start(&draft.text(), position);
         let transcript = self.transcript.take();
+        let position = TurnPosition {
+            thread: self.thread.clone(),
+            item_count: self.thread.read(item_count),
+            transcript: transcript.clone(),
+        };
+        let (turn, left) = self.history.start(&draft.text(), position);
         self.editor.set_placeholder(PLACEHOLDER);
         let cancelled = Arc::default();
         self.turn = Some(TabTurn {

@@ -1,5 +1,7 @@
 //! The turns of a tab that can be undone, and those that were.
 
+use std::sync::Arc;
+
 use acp::ThreadHandle;
 use acp::client::ClientSession;
 use acp_host::terminal_text;
@@ -26,8 +28,19 @@ pub(super) struct TurnRecord {
     pub(super) prompt: String,
     pub(super) started_at: Timestamp,
     pub(super) files: KeptFiles,
-    /// The number of items in the conversation before the turn, or `None` if the conversation was loaded again since.
-    pub(super) position: Option<usize>,
+    /// Where the turn begins in its conversation, or `None` if the conversation was loaded again since.
+    pub(super) position: Option<TurnPosition>,
+}
+
+/// The beginning of a turn in a conversation.
+#[derive(Debug, Clone)]
+pub(super) struct TurnPosition {
+    /// The conversation, which the tab may have left since.
+    pub(super) thread: ThreadHandle,
+    /// The number of items before the turn.
+    pub(super) item_count: usize,
+    /// The earlier conversation, if it was sent with the turn's prompt. Then the turn is the first of its session.
+    pub(super) transcript: Option<Arc<str>>,
 }
 
 /// Whether the project's files before a turn were kept.
@@ -56,6 +69,8 @@ pub(super) struct LeftConversation {
     pub(super) session: ClientSession,
     pub(super) thread: ThreadHandle,
     pub(super) source: SessionSource,
+    /// The earlier conversation, if it was still to be sent with the next prompt.
+    pub(super) transcript: Option<Arc<str>>,
 }
 
 /// The turns of a tab.
@@ -73,7 +88,7 @@ impl TurnHistory {
     pub(super) fn start(
         &mut self,
         prompt: &str,
-        position: usize,
+        position: TurnPosition,
     ) -> (TurnNumber, Vec<ClientSession>) {
         let number = TurnNumber(self.next_number);
         self.next_number += 1;
@@ -88,9 +103,14 @@ impl TurnHistory {
             files: KeptFiles::Pending,
             position: Some(position),
         });
+        (number, self.forget_undone())
+    }
+
+    /// Forgets what was undone. Returns the sessions that can no longer be reached, to be closed.
+    pub(super) fn forget_undone(&mut self) -> Vec<ClientSession> {
         let left = std::mem::take(&mut self.undone).into_iter();
         let left = left.filter_map(|undone| Some(undone.conversation?.session));
-        (number, left.collect())
+        left.collect()
     }
 
     /// Removes a turn that did not start after all.

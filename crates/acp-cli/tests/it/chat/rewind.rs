@@ -181,6 +181,59 @@ fn a_conversation_that_was_left_comes_back() {
 }
 
 #[test]
+fn a_conversation_is_taken_back_step_by_step() {
+    let project = TestProject::new();
+    project.allow_commands();
+    let mut screen = start_chat(&project, 100, 40);
+    for turn in ["first", "second", "third"] {
+        screen.send_line(&format!("/run echo the {turn} turn"));
+        screen.wait_for(&format!("the {turn} turn exited with code 0"));
+        screen.wait_until_gone("Esc: cancel");
+    }
+    let undo = |screen: &mut ChatScreen| {
+        screen.send_line("/undo");
+        screen.wait_for("Undo 1 turn");
+        screen.send_keys("c");
+        screen.wait_until_gone("Undo 1 turn");
+    };
+    undo(&mut screen);
+    screen.wait_for("the conversation so far goes with it (1 KB)");
+    // The session is new and empty by now. What came before the second turn is still known.
+    undo(&mut screen);
+    screen.wait_for("the conversation so far goes with it (1 KB)");
+    screen.send_line("/run echo the next turn");
+    screen.wait_for("conversation.md");
+    screen.wait_for("the next turn exited with code 0");
+    screen.wait_until_gone("Esc: cancel");
+    // Taking back the first turn of that session does not lose what it began with.
+    undo(&mut screen);
+    screen.wait_for("the conversation so far goes with it (1 KB)");
+    undo(&mut screen);
+    screen.wait_until_gone("the conversation so far goes with it");
+    screen.wait_for("Type a prompt");
+}
+
+#[test]
+fn files_are_restored_only_when_all_changes_were_shown() {
+    let project = TestProject::new();
+    project.allow_commands();
+    let mut screen = start_chat(&project, 80, 24);
+    screen.send_line("/run for i in $(seq 60); do echo > file-$i; done");
+    screen.wait_for("done exited with code 0");
+    screen.wait_until_gone("Esc: cancel");
+    screen.send_line("/undo");
+    screen.wait_for("Files that would change: 60");
+    screen.send_keys("f");
+    screen.wait_for("read to the end first: PgDn or End");
+    assert!(project.file("file-1").exists());
+    screen.send_keys("\u{1b}[F");
+    screen.wait_for("delete file-9");
+    screen.send_keys("f");
+    screen.wait_for("files restored");
+    assert!(!project.file("file-1").exists());
+}
+
+#[test]
 fn nothing_is_undone_while_an_agent_works() {
     let project = TestProject::new();
     let mut screen = start_with_changes(&project);
