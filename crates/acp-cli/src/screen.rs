@@ -52,13 +52,19 @@ pub(crate) struct ScreenOutput {
     at_line_start: bool,
     /// The nesting level, which is the number of bars to draw before each line.
     depth: usize,
+    /// The nesting level of the current line.
+    line_depth: usize,
 }
 
 impl ScreenOutput {
     /// Adds unstyled text.
     pub(crate) fn push_text(&mut self, text: &str) {
+        if self.line_depth != self.depth && !text.is_empty() {
+            self.end_line();
+        }
         for line in text.split_inclusive('\n') {
             if self.at_line_start {
+                self.line_depth = self.depth;
                 self.buffer.push_str(&"│ ".repeat(self.depth));
             }
             self.buffer.push_str(line);
@@ -66,13 +72,12 @@ impl ScreenOutput {
         }
     }
 
-    /// Adds the output of `show`, nested one level deeper.
-    pub(crate) fn push_nested(&mut self, show: impl FnOnce(&mut Self)) {
-        self.end_line();
-        self.depth += 1;
+    /// Adds the output of `show`, nested this many levels deeper. Text at another level starts a new line, but more text
+    /// at the same level continues the line.
+    pub(crate) fn push_nested(&mut self, levels: usize, show: impl FnOnce(&mut Self)) {
+        self.depth += levels;
         show(self);
-        self.end_line();
-        self.depth -= 1;
+        self.depth -= levels;
     }
 
     /// Adds text with a style.
@@ -89,7 +94,8 @@ impl ScreenOutput {
     /// Ends the current line, if it has any text.
     pub(crate) fn end_line(&mut self) {
         if !self.at_line_start {
-            self.push_text("\n");
+            self.buffer.push('\n');
+            self.at_line_start = true;
         }
     }
 }
@@ -174,6 +180,8 @@ pub(crate) struct TerminalScreen(Arc<Mutex<ScreenState>>);
 struct ScreenState {
     styles: Styles,
     at_line_start: bool,
+    /// The nesting level of the last line.
+    line_depth: usize,
     /// Whether the progress line can be shown.
     is_live: bool,
     /// Whether the progress line is currently shown.
@@ -212,6 +220,7 @@ impl TerminalScreen {
         Self(Arc::new(Mutex::new(ScreenState {
             styles: Styles::for_stdout(),
             at_line_start: true,
+            line_depth: 0,
             is_live: live && out.is_terminal() && err.is_terminal() && !is_dumb_terminal(),
             is_spinning: false,
             frame: 0,
@@ -246,6 +255,7 @@ impl TerminalScreen {
             buffer: String::new(),
             at_line_start: state.at_line_start,
             depth: 0,
+            line_depth: state.line_depth,
         };
         draw(&mut out);
         if out.buffer.is_empty() {
@@ -253,6 +263,7 @@ impl TerminalScreen {
         }
         state.stop_spinner();
         state.at_line_start = out.at_line_start;
+        state.line_depth = out.line_depth;
         state.last_shown_at = Instant::now();
         if !print(out.buffer.as_bytes()) {
             state.broken = true;
@@ -324,6 +335,7 @@ impl TerminalScreen {
             buffer: String::new(),
             at_line_start: state.at_line_start,
             depth: 0,
+            line_depth: state.line_depth,
         };
         out.end_line();
         out.push_text("\n");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use acp::Thread;
 use acp::thread::{
     FileChange, FileTexts, Item, ItemKind, PlanContent, ThreadDiff, ThreadMessage, ThreadPlan,
-    ThreadToolCall, ThreadToolCallContent, ToolCallStatus,
+    ThreadSubagent, ThreadToolCall, ThreadToolCallContent, ToolCallStatus,
 };
 use acp::v1::{ContentBlock, EmbeddedResourceResource, TerminalId};
 use maud::{Markup, html};
@@ -35,6 +35,17 @@ pub trait ItemAnnotations {
         let _ = call;
         html! {}
     }
+
+    /// Returns the work of a subagent that has a session of its own.
+    fn subagent_work(&self, subagent: &ThreadSubagent) -> Markup {
+        subagent.thread.read(|thread| {
+            let first = thread.truncation().items;
+            let items = (first..).zip(thread.items());
+            let outermost = items.filter(|(number, _)| thread.parent_item(*number).is_none());
+            // What the page knows about items is about those of the parent's session.
+            render_work(outermost, thread, &Unannotated)
+        })
+    }
 }
 
 /// A page that adds nothing.
@@ -43,7 +54,29 @@ pub struct Unannotated;
 
 impl ItemAnnotations for Unannotated {}
 
-/// Renders an item. `number` is its number within the session.
+/// The maximum number of nested items to render, counted from the end.
+const MAX_NESTED_ITEMS: usize = 200;
+
+/// Renders the work of a subagent, folded.
+fn render_work<'a>(
+    items: impl Iterator<Item = (usize, &'a Item)>,
+    thread: &Thread,
+    page: &impl ItemAnnotations,
+) -> Markup {
+    let items: Vec<(usize, &Item)> = items.collect();
+    let left_out = items.len().saturating_sub(MAX_NESTED_ITEMS);
+    html! {
+        @if !items.is_empty() {
+            details.work {
+                summary { "Work of the subagent (" (items.len()) @if items.len() == 1 { " item)" } @else { " items)" } }
+                @if left_out > 0 { p.left-out { "Earlier items are left out: " (left_out) "." } }
+                @for (number, item) in items.iter().skip(left_out) { (render_item(item, *number, thread, page)) }
+            }
+        }
+    }
+}
+
+/// Renders an item, with everything that is nested under it. `number` is its number within the session.
 pub fn render_item(
     item: &Item,
     number: usize,
@@ -61,7 +94,8 @@ pub fn render_item(
             }
         },
         ItemKind::ToolCall(call) => {
-            render_tool_call(call, thread, &note, &page.before_content(call))
+            let work = render_work(thread.nested_items(number), thread, page);
+            render_tool_call(call, thread, &note, &page.before_content(call), &work)
         }
         ItemKind::Notice(notice) => html! {
             div.item.notice {
@@ -80,8 +114,9 @@ pub fn render_item(
         ItemKind::Subagent(subagent) => html! {
             div.item.notice {
                 p { span.who { "Subagent" } (note) }
-                p { (text::sanitize_line(subagent.name())) ": see session " (text::sanitize_line(subagent.session_id.as_str())) }
+                p { (text::sanitize_line(subagent.name())) }
                 @if let Some(more) = &subagent.description { (render_text(more)) }
+                (page.subagent_work(subagent))
             }
         },
         ItemKind::SessionMessage(message) => html! {
@@ -181,6 +216,7 @@ fn render_tool_call(
     thread: &Thread,
     note: &Markup,
     before_content: &Markup,
+    work: &Markup,
 ) -> Markup {
     let title = if call.title.trim().is_empty() {
         call.id.as_str()
@@ -221,6 +257,7 @@ fn render_tool_call(
             }
             (render_raw("given", call.raw_input.as_ref()))
             (render_raw("returned", call.raw_output.as_ref()))
+            (work)
         }
     }
 }

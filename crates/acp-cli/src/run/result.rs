@@ -57,6 +57,9 @@ struct ToolCallResult {
     title: String,
     status: String,
     files: Vec<String>,
+    /// The tool call whose subagent made this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<String>,
 }
 
 /// The contents of the file.
@@ -102,7 +105,9 @@ impl TurnOutcome {
         for item in new {
             if let ItemKind::ToolCall(call) = &item.kind {
                 self.files_changed.extend(changed_files(call));
-                self.tool_calls.push(ToolCallResult::from(&**call));
+                let mut result = ToolCallResult::from(&**call);
+                result.parent = parent_id(thread, item);
+                self.tool_calls.push(result);
             }
         }
         if let Some(usage) = thread.usage() {
@@ -158,8 +163,9 @@ pub(super) fn directory_of(file: &Path) -> &Path {
     }
 }
 
-/// Returns the text of the agent after the last prompt and tool call.
+/// Returns the text of the agent after the last prompt and tool call. What its subagents say does not count.
 fn last_message(items: &[&Item]) -> String {
+    let items: Vec<&&Item> = items.iter().filter(|item| item.parent.is_none()).collect();
     let begin = items
         .iter()
         .rposition(|item| matches!(item.kind, ItemKind::User(_) | ItemKind::ToolCall(_)))
@@ -210,6 +216,16 @@ impl From<&ThreadToolCall> for ToolCallResult {
                 .iter()
                 .map(|location| location.path.clone())
                 .collect(),
+            parent: None,
         }
+    }
+}
+
+/// Returns the id of the tool call that an item is nested under.
+fn parent_id(thread: &Thread, item: &Item) -> Option<String> {
+    let index = item.parent?.checked_sub(thread.truncation().items)?;
+    match &thread.items().get(index)?.kind {
+        ItemKind::ToolCall(call) => Some(call.id.to_string()),
+        _ => None,
     }
 }

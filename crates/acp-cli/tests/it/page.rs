@@ -17,8 +17,12 @@ const HOSTILE_TEXT: &str = "<img src=x onerror=harm()>";
 
 /// Starts a server, and a browser that has signed in with the link that the server has printed.
 fn start(project: &TestProject) -> Option<(Server, Browser)> {
+    start_with(project, &["--live"])
+}
+
+fn start_with(project: &TestProject, args: &[&str]) -> Option<(Server, Browser)> {
     let mut browser = Browser::start()?;
-    let mut server = Server::start(project, &["--live"]);
+    let mut server = Server::start(project, args);
     let line = server.wait_for("in a browser: ");
     let url = line.trim().rsplit(' ').next().unwrap().to_owned();
     assert!(url.contains("/sign-in?code="), "{url}");
@@ -188,6 +192,65 @@ fn agent_s_text_is_never_markup() {
     wait_for_text(&mut browser, "questions", HOSTILE_TEXT);
     assert_eq!(browser.evaluate("document.images.length"), 0);
     assert_eq!(browser.evaluate("typeof window.harm"), "undefined");
+    assert_eq!(unexpected(&mut browser, &server), Vec::<Value>::new());
+}
+
+/// An agent with two kinds of subagents: in a session of its own, and in the session of its parent. It waits for a file
+/// before it ends the turn.
+const AGENT_WITH_SUBAGENTS: &str = r#"
+to() { printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"%s","update":%s}}\n' "$1" "$2"; }
+call() { to "$1" '{"sessionUpdate":"tool_call","toolCallId":"'$2'","title":"'"$3"'","kind":"read","status":"in_progress"'"$4"'}'; }
+while read -r line; do
+  id=$(printf '%s' "$line" | sed 's/^.*"id":\([^,}]*\)[,}].*$/\1/')
+  case $line in
+    *'"initialize"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":1}}\n' "$id";;
+    *'"session/new"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"s"}}\n' "$id";;
+    *'"session/prompt"'*)
+      call s a 'Look around'
+      call s a1 'Read <b>one</b>' ',"_meta":{"claudeCode":{"parentToolUseId":"a"}}'
+      to s '{"sessionUpdate":"subagent_update","sessionId":"c","title":"Count files","state":{"state":"running"}}'
+      call c c1 'List folder'
+      while [ ! -e go ]; do sleep 0.1; done
+      call s a2 'Read two' ',"_meta":{"claudeCode":{"parentToolUseId":"a"}}'
+      call c c2 'List more'
+      printf '{"jsonrpc":"2.0","id":%s,"result":{"stopReason":"end_turn"}}\n' "$id";;
+  esac
+done
+"#;
+
+#[test]
+fn work_of_subagents_is_folded_under_the_subagent_and_stays_open() {
+    let project = TestProject::new();
+    project.write_file("agent.sh", AGENT_WITH_SUBAGENTS);
+    let agent = ["--live", "--", "sh", "agent.sh"];
+    let Some((server, mut browser)) = start_with(&project, &agent) else {
+        return;
+    };
+    open_new_session(&mut browser);
+    send_prompt(&mut browser, "go");
+    wait_for_text(&mut browser, "thread", "Look around");
+    wait_for_text(&mut browser, "thread", "Count files");
+    let folded = |n: u8| format!("document.querySelectorAll('#thread details.work')[{n}]");
+    browser.wait_for(&format!("{} !== undefined", folded(1)));
+    for n in [0, 1] {
+        assert_eq!(browser.evaluate(&format!("{}.open", folded(n))), false);
+    }
+    assert!(
+        !browser
+            .evaluate_text("document.getElementById('thread').innerText")
+            .contains("one")
+    );
+    for n in [0, 1] {
+        browser.evaluate(&format!("{}.querySelector('summary').click()", folded(n)));
+    }
+    wait_for_text(&mut browser, "thread", "Read <b>one</b>");
+    wait_for_text(&mut browser, "thread", "List folder");
+    take_picture(&mut browser, "subagents.png");
+    // What the user has opened stays open when there is more.
+    project.write_file("go", "");
+    wait_for_text(&mut browser, "thread", "Read two");
+    wait_for_text(&mut browser, "thread", "List more");
+    wait_for_text(&mut browser, "thread", "Read <b>one</b>");
     assert_eq!(unexpected(&mut browser, &server), Vec::<Value>::new());
 }
 

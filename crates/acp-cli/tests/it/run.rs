@@ -189,6 +189,77 @@ fn subagent_activity_is_shown_below_its_task() {
     }
 }
 
+/// An agent whose subagents work in the session of their parent. It reports them as Claude Agent does.
+const AGENT_WITH_NESTED_CALLS: &str = r#"
+to() { printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":%s}}\n' "$1"; }
+says() { to '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"'"$1"'"}'"$2"'}'; }
+call() { to '{"sessionUpdate":"tool_call","toolCallId":"'$1'","title":"'"$2"'","kind":"read","status":"completed"'"$3"'}'; }
+in() { echo ',"_meta":{"claudeCode":{"parentToolUseId":"'$1'"}}'; }
+while read -r line; do case $line in
+  *'"initialize"'*) printf '%s\n' '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}';;
+  *'"session/new"'*) printf '%s\n' '{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}';;
+  *'"session/prompt"'*)
+    call a 'Look around'; call b 'Count files'
+    call a1 'Read one' "$(in a)"; call b1 'List it' "$(in b)"
+    says 'from ' "$(in a)"; says 'within' "$(in a)"
+    call a2 'Read two' "$(in a)"; call a2x 'Read three' "$(in a2)"
+    says 'That ' ''; says 'is all.' ''
+    printf '%s\n' '{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}';;
+esac; done"#;
+
+#[test]
+fn nested_tool_calls_are_shown_below_their_parents() {
+    let project = TestProject::new();
+    let ended = project
+        .run(&["go", "--", "sh", "-c", AGENT_WITH_NESTED_CALLS])
+        .expect_code(0);
+    let shown = [
+        "* Look around (read)",
+        "* Count files (read)",
+        "\nSubagent: Look around\n│ * Read one (read)",
+        "\nSubagent: Count files\n│ * List it (read)",
+        "\nSubagent: Look around\n│ from within\n",
+        "│ * Read two (read)",
+        "│ │ * Read three (read)",
+        "\nThat is all.\n",
+    ];
+    let mut rest = ended.stdout.as_str();
+    for text in shown {
+        let Some((_, after)) = rest.split_once(text) else {
+            panic!("no {text:?} in {}", ended.stdout);
+        };
+        rest = after;
+    }
+}
+
+#[test]
+fn what_subagents_say_is_not_part_of_the_answer() {
+    let project = TestProject::new();
+    let args = [
+        "--format",
+        "quiet",
+        "--output",
+        "r.json",
+        "go",
+        "--",
+        "sh",
+        "-c",
+        AGENT_WITH_NESTED_CALLS,
+    ];
+    let ended = project.run(&args).expect_code(0);
+    assert_eq!(ended.stdout, "That is all.\n");
+    let result: serde_json::Value = serde_json::from_str(&project.read_file("r.json")).unwrap();
+    assert_eq!(result["answer"], "That is all.");
+    let parents: Vec<_> = result["toolCalls"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|call| call["parent"].as_str())
+        .collect();
+    let expected = [None, None, Some("a"), Some("b"), Some("a"), Some("a2")];
+    assert_eq!(parents, expected);
+}
+
 #[test]
 fn quiet_format_prints_only_agent_messages() {
     let project = TestProject::new();

@@ -69,8 +69,10 @@ impl SentFragments {
             self.push("earlier".to_owned(), note, fragments);
         }
         for (number, item) in (dropped..).zip(items) {
-            let is_changed = item.revision > shown_from || has_running_terminal(item, thread);
-            if number >= self.first_item && is_changed {
+            if thread.parent_item(number).is_some() {
+                continue;
+            }
+            if number >= self.first_item && is_changed(number, item, thread, shown_from) {
                 let markup = render_item(item, number, thread, &Unannotated);
                 self.push(format!("item-{number}"), markup, fragments);
             }
@@ -116,6 +118,15 @@ impl SentFragments {
             fragments.push(Fragment { id, html });
         }
     }
+}
+
+/// Returns `true` if an item, or one that is nested under it, has changed after a revision.
+fn is_changed(number: usize, item: &Item, thread: &Thread, after: u64) -> bool {
+    item.revision > after
+        || has_running_terminal(item, thread)
+        || thread
+            .nested_items(number)
+            .any(|(number, item)| is_changed(number, item, thread, after))
 }
 
 /// Returns `true` if an item shows a terminal, whose output does not count as a change of the item.

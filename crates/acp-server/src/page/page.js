@@ -11,6 +11,13 @@
     return text;
   };
 
+  // Where an element is inside another: the same after an update, which only adds elements of a kind behind others.
+  const position = (inner, outer) => {
+    if (inner === outer) return '';
+    const alike = [...inner.parentElement.children].filter((other) => other.className === inner.className);
+    return `${position(inner.parentElement, outer)}/${inner.className}:${alike.indexOf(inner)}`;
+  };
+
   element('forward')?.click();
   if (element('list')) startList();
   if (element('thread')) startSession();
@@ -71,9 +78,12 @@
         target.id = fragment.id;
         element(fragment.id.startsWith('question-') ? 'questions' : 'thread').append(target);
       }
-      const open = [...target.querySelectorAll('details')].map((details) => details.open);
+      const before = [...target.querySelectorAll('details')];
+      const open = new Map(before.map((details) => [position(details, target), details.open]));
       target.innerHTML = fragment.html;
-      [...target.querySelectorAll('details')].forEach((details, n) => { details.open = open[n] ?? details.open; });
+      for (const details of target.querySelectorAll('details')) {
+        details.open = open.get(position(details, target)) ?? details.open;
+      }
       if (fragment.id === 'title') document.title = target.textContent;
       if (fragment.id.startsWith('question-')) call();
     };

@@ -1,7 +1,7 @@
 //! Renders a session of a trace, showing it as the user saw it.
 
 use acp::Thread;
-use acp::thread::ThreadToolCall;
+use acp::thread::{ThreadSubagent, ThreadToolCall};
 use acp_html::{ItemAnnotations, render_item, render_plan, text};
 use maud::{Markup, html};
 
@@ -20,6 +20,11 @@ impl ItemAnnotations for TracedSession {
         html! {
             @for question in questions.into_iter().flatten() { (render_question(question)) }
         }
+    }
+
+    /// Refers to the subagent's session, which the page shows in full.
+    fn subagent_work(&self, subagent: &ThreadSubagent) -> Markup {
+        html! { p.soft { "See session " (text::sanitize_line(subagent.session_id.as_str())) "." } }
     }
 }
 
@@ -51,7 +56,9 @@ fn render_session(session: &TracedSession, thread: &Thread) -> Markup {
         }
         @for (number, item) in (first..).zip(thread.items().iter().skip(skipped)) {
             @while let Some(end) = ends.next_if(|end| end.items <= number) { (render_turn_end(end)) }
-            (render_item(item, number, thread, session))
+            @if thread.parent_item(number).is_none_or(|parent| parent < first) {
+                (render_item(item, number, thread, session))
+            }
         }
         @for end in ends { (render_turn_end(end)) }
         @for plan in thread.plans() { (render_plan(plan, "at the end of the trace")) }

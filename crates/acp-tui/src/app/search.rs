@@ -96,13 +96,15 @@ fn find_item(
             SearchDirection::Backward => (selected + count - step) % count,
         })
         .find(|index| {
-            let item = items.get(*index);
-            item.is_some_and(|item| contains(thread, item, &text))
+            let number = thread.truncation().items + index;
+            let is_outermost = thread.parent_item(number).is_none();
+            let item = items.get(*index).filter(|_| is_outermost);
+            item.is_some_and(|item| contains(thread, number, item, &text))
         })
 }
 
-/// Returns whether an item contains a text, which is in lower case.
-fn contains(thread: &Thread, item: &Item, text: &str) -> bool {
+/// Returns whether an item, or one that is nested under it, contains a text, which is in lower case.
+fn contains(thread: &Thread, number: usize, item: &Item, text: &str) -> bool {
     let is_in = |part: &str| part.to_lowercase().contains(text);
     match &item.kind {
         ItemKind::User(message) | ItemKind::Agent(message) | ItemKind::Thought(message) => {
@@ -127,10 +129,14 @@ fn contains(thread: &Thread, item: &Item, text: &str) -> bool {
                     }),
                     _ => false,
                 })
+                || thread
+                    .nested_items(number)
+                    .any(|(number, item)| contains(thread, number, item, text))
         }
         ItemKind::Subagent(subagent) => subagent.thread.read(|thread| {
-            let mut items = thread.items().iter();
-            items.any(|item| contains(thread, item, text))
+            let first = thread.truncation().items;
+            let mut items = (first..).zip(thread.items());
+            items.any(|(number, item)| contains(thread, number, item, text))
         }),
         _ => false,
     }

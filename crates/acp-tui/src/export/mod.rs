@@ -41,9 +41,7 @@ pub fn render_markdown(thread: &Thread) -> String {
     for plan in thread.plans() {
         page.render_plan(plan);
     }
-    for item in thread.items() {
-        page.render_item(thread, item);
-    }
+    page.render_items(thread);
     page.text
 }
 
@@ -63,8 +61,11 @@ pub(crate) fn render_transcript(thread: &Thread, count: usize) -> Option<String>
     let mut texts = Vec::new();
     let mut length = 0;
     for (index, item) in items.iter().enumerate().rev() {
+        if thread.parent_item(dropped + index).is_some() {
+            continue;
+        }
         let mut page = ExportPage::default();
-        page.render_item(thread, item);
+        page.render_item(thread, dropped + index, item);
         length += page.text.len();
         if length > MAX_TRANSCRIPT_BYTES {
             omitted += index + 1;
@@ -123,7 +124,17 @@ impl ExportPage {
         }
     }
 
-    fn render_item(&mut self, thread: &Thread, item: &Item) {
+    /// Renders all items of a thread. Nested items follow the tool call that they belong to.
+    fn render_items(&mut self, thread: &Thread) {
+        let first = thread.truncation().items;
+        for (number, item) in (first..).zip(thread.items()) {
+            if thread.parent_item(number).is_none() {
+                self.render_item(thread, number, item);
+            }
+        }
+    }
+
+    fn render_item(&mut self, thread: &Thread, number: usize, item: &Item) {
         match &item.kind {
             ItemKind::User(message) => {
                 // Two prompts with nothing between them get a heading each.
@@ -142,6 +153,13 @@ impl ExportPage {
             ItemKind::ToolCall(call) => {
                 self.set_speaker(ExportSpeaker::Agent);
                 self.render_tool_call(thread, call);
+                if thread.nested_items(number).next().is_some() {
+                    self.render_details("Activity", |page| {
+                        for (number, item) in thread.nested_items(number) {
+                            page.render_item(thread, number, item);
+                        }
+                    });
+                }
             }
             ItemKind::Notice(notice) => self.render_notice(notice),
             ItemKind::Compaction(compaction) => self.render_compaction(compaction),
@@ -149,11 +167,7 @@ impl ExportPage {
                 self.set_speaker(ExportSpeaker::Agent);
                 self.push_block(&format!("### Subagent: {}", escape_inline(subagent.name())));
                 self.render_details("Activity", |page| {
-                    subagent.thread.read(|thread| {
-                        for item in thread.items() {
-                            page.render_item(thread, item);
-                        }
-                    });
+                    subagent.thread.read(|thread| page.render_items(thread));
                 });
             }
             ItemKind::SessionMessage(message) => {

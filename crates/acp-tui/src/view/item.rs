@@ -12,7 +12,8 @@ use ratatui::text::{Line, Span};
 use super::DetailOptions;
 use super::image::ImagePlacement;
 use super::message::{MessageLayout, MessageSpeaker};
-use super::subagent::{self, SubagentLayout};
+use super::nested::{NestedItems, NestedLayout};
+use super::subagent::SubagentLayout;
 use super::tool_call::ToolCallLayout;
 use crate::draw_context::DrawContext;
 use crate::images::ImageCanvas;
@@ -23,6 +24,8 @@ use crate::theme::Theme;
 pub(super) struct ItemRequest<'a> {
     pub(super) thread: &'a Thread,
     pub(super) item: &'a Item,
+    /// The item's number in the thread.
+    pub(super) number: usize,
     pub(super) width: u16,
     /// `true` if the user has expanded the item, `false` if the user has collapsed it, and `None` if neither.
     pub(super) is_open: Option<bool>,
@@ -45,6 +48,8 @@ pub(super) struct ItemLayout {
     /// Whether the item is expanded.
     pub(super) is_open: bool,
     body: ItemBody,
+    /// What is nested under a tool call.
+    nested: NestedLayout,
 }
 
 /// Everything that an item's layout depends on.
@@ -55,7 +60,7 @@ struct ItemLayoutKey {
     is_open: Option<bool>,
     is_running: bool,
     detail: DetailOptions,
-    /// A number that changes when one of the item's terminals prints something, or when a subagent's contents change.
+    /// A number that changes when one of the item's terminals prints something, or when something nested changes.
     content_revision: u64,
     /// The canvas for the item's images.
     images: Option<ImageCanvas>,
@@ -76,17 +81,13 @@ impl ItemLayout {
         if std::mem::replace(&mut self.drawing, wanted.drawing) == wanted.drawing {
             return;
         }
-        let printed = match &wanted.item.kind {
-            ItemKind::ToolCall(call) => super::tool_call::output_byte_count(call, wanted.thread),
-            _ => subagent::item_revision(wanted.item),
-        };
         let key = ItemLayoutKey {
             revision: wanted.item.revision,
             width: wanted.width,
             is_open: wanted.is_open,
             is_running: wanted.is_running,
             detail: wanted.detail,
-            content_revision: printed,
+            content_revision: content_revision(wanted.thread, wanted.number, wanted.item),
             images: look.images,
         };
         if self.key == Some(key) && !self.is_unfinished() && !self.is_waiting() {
@@ -128,6 +129,7 @@ impl ItemLayout {
                 };
                 self.is_open = laid.update(call, wanted, look);
                 self.body = ItemBody::ToolCall(laid);
+                self.layout_nested(!call.is_finished(), wanted, look);
             }
             ItemKind::Subagent(subagent) => {
                 let mut laid = match std::mem::take(&mut self.body) {
@@ -180,6 +182,29 @@ impl ItemLayout {
         }
     }
 
+    /// Lays out what is nested under a tool call.
+    fn layout_nested(
+        &mut self,
+        is_running: bool,
+        wanted: &ItemRequest<'_>,
+        look: &DrawContext<'_>,
+    ) {
+        let items: Vec<(usize, &Item)> = wanted.thread.nested_items(wanted.number).collect();
+        if items.is_empty() {
+            self.nested.clear();
+            return;
+        }
+        let nested = NestedItems {
+            thread: wanted.thread,
+            items,
+            has_dropped: false,
+            is_open: wanted.is_open.unwrap_or(wanted.detail.all),
+            is_running,
+        };
+        self.is_open = nested.is_open;
+        self.nested.update(&nested, wanted, look);
+    }
+
     fn layout_message(
         &mut self,
         message: &acp::thread::ThreadMessage,
@@ -204,7 +229,7 @@ impl ItemLayout {
     pub(super) fn is_unfinished(&self) -> bool {
         match &self.body {
             ItemBody::Message(message) => message.is_unfinished(),
-            ItemBody::ToolCall(call) => call.unfinished,
+            ItemBody::ToolCall(call) => call.unfinished || self.nested.is_unfinished(),
             ItemBody::Subagent(subagent) => subagent.is_unfinished(),
             ItemBody::Empty | ItemBody::Lines(_) => false,
         }
@@ -220,22 +245,13 @@ impl ItemLayout {
     }
 
     pub(super) fn height(&self) -> usize {
-        match &self.body {
-            ItemBody::Empty => 0,
-            ItemBody::Message(message) => message.height(),
-            ItemBody::ToolCall(call) => call.height(),
-            ItemBody::Subagent(subagent) => subagent.height(),
-            ItemBody::Lines(lines) => lines.len(),
-        }
+        self.body.height() + self.nested.height()
     }
 
     pub(super) fn line(&self, n: usize) -> Option<&Line<'static>> {
-        match &self.body {
-            ItemBody::Empty => None,
-            ItemBody::Message(message) => message.line(n),
-            ItemBody::ToolCall(call) => call.line(n),
-            ItemBody::Subagent(subagent) => subagent.line(n),
-            ItemBody::Lines(lines) => lines.get(n),
+        match n.checked_sub(self.body.height()) {
+            Some(n) if self.nested.height() > 0 => self.nested.line(n),
+            _ => self.body.line(n),
         }
     }
 
@@ -262,6 +278,43 @@ impl ItemLayout {
             ItemBody::Message(message) => message.mark(look),
             _ => (" ", Style::new()),
         }
+    }
+}
+
+impl ItemBody {
+    fn height(&self) -> usize {
+        match self {
+            Self::Empty => 0,
+            Self::Message(message) => message.height(),
+            Self::ToolCall(call) => call.height(),
+            Self::Subagent(subagent) => subagent.height(),
+            Self::Lines(lines) => lines.len(),
+        }
+    }
+
+    fn line(&self, n: usize) -> Option<&Line<'static>> {
+        match self {
+            Self::Empty => None,
+            Self::Message(message) => message.line(n),
+            Self::ToolCall(call) => call.line(n),
+            Self::Subagent(subagent) => subagent.line(n),
+            Self::Lines(lines) => lines.get(n),
+        }
+    }
+}
+
+/// Returns a number that changes whenever an item's content changes without a new revision of the item, and whenever
+/// something nested under it changes. All terms only grow, so their sum changes with each of them.
+fn content_revision(thread: &Thread, number: usize, item: &Item) -> u64 {
+    match &item.kind {
+        ItemKind::ToolCall(call) => {
+            let nested = thread
+                .nested_items(number)
+                .map(|(number, item)| item.revision + content_revision(thread, number, item));
+            super::tool_call::output_byte_count(call, thread) + nested.sum::<u64>()
+        }
+        ItemKind::Subagent(subagent) => subagent.thread.read(Thread::revision),
+        _ => 0,
     }
 }
 

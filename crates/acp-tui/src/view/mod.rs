@@ -6,6 +6,7 @@
 mod image;
 mod item;
 mod message;
+mod nested;
 mod subagent;
 #[cfg(test)]
 mod tests;
@@ -153,9 +154,28 @@ impl ThreadView {
         };
         let last = first + last;
         self.selected = Some(match self.selected {
-            Some(selected) => selected.saturating_add_signed(by).clamp(first, last),
+            Some(selected) => {
+                // Nested items are shown, expanded and selected with the item that contains them.
+                let is_outermost = |n: &usize| thread.parent_item(*n).is_none();
+                let steps = by.unsigned_abs();
+                let reached = match by < 0 {
+                    true => (first..selected)
+                        .rev()
+                        .filter(is_outermost)
+                        .take(steps)
+                        .last(),
+                    false => (selected + 1..=last)
+                        .filter(is_outermost)
+                        .take(steps)
+                        .last(),
+                };
+                reached.unwrap_or_else(|| thread.outermost_item(selected.clamp(first, last)))
+            }
             // Select the nearest item. Coming from below, that is the last one on the screen.
-            None => self.viewport.bottom.map_or(last, |at| at.item.min(last)),
+            None => {
+                let nearest = self.viewport.bottom.map_or(last, |at| at.item.min(last));
+                thread.outermost_item(nearest)
+            }
         });
         self.queue_move(ScrollMove::Reveal);
     }
@@ -295,12 +315,20 @@ impl ViewRenderer<'_> {
     }
 
     fn is_unfinished(&mut self, number: usize) -> bool {
-        self.layout_item(number)
+        self.layout_item(self.thread.outermost_item(number))
             .is_some_and(ItemLayout::is_unfinished)
     }
 
-    /// Returns the height of an item in lines, including the empty line before it.
+    /// Returns whether an item is shown under another one.
+    fn is_nested(&self, number: usize) -> bool {
+        self.thread.parent_item(number).is_some()
+    }
+
+    /// Returns the height of an item in lines, including the empty line before it. Nested items have none.
     fn item_height(&mut self, number: usize) -> usize {
+        if self.is_nested(number) {
+            return 0;
+        }
         let gap = self.gap_before(number);
         self.layout_item(number)
             .map_or(0, |laid| laid.height() + gap)
@@ -308,7 +336,7 @@ impl ViewRenderer<'_> {
 
     /// Returns the number of empty lines before an item. There are none between one-line tool calls.
     fn gap_before(&mut self, number: usize) -> usize {
-        let Some(before) = number.checked_sub(1).filter(|n| *n >= self.first) else {
+        let Some(before) = (self.first..number).rfind(|n| !self.is_nested(*n)) else {
             return 0;
         };
         usize::from(!(self.is_short_call(number) && self.is_short_call(before)))
@@ -332,6 +360,7 @@ impl ViewRenderer<'_> {
         let wanted = item::ItemRequest {
             thread: self.thread,
             item,
+            number,
             width: self.width,
             is_open: open,
             is_running: running,

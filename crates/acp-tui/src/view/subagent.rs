@@ -1,37 +1,20 @@
-//! Lays out each subagent as a line with its task and status, followed by its work.
-//!
-//! A collapsed subagent shows only its last lines.
+//! Lays out a subagent as a line with its task and status, followed by its work.
 
-use std::collections::HashMap;
-
-use acp::Thread;
-use acp::thread::{Item, ItemKind, ThreadSubagent};
+use acp::thread::ThreadSubagent;
 use acp::v2::StateUpdate;
 use acp_host::terminal_text;
 use ratatui::text::{Line, Span};
 
-use super::item::{ItemLayout, ItemRequest};
+use super::item::ItemRequest;
+use super::nested::{NestedItems, NestedLayout};
 use crate::draw_context::{DrawContext, SPINNER_FRAMES};
-use crate::text::columns::pluralize;
 use crate::text::wrap::wrap_line;
-
-/// The prefix of a subagent's lines, except the first.
-const BODY_INDENT: &str = "│ ";
-
-/// The maximum number of lines that a collapsed subagent shows of its work.
-const MAX_COLLAPSED_LINES: usize = 6;
-
-/// The maximum number of items to lay out for an expanded subagent, counted from the end.
-const MAX_ITEMS: usize = 500;
 
 /// The laid-out lines of a subagent.
 #[derive(Default)]
 pub(super) struct SubagentLayout {
     head: Vec<Line<'static>>,
-    body: Vec<Line<'static>>,
-    /// The layouts of the subagent's items, by item index.
-    items: HashMap<usize, ItemLayout>,
-    unfinished: bool,
+    body: NestedLayout,
 }
 
 impl SubagentLayout {
@@ -42,24 +25,23 @@ impl SubagentLayout {
         wanted: &ItemRequest<'_>,
         look: &DrawContext<'_>,
     ) -> bool {
-        let open = wanted.is_open.unwrap_or(wanted.detail.all);
+        let is_open = wanted.is_open.unwrap_or(wanted.detail.all);
         self.update_head(subagent, wanted.width, look);
-        self.unfinished = false;
-        let body = subagent
-            .thread
-            .read(|thread| self.render_body(subagent, thread, open, wanted, look));
-        let left_out = if open {
-            0
-        } else {
-            body.len().saturating_sub(MAX_COLLAPSED_LINES)
-        };
-        self.body.clear();
-        if left_out > 0 {
-            let more = format!("{BODY_INDENT}… {}", pluralize(left_out, "earlier line"));
-            self.body.push(Line::styled(more, look.theme.dim));
-        }
-        self.body.extend(body.into_iter().skip(left_out));
-        open
+        subagent.thread.read(|thread| {
+            let first = thread.truncation().items;
+            let nested = NestedItems {
+                thread,
+                items: (first..)
+                    .zip(thread.items())
+                    .filter(|(number, _)| thread.parent_item(*number).is_none())
+                    .collect(),
+                has_dropped: !thread.truncation().is_empty(),
+                is_open,
+                is_running: subagent.is_running(),
+            };
+            self.body.update(&nested, wanted, look);
+        });
+        is_open
     }
 
     /// Updates the first line, which shows the task and the status. The status symbol is animated.
@@ -72,70 +54,17 @@ impl SubagentLayout {
         self.head = wrap_line(&render_head(subagent, look), width);
     }
 
-    fn render_body(
-        &mut self,
-        subagent: &ThreadSubagent,
-        thread: &Thread,
-        open: bool,
-        wanted: &ItemRequest<'_>,
-        look: &DrawContext<'_>,
-    ) -> Vec<Line<'static>> {
-        let first = thread.truncation().items;
-        let count = thread.items().len();
-        // Each item takes at least one line or is invisible.
-        let shown = if open {
-            MAX_ITEMS
-        } else {
-            2 * MAX_COLLAPSED_LINES
-        };
-        let skipped = count.saturating_sub(shown);
-        self.items.retain(|number, _| *number >= first + skipped);
-        let mut body = Vec::new();
-        if skipped > 0 || !thread.truncation().is_empty() {
-            body.push(Line::styled(
-                format!("{BODY_INDENT}… earlier lines hidden"),
-                look.theme.dim,
-            ));
-        }
-        for (number, item) in (first..).zip(thread.items()).skip(skipped) {
-            let laid = self.items.entry(number).or_default();
-            laid.update(
-                &ItemRequest {
-                    thread,
-                    item,
-                    width: wanted.width.saturating_sub(2).max(1),
-                    is_open: open.then_some(wanted.detail.all),
-                    is_running: subagent.is_running() && number + 1 == first + count,
-                    ..*wanted
-                },
-                look,
-            );
-            self.unfinished |= laid.is_unfinished();
-            let style = laid.style(look);
-            for line in (0..laid.height()).filter_map(|n| laid.line(n)) {
-                let mut spans = vec![Span::styled(BODY_INDENT, look.theme.dim)];
-                let styled = |span: &Span<'static>| {
-                    let inner = style.patch(line.style).patch(span.style);
-                    Span::styled(span.content.clone(), inner)
-                };
-                spans.extend(line.spans.iter().map(styled));
-                body.push(Line::from(spans));
-            }
-        }
-        body
-    }
-
     pub(super) fn is_unfinished(&self) -> bool {
-        self.unfinished
+        self.body.is_unfinished()
     }
 
     pub(super) fn height(&self) -> usize {
-        self.head.len() + self.body.len()
+        self.head.len() + self.body.height()
     }
 
     pub(super) fn line(&self, n: usize) -> Option<&Line<'static>> {
         match n.checked_sub(self.head.len()) {
-            Some(n) => self.body.get(n),
+            Some(n) => self.body.line(n),
             None => self.head.get(n),
         }
     }
@@ -169,12 +98,4 @@ fn render_head(subagent: &ThreadSubagent, look: &DrawContext<'_>) -> Line<'stati
         Span::raw(terminal_text::clean_line(subagent.name())),
         Span::styled(terminal_text::clean_line(&doing), theme.dim),
     ])
-}
-
-/// Returns a number that changes whenever a subagent's visible content changes.
-pub(super) fn item_revision(item: &Item) -> u64 {
-    match &item.kind {
-        ItemKind::Subagent(subagent) => subagent.thread.read(Thread::revision),
-        _ => 0,
-    }
 }

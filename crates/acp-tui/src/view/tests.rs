@@ -299,3 +299,74 @@ fn command_output_is_shown_once_in_an_expanded_card() {
     assert_eq!(count("exitCode"), 1, "{lines:#?}");
     assert_eq!(count("\"output\""), 0, "{lines:#?}");
 }
+
+/// Adds a tool call, nested under `parent` as Claude Agent does it.
+fn add_call(thread: &mut Thread, id: &str, parent: Option<&str>, status: ToolCallStatus) {
+    let mut call = ToolCall::new(id, format!("Call {id}"));
+    call.kind = ToolKind::Read;
+    call.status = status;
+    let meta = parent.map(|parent| serde_json::json!({"claudeCode": {"parentToolUseId": parent}}));
+    call.meta = meta.map(|meta| serde_json::from_value(meta).unwrap());
+    thread.apply(&SessionUpdate::ToolCall(call.into()).into());
+}
+
+#[test]
+fn nested_calls_are_drawn_once_under_their_parent() {
+    let mut thread = Thread::new();
+    add_message(&mut thread, "I look.");
+    add_call(&mut thread, "a", None, ToolCallStatus::InProgress);
+    add_call(&mut thread, "b", None, ToolCallStatus::Completed);
+    for n in 1..=8 {
+        add_call(
+            &mut thread,
+            &format!("a{n}"),
+            Some("a"),
+            ToolCallStatus::Completed,
+        );
+    }
+    add_call(&mut thread, "a1x", Some("a1"), ToolCallStatus::Completed);
+    let mut view = ThreadView::default();
+    let lines = draw_lines(&mut view, &thread, 40, 14);
+    let calls = |lines: &[String]| -> Vec<String> {
+        let lines = lines.iter().filter(|line| !line.trim().is_empty());
+        lines
+            .map(|line| {
+                line.replace("→ ", "")
+                    .split_whitespace()
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            })
+            .collect()
+    };
+    let shown = calls(&lines);
+    assert_eq!(shown[0], "I look.");
+    assert!(shown[1].contains("Call a"), "{shown:?}");
+    assert_eq!(shown[2], "│ … 3 earlier lines");
+    assert!(
+        shown[3].starts_with("│ ") && shown[3].contains("Call a4"),
+        "{shown:?}"
+    );
+    assert!(
+        shown[7].contains("Call a8") && shown[8].contains("Call b"),
+        "{shown:?}"
+    );
+    assert_eq!(shown.len(), 9);
+    // The selection skips what is nested: from b up to a, which is then expanded.
+    view.select(0, &thread);
+    view.select(-1, &thread);
+    view.toggle();
+    let shown = calls(&draw_lines(&mut view, &thread, 40, 14));
+    assert!(
+        shown
+            .iter()
+            .any(|line| line.contains("│ │ ") && line.contains("Call a1x")),
+        "{shown:?}"
+    );
+    // A change of something nested is drawn.
+    add_call(&mut thread, "a9", Some("a"), ToolCallStatus::Completed);
+    let shown = calls(&draw_lines(&mut view, &thread, 40, 20));
+    assert!(
+        shown.iter().any(|line| line.contains("Call a9")),
+        "{shown:?}"
+    );
+}

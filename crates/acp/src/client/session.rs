@@ -99,7 +99,10 @@ impl ClientSession {
         let (sessions, id) = (Arc::clone(self.sessions()), self.id.clone());
         let on_answer = move |answer: Result<&PromptResponse, &Error>| {
             let stop_reason = match answer {
-                Ok(answer) => Some(&answer.stop_reason),
+                Ok(answer) => {
+                    sessions.set_turn_usage(&id, answer.usage.as_ref());
+                    Some(&answer.stop_reason)
+                }
                 // The prompt was dropped before it was sent.
                 Err(Error::Cancelled) => Some(&StopReason::Cancelled),
                 Err(_) => None,

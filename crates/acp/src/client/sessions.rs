@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use acp_wire::v1::{ContentBlock, MessageId, SessionId, StopReason};
+use acp_wire::v1::{ContentBlock, MessageId, SessionId, StopReason, Usage};
 use acp_wire::v2::StateUpdate;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -210,6 +210,13 @@ impl ClientSessions {
         let finished = self.lock().get_mut(id).and_then(accept)?;
         self.notify_turn_ended(id, finished.stop_reason());
         Some(finished)
+    }
+
+    /// Records the tokens that a session's turn has used.
+    pub(crate) fn set_turn_usage(&self, id: &SessionId, usage: Option<&Usage>) {
+        if let Some(entry) = self.lock().get_mut(id) {
+            entry.thread.change(|thread| thread.set_turn_usage(usage));
+        }
     }
 
     /// Ends a session's turn. `stop_reason` is `None` if the turn failed.

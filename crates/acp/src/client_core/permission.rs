@@ -17,7 +17,8 @@ pub struct PermissionRequest {
     pub session_id: SessionId,
     /// The session that the user has opened: the requesting session itself, or a subagent's root session.
     pub root_session_id: SessionId,
-    /// The name of the subagent that sent the request, or `None` if the sender is not a subagent.
+    /// The name of the subagent that sent the request, or `None` if the sender is not a subagent. If the subagent works
+    /// in its parent's session, this is the title of the tool call that has started it.
     pub subagent: Option<String>,
     /// The question to show to the user, or empty if the agent sent none.
     pub title: String,
@@ -49,7 +50,10 @@ impl PermissionRequest {
         let session_id = session_id.into();
         let (root_session_id, subagent) = match thread.subagent_origin() {
             Some(origin) => (origin.root_session_id, Some(origin.name)),
-            None => (session_id.clone(), None),
+            None => {
+                let parent = thread.read(|thread| thread.parent_title(&call.id).map(str::to_owned));
+                (session_id.clone(), parent)
+            }
         };
         Self {
             root_session_id,
@@ -156,6 +160,9 @@ impl<S> SessionTable<S> {
             Some(patch) => Some(thread.change(|thread| thread.apply_permission_request(patch))),
             None => command_call.and_then(|id| thread.read(|thread| thread.tool_call(id).cloned())),
         };
+        let nested_under = tool_call.as_ref().and_then(|call| {
+            thread.read(|thread| thread.parent_title(&call.id).map(str::to_owned))
+        });
         let tool_call = tool_call.unwrap_or_else(|| {
             // The call is not in the thread, so its id can be empty.
             let id = command_call.cloned();
@@ -168,7 +175,7 @@ impl<S> SessionTable<S> {
         });
         Some(PermissionRequest {
             root_session_id: self.root_session(&session_id),
-            subagent: self.subagent_name(&session_id),
+            subagent: self.subagent_name(&session_id).or(nested_under),
             title: request.title.unwrap_or_else(|| tool_call.title.clone()),
             description: request.description,
             session_id,

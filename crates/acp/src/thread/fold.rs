@@ -29,6 +29,7 @@ impl Thread {
             Update::ToolCallUpdate(update) => {
                 self.update_tool_call(update);
                 if let Some(Some(meta)) = &update.meta {
+                    self.nest_tool_call(&update.tool_call_id, Some(meta));
                     self.apply_terminal_meta(&update.tool_call_id, meta);
                 }
             }
@@ -126,6 +127,7 @@ impl Thread {
                 {
                     self.stop_reason = Some(reason.as_str().into());
                 }
+                self.set_turn_usage(state.usage.as_ref());
                 &state.background
             }
             _ => {
@@ -167,6 +169,7 @@ impl Thread {
     fn copy_current_state(&mut self, other: &Self) {
         self.turn.clone_from(&other.turn);
         self.stop_reason.clone_from(&other.stop_reason);
+        self.turn_usage.clone_from(&other.turn_usage);
         self.activity = other.activity;
         self.background.clone_from(&other.background);
         self.config_options.clone_from(&other.config_options);

@@ -114,7 +114,12 @@ impl Thread {
     /// Applies a chunk to the message with the chunk's id, wherever it is, or else to the last message.
     pub(super) fn apply_chunk(&mut self, chunk: &MessageChunk, speaker: ThreadSpeaker) {
         match &chunk.message_id {
-            Some(id) if chunk.is_found_by_id => self.apply_chunk_by_id(id, &chunk.content, speaker),
+            Some(id) if chunk.is_found_by_id => {
+                let at = self.apply_chunk_by_id(id, &chunk.content, speaker);
+                if let Some(parent) = self.find_parent(chunk.meta.as_ref()) {
+                    self.nest_item(at, parent);
+                }
+            }
             _ => self.apply_chunk_at_end(chunk, speaker),
         }
     }
@@ -124,7 +129,8 @@ impl Thread {
         if speaker == ThreadSpeaker::User && self.apply_echo(chunk) {
             return;
         }
-        let last = self.items.last_mut();
+        let parent = self.find_parent(chunk.meta.as_ref());
+        let last = self.items.last_mut().filter(|item| item.parent == parent);
         if let Some(message) = last.and_then(|item| item.kind.message_mut(speaker))
             && (message.id == chunk.message_id
                 || message.id.is_none()
@@ -138,11 +144,14 @@ impl Thread {
             self.grow_item(self.next_item() - 1, added);
             return;
         }
-        self.push(speaker.to_item_kind(ThreadMessage {
+        let at = self.push(speaker.to_item_kind(ThreadMessage {
             id: chunk.message_id.clone(),
             content: vec![chunk.content.clone()],
             is_truncated: false,
         }));
+        if let Some(parent) = parent {
+            self.nest_item(at, parent);
+        }
     }
 
     /// Applies a chunk that echoes the user's message, if nothing else has happened in the turn. Returns `true` if the
@@ -172,16 +181,16 @@ impl Thread {
         true
     }
 
-    /// Applies a chunk to the message with the given id, wherever it is.
+    /// Applies a chunk to the message with the given id, wherever it is. Returns its item number.
     fn apply_chunk_by_id(
         &mut self,
         id: &MessageId,
         content: &ContentBlock,
         speaker: ThreadSpeaker,
-    ) {
+    ) -> usize {
         let (at, begins) = self.find_or_add_message(id, speaker);
         let Some(message) = self.message_at(at, speaker) else {
-            return;
+            return at;
         };
         if begins {
             message.content.clear();
@@ -192,6 +201,7 @@ impl Thread {
         } else {
             self.grow_item(at, added);
         }
+        at
     }
 
     /// Applies a full message, which replaces the content of the message with the same id.

@@ -10,6 +10,7 @@ mod content;
 mod fold;
 mod handle;
 mod message;
+mod nesting;
 mod plan;
 mod size;
 mod subagent;
@@ -23,7 +24,7 @@ use std::collections::HashMap;
 use acp_wire::RawObject;
 use acp_wire::v1::{
     AvailableCommand, MessageId, Notice, SessionConfigOption, StopReason, TerminalId, ToolCallId,
-    UsageUpdate,
+    Usage, UsageUpdate,
 };
 use acp_wire::v2::BackgroundWork;
 
@@ -49,6 +50,8 @@ pub struct Thread {
     items: Vec<Item>,
     tool_calls: HashMap<ToolCallId, usize>,
     messages: HashMap<MessageId, usize>,
+    /// The numbers of the items that are nested under a tool call, by the number of the tool call's item.
+    nested: HashMap<usize, Vec<usize>>,
     /// The expected echo of the user's last message, until something else is received.
     echo: Option<message::PromptEcho>,
     plans: Vec<ThreadPlan>,
@@ -62,6 +65,7 @@ pub struct Thread {
     title: Option<String>,
     updated_at: Option<String>,
     usage: Option<UsageUpdate>,
+    turn_usage: Option<Usage>,
     /// The running turn that this client has started, if any.
     turn: Option<turn::TurnProgress>,
     activity: Activity,
@@ -96,6 +100,9 @@ pub struct Item {
     pub revision: u64,
     /// The kind of the item, with its content.
     pub kind: ItemKind,
+    /// The number of the tool call that the item is nested under, because a subagent of that tool call said or did
+    /// this. The tool call may have been dropped: see [`Thread::parent_item`].
+    pub parent: Option<usize>,
     /// The estimated size of the item, in bytes.
     weight: usize,
 }
@@ -195,6 +202,12 @@ impl Thread {
     #[must_use]
     pub fn usage(&self) -> Option<&UsageUpdate> {
         self.usage.as_ref()
+    }
+
+    /// Returns the tokens that the last turn has used, if the agent has reported them at its end. Unstable.
+    #[must_use]
+    pub fn turn_usage(&self) -> Option<&Usage> {
+        self.turn_usage.as_ref()
     }
 
     /// Returns `true` if a turn is running or the agent reports that it is working.

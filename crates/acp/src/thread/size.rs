@@ -181,6 +181,7 @@ impl Thread {
         self.items.push(Item {
             revision: self.revision,
             kind,
+            parent: None,
             weight,
         });
         number
@@ -338,6 +339,7 @@ impl Thread {
         self.items.shrink_to(self.items.len().saturating_mul(2));
         self.truncation.items += gone;
         let first = self.truncation.items;
+        self.drop_nesting();
         self.tool_calls.retain(|_, number| *number >= first);
         self.tool_calls
             .shrink_to(self.tool_calls.len().saturating_mul(2));

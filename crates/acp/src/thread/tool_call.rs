@@ -187,6 +187,7 @@ impl Thread {
             call.apply(update);
             asked = Some(call.clone());
         });
+        self.nest_tool_call(id, update.meta.as_ref().and_then(Option::as_ref));
         self.enforce_limit();
         asked.unwrap_or_else(|| ThreadToolCall::new(id))
     }

@@ -12,7 +12,7 @@
 //! response, or it arrives before any work was reported and has no stop reason.
 
 use acp_wire::jsonrpc;
-use acp_wire::v1::{ContentBlock, MessageId, StopReason};
+use acp_wire::v1::{ContentBlock, MessageId, StopReason, Usage};
 use acp_wire::v2::{self, StateUpdate};
 
 use super::Thread;
@@ -75,6 +75,7 @@ impl Thread {
         self.revision += 1;
         self.turn = Some(TurnProgress::default());
         self.stop_reason = None;
+        self.turn_usage = None;
         self.add_prompt_echo(prompt);
         self.enforce_limit();
     }
@@ -103,6 +104,14 @@ impl Thread {
         let result = result?;
         self.end_turn(result.as_ref().ok());
         Some(result)
+    }
+
+    /// Records the tokens that the turn has used, as reported at its end.
+    pub(crate) fn set_turn_usage(&mut self, usage: Option<&Usage>) {
+        if usage.is_some() && self.fits_within(&usage) {
+            self.revision += 1;
+            self.turn_usage = usage.cloned();
+        }
     }
 
     /// Ends the running turn. `stop_reason` is `None` if the turn failed.

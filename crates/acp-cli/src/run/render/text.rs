@@ -81,7 +81,7 @@ impl TextRenderer {
     /// Renders only the agent's messages.
     pub(super) fn render_messages(&mut self, thread: &Thread, out: &mut ScreenOutput) {
         for (at, item) in self.changed_items(thread) {
-            if let ItemKind::Agent(message) = &item.kind {
+            if let (ItemKind::Agent(message), None) = (&item.kind, item.parent) {
                 if self.last_item.is_some_and(|last| last != at) {
                     out.end_line();
                 }
@@ -110,11 +110,56 @@ impl TextRenderer {
         for (_, change) in changes {
             match change {
                 ThreadChange::Plan(plan) => self.render_plan(plan, out),
-                ThreadChange::Item(at, kind) => self.render_item(at, kind, thread, out),
+                ThreadChange::Item(at, kind) => self.render_in_place(at, kind, thread, out),
             }
         }
         self.render_mode(thread, out);
         self.revision = thread.revision();
+    }
+
+    /// Renders an item, indented below the tool call that it is nested under, if any.
+    fn render_in_place(
+        &mut self,
+        at: usize,
+        kind: &ItemKind,
+        thread: &Thread,
+        out: &mut ScreenOutput,
+    ) {
+        let ancestors = std::iter::successors(thread.parent_item(at), |at| thread.parent_item(*at));
+        let depth = ancestors.count();
+        if let Some(parent) = thread.parent_item(at) {
+            self.render_parent_title(parent, depth - 1, thread, out);
+        }
+        out.push_nested(depth, |out| self.render_item(at, kind, thread, out));
+    }
+
+    /// Names the tool call that the next item is nested under, unless that is clear from what was shown last.
+    fn render_parent_title(
+        &mut self,
+        parent: usize,
+        depth: usize,
+        thread: &Thread,
+        out: &mut ScreenOutput,
+    ) {
+        let is_clear = self
+            .last_item
+            .is_some_and(|last| last == parent || thread.parent_item(last) == Some(parent));
+        if is_clear {
+            return;
+        }
+        if let Some(item) = thread.items().get(parent - thread.truncation().items)
+            && let ItemKind::ToolCall(call) = &item.kind
+        {
+            out.push_nested(depth, |out| {
+                self.separate_item(parent, out);
+                let title = match call.title.is_empty() {
+                    true => call.id.as_str(),
+                    false => &call.title,
+                };
+                let head = format!("Subagent: {}\n", terminal_text::clean_value(title));
+                out.push_styled(out.styles.bold, &head);
+            });
+        }
     }
 
     fn render_item(&mut self, at: usize, kind: &ItemKind, thread: &Thread, out: &mut ScreenOutput) {
@@ -162,7 +207,7 @@ impl TextRenderer {
                 let shown = self.messages.entry(at).or_default();
                 let text: String = text.collect();
                 let piece = text.get(shown.shown_bytes..).unwrap_or_default();
-                out.push_nested(|out| out.push_text(&terminal_text::clean_text(piece)));
+                out.push_nested(1, |out| out.push_text(&terminal_text::clean_text(piece)));
                 shown.shown_bytes = text.len();
             }
             ItemKind::Compaction(compaction) => {
@@ -228,7 +273,7 @@ impl TextRenderer {
                 );
                 out.push_styled(out.styles.bold, &head);
             }
-            out.push_nested(|out| {
+            out.push_nested(1, |out| {
                 subagent
                     .thread
                     .read(|thread| shown.text.render_thread(thread, out));

@@ -208,6 +208,114 @@ fn subagent_shows_its_last_activity_and_expands_to_all() {
     screen.wait_until_gone("earlier lines");
 }
 
+/// Returns a step with a tool call of a subagent that works in its parent's session, as Claude Agent reports it.
+fn nested_call_step(id: &str, parent: &str, title: &str, status: &str) -> serde_json::Value {
+    json!({"update": {"sessionUpdate": "tool_call", "toolCallId": id, "title": title, "kind": "read", "status": status,
+        "_meta": {"claudeCode": {"parentToolUseId": parent, "toolName": "Read"}}}})
+}
+
+/// Returns a step with a tool call that starts a subagent.
+fn task_step(id: &str, title: &str) -> serde_json::Value {
+    json!({"update": {"sessionUpdate": "tool_call", "toolCallId": id, "title": title, "kind": "think",
+        "status": "in_progress", "_meta": {"claudeCode": {"toolName": "Task"}}}})
+}
+
+fn end_step(id: &str) -> serde_json::Value {
+    json!({"update": {"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "completed"}})
+}
+
+#[test]
+fn work_of_subagents_in_the_same_session_is_nested_under_their_tool_calls() {
+    let project = TestProject::new();
+    write_hello_file(&project);
+    let mut screen = start_with_player(&project, 80, 40, "");
+    let mut steps = vec![
+        message_step("I have it looked at."),
+        task_step("a", "Look around"),
+        task_step("b", "Count files"),
+    ];
+    // Both work at the same time.
+    for n in 1..=9 {
+        steps.push(nested_call_step(
+            &format!("a{n}"),
+            "a",
+            &format!("Read page {n}"),
+            "completed",
+        ));
+        if n < 3 {
+            let title = format!("List folder {n}");
+            steps.push(nested_call_step(
+                &format!("b{n}"),
+                "b",
+                &title,
+                "in_progress",
+            ));
+        }
+    }
+    steps.extend([
+        wait_step("go"),
+        end_step("b1"),
+        end_step("b2"),
+        end_step("b"),
+        end_step("a"),
+    ]);
+    steps.push(message_step("It was looked at."));
+    play_steps(&project, &mut screen, &json!(steps));
+    screen.wait_for("│ … 3 earlier lines");
+    screen.wait_for("List folder 2");
+    let lines_of = |text: &str| -> Vec<String> {
+        let lines = text.lines().map(|line| line.trim().to_owned());
+        lines
+            .skip_while(|line| !line.contains("Look around"))
+            .take_while(|line| !line.contains("List folder 2"))
+            .collect()
+    };
+    screen.wait_for_matching_text("each below its own", |text| {
+        let lines = lines_of(text);
+        let at = |what: &str| lines.iter().position(|line| line.contains(what));
+        let order = ["Read page 4", "Read page 9", "Count files", "List folder 1"].map(at);
+        order.iter().all(Option::is_some) && order.is_sorted()
+    });
+    project.write_file("go", "");
+    screen.wait_for("It was looked at.");
+    // The selection moves from one task to the other, and expands one of them.
+    screen.send_keys(TAB);
+    screen.send_keys("k");
+    screen.send_keys("k");
+    screen.send_keys("\r");
+    screen.wait_for("Read page 1");
+    // What is collapsed is found.
+    screen.send_keys("\r");
+    screen.wait_until_gone("Read page 1");
+    screen.send_keys("/");
+    screen.wait_for("Search conversation");
+    screen.send_line("page 2");
+    screen.wait_for("│ ○ → Read page 2");
+}
+
+#[test]
+fn question_about_a_nested_call_names_the_subagent() {
+    let project = TestProject::new();
+    write_hello_file(&project);
+    let mut screen = start_with_player(&project, 80, 30, "");
+    let asks = json!({"toolCall": {"toolCallId": "a1"},
+        "options": [{"optionId": "y", "name": "Yes", "kind": "allow_once"},
+                    {"optionId": "n", "name": "No", "kind": "reject_once"}]});
+    let steps = json!([
+        task_step("a", "Look around"),
+        nested_call_step("a1", "a", "Sweep the floor", "pending"),
+        {"ask": asks},
+        message_step("It was allowed."),
+    ]);
+    play_steps(&project, &mut screen, &steps);
+    screen.wait_for("subagent: Look around");
+    screen.wait_for("Sweep the floor");
+    wait_until_question_accepts_keys();
+    screen.send_keys("y");
+    screen.wait_for("It was allowed.");
+    wait_for_record(&project, &json!({"outcome": "selected", "optionId": "y"}));
+}
+
 #[test]
 fn question_of_a_subagent_is_shown_in_the_tab_of_its_session() {
     let project = TestProject::new();
