@@ -318,6 +318,13 @@ impl EffectWorker {
                     outcome,
                 })
             }),
+            ChatEffect::RunShell { tab, task } => {
+                let environment = Arc::clone(&self.environment);
+                self.spawn_task(async move {
+                    let result = task.run(&environment.cwd).await;
+                    Some(ChatEvent::ShellEnded { tab, result })
+                });
+            }
             ChatEffect::KeepFiles => {
                 let files = self.environment.files.clone();
                 self.spawn_task(async move {

@@ -209,6 +209,7 @@ actions! {
     Undo "undo" "Undo the last turn" [];
     Redo "redo" "Redo what was undone" [];
     Rewind "rewind" "Undo turns: files, conversation or both" [];
+    Usage "usage" "Time, tokens and cost of the turns" [];
     Editor "editor" "Edit prompt in $EDITOR" ["ctrl-g"];
     Attach "attach" "Attach file" [];
     PasteImage "paste-image" "Paste image from clipboard" ["ctrl-v"];

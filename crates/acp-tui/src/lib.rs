@@ -21,6 +21,7 @@ mod picker;
 mod question;
 mod run;
 mod setup;
+mod shell;
 mod terminal;
 mod text;
 mod theme;

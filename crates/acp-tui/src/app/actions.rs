@@ -77,6 +77,7 @@ impl App {
             KeyAction::Undo => return self.undo(),
             KeyAction::Redo => return self.redo(),
             KeyAction::Rewind => self.show_turns(),
+            KeyAction::Usage => self.show_usage(),
             KeyAction::Fork => return self.fork_session(),
             KeyAction::Rename => {
                 let title = tab.name().unwrap_or_default();

@@ -22,6 +22,7 @@ const COMMANDS: &[(&str, KeyAction)] = &[
     ("undo", KeyAction::Undo),
     ("redo", KeyAction::Redo),
     ("rewind", KeyAction::Rewind),
+    ("usage", KeyAction::Usage),
     ("attach", KeyAction::Attach),
     ("export", KeyAction::Export),
     ("login", KeyAction::Login),

@@ -258,6 +258,9 @@ impl App {
             };
             return Line::styled(format!(" ? needs your answer{more}"), theme.warn);
         }
+        if tab.shell.is_some() {
+            return moving("running your command   Esc: stop".to_owned());
+        }
         if tab.is_working() {
             let turn = tab.turn.as_ref();
             let took = turn.map(|turn| time::format_duration(turn.started_at.elapsed()));
@@ -275,6 +278,7 @@ impl App {
             let below = if behind { "   ↓ more" } else { "" };
             let enter = match (tab.editor.is_empty(), tab.can_steer()) {
                 (true, _) => String::new(),
+                _ if tab.is_shell_prompt() => "   Enter: run the command".to_owned(),
                 (false, false) => "   Enter: queue".to_owned(),
                 (false, true) => {
                     let queue = self.key_name(KeyAction::Queue);
@@ -285,6 +289,9 @@ impl App {
                 "{doing} {}{enter}   Esc: cancel{below}",
                 took.unwrap_or_default()
             ));
+        }
+        if tab.is_shell_prompt() {
+            return Line::styled(" Enter: run the command", theme.accent);
         }
         let mut spans = match &tab.last_turn_end {
             None => vec![],

@@ -24,6 +24,7 @@ use crate::images::DecodeTask;
 use crate::notification::DesktopNotification;
 use crate::question::WebAddress;
 use crate::setup::{AgentSpec, InitialOptions, SessionSource};
+use crate::shell::ShellTask;
 
 /// Work that the chat's state requests but does not do itself.
 pub(crate) enum ChatEffect {
@@ -67,6 +68,11 @@ pub(crate) enum ChatEffect {
         tab: TabKey,
         session: ClientSession,
         draft: PromptDraft,
+    },
+    /// Run a command of the user.
+    RunShell {
+        tab: TabKey,
+        task: ShellTask,
     },
     /// Take the first snapshot of the project's files.
     KeepFiles,

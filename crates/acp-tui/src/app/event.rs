@@ -16,6 +16,7 @@ use crate::agent::{AgentFailure, RunningAgent};
 use crate::editor::PromptDraft;
 use crate::file_history::{RestoreFailure, RestorePreview};
 use crate::images::DecodeResult;
+use crate::shell::ShellOutput;
 
 /// The index of a configured agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -111,6 +112,11 @@ pub(crate) enum ChatEvent {
         /// The files before they were restored.
         before: Snapshot,
         result: Result<Vec<SkippedPath>, RestoreFailure>,
+    },
+    /// A command of the user has exited, or could not be started.
+    ShellEnded {
+        tab: TabKey,
+        result: Result<ShellOutput, String>,
     },
     /// The prompt of a turn is about to be sent.
     PromptSent { tab: TabKey },

@@ -9,7 +9,7 @@ use crossterm::event::{
 use super::overlay::ChatOverlay;
 use super::search::SearchDirection;
 use super::tab::Tab;
-use super::{App, ChatEffect, ChatFocus, QUIT_CONFIRM_TIME, commands};
+use super::{App, ChatEffect, ChatFocus, QUIT_CONFIRM_TIME, commands, shell};
 use crate::editor;
 use crate::keys::KeyAction;
 use crate::question;
@@ -108,6 +108,9 @@ impl App {
             return Vec::new();
         };
         let draft = tab.editor.take();
+        if let Some(input) = shell::find_shell_command(&draft) {
+            return self.run_shell(input, draft);
+        }
         let command = match draft.attachments() {
             [] => commands::find_command(draft.display_text(), &tab.commands),
             _ => None,
@@ -249,6 +252,9 @@ impl App {
 
     /// Handles Ctrl-C: cancels the turn or clears the prompt. Quits if pressed twice.
     fn handle_interrupt(&mut self) -> Vec<ChatEffect> {
+        if self.active_tab_mut().is_some_and(Tab::stop_shell) {
+            return Vec::new();
+        }
         let working = self.active_tab_mut().is_some_and(|tab| tab.is_working());
         if working {
             return self.cancel();
@@ -268,12 +274,15 @@ impl App {
         Vec::new()
     }
 
-    /// Handles Esc: cancels the turn. If there is nothing to cancel or to edit and the key is pressed twice, lists the
+    /// Handles Esc: stops the user's command, or else cancels the turn. If there is nothing to cancel or to edit and the key is pressed twice, lists the
     /// turns that can be undone.
     fn handle_escape(&mut self, rewinding: Option<Instant>) -> Vec<ChatEffect> {
-        let Some(tab) = self.tabs.get(self.active) else {
+        let Some(tab) = self.tabs.get_mut(self.active) else {
             return Vec::new();
         };
+        if tab.stop_shell() {
+            return Vec::new();
+        }
         if tab.is_working() || tab.question.is_some() {
             return self.cancel();
         }

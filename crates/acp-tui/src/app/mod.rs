@@ -21,6 +21,7 @@ mod prompt_line;
 mod rewind;
 mod rewind_view;
 mod search;
+mod shell;
 mod steering;
 mod tab;
 #[cfg(test)]
@@ -28,6 +29,7 @@ mod tests;
 mod time;
 mod turn_history;
 mod turns;
+mod usage;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -94,6 +96,8 @@ pub(crate) struct App {
     notes: VecDeque<StatusNote>,
     /// The time at which the user asked to quit with the current key, if the request must be repeated.
     quit_requested_at: Option<Instant>,
+    /// The number of commands that the user has run so far.
+    shell_count: u64,
     /// The time at which the user asked to quit with the key before.
     last_quit_request: Option<Instant>,
     /// The time at which the user first pressed the key that lists the turns to undo.
@@ -149,6 +153,7 @@ impl App {
             overlay: None,
             notes: VecDeque::new(),
             quit_requested_at: None,
+            shell_count: 0,
             last_quit_request: None,
             rewind_requested_at: None,
             told_not_kept: None,
@@ -268,6 +273,10 @@ impl App {
                 draft,
                 outcome,
             } => self.on_steered(tab, draft, outcome),
+            ChatEvent::ShellEnded { tab, result } => {
+                self.on_shell_ended(tab, result);
+                Vec::new()
+            }
             ChatEvent::PromptSent { tab } => {
                 if let Some(tab) = self.tab_mut(tab) {
                     tab.on_prompt_sent();

@@ -9,8 +9,10 @@ use acp::ThreadHandle;
 use acp::client::ClientSession;
 use acp::v1::{AvailableCommand, PromptCapabilities, StopReason};
 
+use super::shell::RunningShell;
 use super::steering::SteeringMessage;
 use super::turn_history::{TurnHistory, TurnPosition};
+use super::usage::{SessionUsage, UsageBefore};
 use super::{AgentKey, ChatEffect, TabKey, commands};
 use crate::agent::{AgentFailure, ChatAnswer, OpenQuestion, QuestionQueue};
 use crate::editor::{FileFinder, PromptDraft, PromptEditor, PromptHistory};
@@ -43,6 +45,8 @@ pub(super) struct TabTurn {
     pub(super) started_at: Instant,
     /// The time at which the user cancelled the turn, if the user did.
     pub(super) cancelled_at: Option<Instant>,
+    /// The usage of the session before the turn.
+    usage_before: UsageBefore,
     /// The turn's prompt. It returns to the editor if it cannot be sent.
     draft: PromptDraft,
     transcript: Option<Arc<str>>,
@@ -78,6 +82,10 @@ pub(super) struct Tab {
     pub(super) turn: Option<TabTurn>,
     pub(super) last_turn_end: Option<LastTurnEnd>,
     pub(super) history: TurnHistory,
+    /// The command that the user has started with `!` and that is running.
+    pub(super) shell: Option<RunningShell>,
+    /// What the turns of the tab have taken.
+    pub(super) usage: SessionUsage,
     /// The text of the last search in the conversation.
     pub(super) search: Option<String>,
     /// The earlier conversation as Markdown, which goes with the next prompt because the session is new.
@@ -123,6 +131,8 @@ impl Tab {
             turn: None,
             last_turn_end: None,
             history: TurnHistory::default(),
+            shell: None,
+            usage: SessionUsage::default(),
             search: None,
             transcript: None,
             question: None,
@@ -148,7 +158,9 @@ impl Tab {
     pub(super) fn is_animated(&self) -> bool {
         match self.phase {
             TabPhase::Starting | TabPhase::Opening(_) => true,
-            TabPhase::Open => self.question.is_none() && self.is_working(),
+            TabPhase::Open => {
+                self.question.is_none() && (self.is_working() || self.shell.is_some())
+            }
             TabPhase::LoginRequired(_) | TabPhase::Failed(_) => false,
         }
     }
@@ -259,6 +271,7 @@ impl Tab {
         self.turn = Some(TabTurn {
             started_at: Instant::now(),
             cancelled_at: None,
+            usage_before: self.thread.read(UsageBefore::new),
             draft: draft.clone(),
             transcript: transcript.clone(),
             is_sent: false,
@@ -352,6 +365,14 @@ impl Tab {
             return;
         };
         self.has_unseen = true;
+        // After a login, the prompt is sent again.
+        if !matches!(result, Err(AgentFailure::LoginRequired(_))) {
+            self.thread.read(|thread| {
+                let prompt = turn.draft.display_text();
+                let time = turn.started_at.elapsed();
+                self.usage.add(prompt, time, &turn.usage_before, thread);
+            });
+        }
         match result {
             Ok(StopReason::EndTurn) => {}
             Ok(reason) => self.last_turn_end = Some(LastTurnEnd::Stopped(reason)),

@@ -224,6 +224,20 @@ impl PromptEditor {
         self.insert(pasted)
     }
 
+    /// Puts text at the beginning of the prompt, with a label that stands for it. The cursor stays where it is.
+    pub(crate) fn insert_first(&mut self, label: &str, text: String) -> EditorOutcome {
+        let mut inserted = MarkedText::from_mark(label, MarkContent::Paste(text.into()));
+        inserted.push(&MarkedText::from(" "));
+        let cursor = self.buffer.cursor() + inserted.len();
+        self.buffer.move_cursor(0);
+        let outcome = self.insert(inserted);
+        match outcome {
+            EditorOutcome::Changed => self.buffer.move_cursor(cursor),
+            _ => self.buffer.move_cursor(cursor - label.len() - 1),
+        }
+        outcome
+    }
+
     fn paste_paths(&mut self, paths: Vec<PathBuf>) -> EditorOutcome {
         let mut outcome = EditorOutcome::Changed;
         for path in paths {

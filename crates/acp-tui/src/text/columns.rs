@@ -151,7 +151,7 @@ pub(super) fn break_rows<'t>(
 }
 
 /// Formats a number with thousands separators.
-pub(super) fn group_thousands(number: usize) -> String {
+pub(crate) fn group_thousands(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (n, digit) in digits.chars().enumerate() {

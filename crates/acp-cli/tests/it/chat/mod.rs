@@ -17,6 +17,7 @@ mod player;
 mod remote;
 mod rewind;
 mod sessions;
+mod shell;
 mod stage;
 mod steering;
 mod tabs;
