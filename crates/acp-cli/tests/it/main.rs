@@ -25,6 +25,8 @@ mod check;
 mod check_client;
 #[cfg(unix)]
 mod check_remote;
+#[cfg(unix)]
+mod ci_guide;
 mod common;
 #[cfg(unix)]
 mod compare;
