@@ -38,7 +38,7 @@ impl PreparedAgent {
         if let Some(mode) = models.mode {
             agent = agent.mode(mode);
         }
-        if let Some(requests) = models.max_requests {
+        if let Some(requests) = args.max_requests.or(models.max_requests) {
             agent = agent.max_requests(requests.get());
         }
         if let Some(config) = paths::config_dir() {

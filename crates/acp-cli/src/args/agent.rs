@@ -1,5 +1,6 @@
 //! Arguments of `acp agent`.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use acp_config::EnvRequest;
@@ -69,6 +70,12 @@ pub(crate) struct AgentArgs {
     /// `all` leave it to the mode and the rules.
     #[arg(long, value_name = "POLICY", value_parser = super::shared::parse_policy, add = candidates::policy_names())]
     pub(crate) allow: Option<Policy>,
+
+    /// Maximum number of model requests in one turn.
+    ///
+    /// The turn then ends with the stop reason `max_turn_requests`. The default is the one in config.toml, or else 200.
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) max_requests: Option<NonZeroUsize>,
 
     /// Let the default in permissions.toml override --allow.
     #[arg(long, requires = "allow", hide = true)]

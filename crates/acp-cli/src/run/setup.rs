@@ -91,6 +91,9 @@ impl RunSetup {
             Some(named) => named.existing_session(),
             None => args.resume.clone(),
         };
+        if args.max_turns.is_some() {
+            require_countable_turns(&agent, named.is_some() && !args.server.no_server)?;
+        }
         let live = LiveTarget {
             agent: &agent,
             cwd: &cwd,
@@ -105,6 +108,9 @@ impl RunSetup {
             (None, Some(session)) => live.attach(AttachMode::IfLive { session })?,
             (None, None) => None,
         };
+        if args.max_turns.is_some() {
+            require_countable_turns(&agent, live.is_some())?;
+        }
         Ok(Self {
             args,
             text,
@@ -128,6 +134,9 @@ impl RunSetup {
         screen: &TerminalScreen,
     ) -> Result<AgentProcess, CommandExit> {
         let mut command = self.target().command_for(&self.permissions)?;
+        if let Some(turns) = self.args.max_turns {
+            command = command.args([format!("--max-requests={turns}")]);
+        }
         if let Some(confinement) = &self.sandbox {
             let confined = confinement.confine(&self.agent, command)?;
             command = confined.command;
@@ -186,4 +195,20 @@ impl RunSetup {
             live: self.live.as_ref(),
         }
     }
+}
+
+/// Checks that `--max-turns` can be kept. Only the bundled agent can be told how often it may call its model. What other
+/// agents report does not show it: they may report several tool calls of one response, or none.
+fn require_countable_turns(agent: &AgentChoice, is_live: bool) -> Result<(), CommandExit> {
+    let why = if !agent.is_bundled() {
+        "it does not report when it calls its model; use --timeout or --max-cost"
+    } else if is_live {
+        "the session is live, and other clients share the agent; use --no-server"
+    } else {
+        return Ok(());
+    };
+    let name = agent.display_name();
+    Err(CommandExit::usage(format!(
+        "--max-turns is not available for {name}: {why}"
+    )))
 }
