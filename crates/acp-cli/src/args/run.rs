@@ -226,4 +226,6 @@ pub(crate) enum RunFormat {
     Json,
     /// Only the text of the agent's messages.
     Quiet,
+    /// The messages of both sides as a trace, which `acp trace` can read. Secrets are redacted.
+    Trace,
 }

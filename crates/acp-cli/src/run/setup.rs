@@ -11,7 +11,8 @@ use super::naming::SessionNaming;
 use super::notes::RunNotes;
 use super::prompt;
 use super::result::directory_of;
-use crate::args::run::RunArgs;
+use super::trace_output::TraceOutput;
+use crate::args::run::{RunArgs, RunFormat};
 use crate::confinement::Confinement;
 use crate::exit::CommandExit;
 use crate::latest_session::LatestSessionQuery;
@@ -37,6 +38,8 @@ pub(super) struct RunSetup {
     pub(super) sandbox: Option<Confinement>,
     /// The local server that holds the session, if one does.
     pub(super) live: Option<LiveAttachment>,
+    /// Where the messages of both sides are printed, with `--format trace`.
+    pub(super) trace: Option<TraceOutput>,
 }
 
 impl RunSetup {
@@ -111,6 +114,7 @@ impl RunSetup {
         if args.max_turns.is_some() {
             require_countable_turns(&agent, live.is_some())?;
         }
+        let trace = (args.format == RunFormat::Trace).then(|| TraceOutput::start(&agent));
         Ok(Self {
             args,
             text,
@@ -124,6 +128,7 @@ impl RunSetup {
             naming: named,
             sandbox,
             live,
+            trace: trace.transpose()?,
         })
     }
 

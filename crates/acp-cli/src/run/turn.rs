@@ -137,6 +137,10 @@ impl AgentTurn<'_> {
             self.run.resume.is_some(),
             self.run.live.is_some(),
         )?;
+        let transport = match &self.run.trace {
+            Some(trace) => trace.attach(transport),
+            None => transport,
+        };
         for note in self.run.agent.note.iter().chain(&self.notes.take()) {
             self.renderer.note(note);
         }

@@ -74,6 +74,7 @@ mod promises;
 mod registry;
 mod run;
 mod run_result;
+mod run_trace;
 #[cfg(unix)]
 mod sandbox;
 mod serve;
