@@ -77,6 +77,10 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "COUNT")]
     pub(crate) max_requests: Option<NonZeroUsize>,
 
+    /// The tool of the client's own MCP server that needs no permission, as SERVER/TOOL.
+    #[arg(long, hide = true, value_name = "SERVER/TOOL", value_parser = parse_exempt_tool)]
+    pub(crate) exempt_tool: Option<(String, String)>,
+
     /// Let the default in permissions.toml override --allow.
     #[arg(long, requires = "allow", hide = true)]
     pub(crate) allow_gives_way: bool,
@@ -101,6 +105,15 @@ pub(crate) struct AgentArgs {
 
     #[command(flatten)]
     pub(crate) protocol: ProtocolArg,
+}
+
+fn parse_exempt_tool(text: &str) -> Result<(String, String), String> {
+    match text.split_once('/') {
+        Some((server, tool)) if !server.is_empty() && !tool.is_empty() => {
+            Ok((server.to_owned(), tool.to_owned()))
+        }
+        _ => Err("expected SERVER/TOOL".to_owned()),
+    }
 }
 
 #[derive(Debug, Subcommand)]

@@ -171,8 +171,8 @@ pub(crate) struct RunArgs {
 
     /// Require an answer that is JSON and matches the JSON Schema in this file.
     ///
-    /// The schema is appended to the prompt. If the answer does not match it, the agent is told why and asked again,
-    /// at most twice. With --format quiet, only the JSON is printed.
+    /// The agent gets a tool for the answer, and the schema is appended to the prompt. If the answer does not match it,
+    /// the agent is told why and asked again, at most twice. With --format quiet, only the JSON is printed.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "no_wait")]
     pub(crate) output_schema: Option<PathBuf>,
 

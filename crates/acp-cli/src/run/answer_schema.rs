@@ -3,12 +3,21 @@
 use std::path::Path;
 
 use jsonschema::Validator;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use crate::exit::CommandExit;
 
 /// The maximum size of a schema's file, in bytes.
 const MAX_SCHEMA_BYTES: u64 = 1024 * 1024;
+
+/// The name of the tool with which an agent gives its answer.
+pub(super) const TOOL_NAME: &str = "submit_answer";
+
+/// The beginning of the name of the tool's server.
+pub(super) const SERVER_PREFIX: &str = "acp_answer_";
+
+/// The argument of the tool that contains an answer that is not an object.
+const ANSWER_FIELD: &str = "answer";
 
 /// The maximum number of mistakes of an answer to tell the agent.
 const MAX_MISTAKES: usize = 10;
@@ -16,6 +25,7 @@ const MAX_MISTAKES: usize = 10;
 /// The JSON Schema that the agent's answer must match.
 pub(super) struct AnswerSchema {
     text: String,
+    schema: Value,
     validator: Validator,
 }
 
@@ -38,22 +48,75 @@ impl AnswerSchema {
             .map_err(|e| invalid(format!("invalid JSON Schema: {e}")))?;
         Ok(Self {
             text: text.trim().to_owned(),
+            schema,
             validator,
         })
     }
 
-    /// Returns the prompt with a request to answer in this form.
-    pub(super) fn extend_prompt(&self, prompt: &str) -> String {
+    /// Returns the prompt with a request to answer in this form. Agents that `have_tool` may not use MCP servers, so they
+    /// are told both ways.
+    pub(super) fn extend_prompt(&self, prompt: &str, have_tool: bool) -> String {
+        let tool = match have_tool {
+            true => format!(
+                "When you have the answer, call the tool `{TOOL_NAME}` of the MCP server whose name begins with `{SERVER_PREFIX}`, and then end your turn. Only if you do not have this tool: "
+            ),
+            false => String::new(),
+        };
+        let end = if have_tool { "end" } else { "End" };
         format!(
-            "{prompt}\n\nEnd with a message that is a single JSON value and nothing else: no explanation and no code fence. It must match this JSON Schema:\n\n{}",
+            "{prompt}\n\n{tool}{end} with a message that is a single JSON value and nothing else: no explanation and no code fence. The answer must match this JSON Schema:\n\n{}",
             self.text
         )
+    }
+
+    /// Returns the schema of a tool's arguments that contain the answer. They must be an object, so any other answer is
+    /// the value of [`ANSWER_FIELD`].
+    pub(super) fn tool_schema(&self) -> Map<String, Value> {
+        if let (false, Value::Object(schema)) = (self.is_wrapped(), &self.schema) {
+            return schema.clone();
+        }
+        let mut inner = self.schema.clone();
+        let mut outer = Map::new();
+        outer.insert("type".to_owned(), "object".into());
+        if let Value::Object(inner) = &mut inner {
+            // References such as `#/$defs/item` begin at the root.
+            for definitions in ["$schema", "$defs", "definitions"] {
+                if let Some(value) = inner.remove(definitions) {
+                    outer.insert(definitions.to_owned(), value);
+                }
+            }
+        }
+        outer.insert("properties".to_owned(), json!({ ANSWER_FIELD: inner }));
+        outer.insert("required".to_owned(), json!([ANSWER_FIELD]));
+        outer.insert("additionalProperties".to_owned(), false.into());
+        outer
+    }
+
+    /// Returns `true` if the answer is not itself the arguments of the tool.
+    fn is_wrapped(&self) -> bool {
+        self.schema.get("type").is_none_or(|kind| kind != "object")
+    }
+
+    /// Returns the answer in a tool's arguments.
+    pub(super) fn check_arguments(&self, mut arguments: Value) -> Result<Value, SchemaMismatch> {
+        if !self.is_wrapped() {
+            return self.check_value(arguments);
+        }
+        let answer = arguments.get_mut(ANSWER_FIELD).map(Value::take);
+        match answer {
+            Some(answer) => self.check_value(answer),
+            None => Err(SchemaMismatch(vec![format!("`{ANSWER_FIELD}` is missing")])),
+        }
     }
 
     /// Returns the answer's value, or the prompt that asks for a better one.
     pub(super) fn check(&self, answer: &str) -> Result<Value, SchemaMismatch> {
         let value =
             parse_answer(answer).map_err(|e| SchemaMismatch(vec![format!("not JSON: {e}")]))?;
+        self.check_value(value)
+    }
+
+    fn check_value(&self, value: Value) -> Result<Value, SchemaMismatch> {
         let mistakes: Vec<String> = self
             .validator
             .iter_errors(&value)
@@ -79,6 +142,14 @@ impl SchemaMismatch {
     pub(super) fn prompt(&self) -> String {
         format!(
             "Your last message does not match the JSON Schema:\n\n{}\n\nSend the corrected JSON value and nothing else.",
+            self.0.join("\n")
+        )
+    }
+
+    /// Returns the text for an agent that has called the tool.
+    pub(super) fn tool_error(&self) -> String {
+        format!(
+            "The answer does not match the schema:\n\n{}\n\nCorrect it and call the tool again.",
             self.0.join("\n")
         )
     }

@@ -11,6 +11,7 @@ use acp::v1::{ElicitationId, Implementation, RequestPermissionOutcome, SessionId
 use acp::{Result, ThreadHandle};
 use acp_host::{Host, HostSession};
 
+use super::answer_tool::AnswerToolNames;
 use super::decisions::RunDecisions;
 use super::notes::RunNotes;
 use super::permission::TerminalPrompter;
@@ -29,6 +30,8 @@ pub(super) struct RunClient {
     /// The elicitation handler, if there is a user who can answer.
     elicitation: Option<TerminalElicitation>,
     start: OwnTurnStart,
+    /// The names of the tool for the answer, which the agent may call without asking the user.
+    answer_tool: Option<AnswerToolNames>,
 }
 
 impl RunClient {
@@ -61,6 +64,7 @@ impl RunClient {
             has_files: !run.args.no_fs,
             has_terminals: !run.args.no_terminal,
             start,
+            answer_tool: run.answer_tool.as_ref().map(|tool| tool.names().clone()),
             elicitation: match run.args.detached {
                 true => Some(TerminalElicitation::for_others(Arc::clone(person))),
                 false => {
@@ -101,6 +105,10 @@ impl Client for RunClient {
         session: &HostSession,
         request: PermissionRequest,
     ) -> Result<RequestPermissionOutcome> {
+        let answer_tool = self.answer_tool.as_ref();
+        if let Some(allowed) = answer_tool.and_then(|tool| tool.allow(&request)) {
+            return Ok(allowed);
+        }
         self.host.request_permission(session, &request).await
     }
 

@@ -1,6 +1,7 @@
 //! `acp run`: runs one turn without a user interface.
 
 mod answer_schema;
+mod answer_tool;
 mod client;
 mod decisions;
 mod naming;

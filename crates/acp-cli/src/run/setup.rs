@@ -1,12 +1,14 @@
 //! The settings of `acp run`, all of which are determined before the agent is started.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use acp::v1::McpServer;
 use acp_config::AgentChoice;
 use acp_host::{AgentProcess, Attachment, Permissions, Policy};
 
 use super::answer_schema::AnswerSchema;
+use super::answer_tool::AnswerTool;
 use super::naming::SessionNaming;
 use super::notes::RunNotes;
 use super::prompt;
@@ -26,7 +28,9 @@ use crate::terminal_user;
 pub(super) struct RunSetup {
     pub(super) args: RunArgs,
     pub(super) text: String,
-    pub(super) schema: Option<AnswerSchema>,
+    pub(super) schema: Option<Arc<AnswerSchema>>,
+    /// The tool with which the agent gives its answer, if there is a schema and the agent can reach the tool.
+    pub(super) answer_tool: Option<AnswerTool>,
     pub(super) attachments: Vec<Attachment>,
     pub(super) mcp_servers: Vec<McpServer>,
     pub(super) cwd: PathBuf,
@@ -57,11 +61,9 @@ impl RunSetup {
             .output_schema
             .as_deref()
             .map(AnswerSchema::read)
-            .transpose()?;
+            .transpose()?
+            .map(Arc::new);
         let mut text = prompt::read_prompt(args.file.as_deref(), &args.prompt)?;
-        if let Some(schema) = &schema {
-            text = schema.extend_prompt(&text);
-        }
         let attachments = prompt::attachments(&args.attach)?;
         let cwd = args.session_args.directory()?;
         // In the background, whoever joins the session answers.
@@ -73,7 +75,7 @@ impl RunSetup {
         let project = args.agents_of.as_deref().unwrap_or(&cwd);
         let mut agent = args.agent_choice.choose(project)?;
         let configured = std::mem::take(&mut agent.mcp_servers);
-        let mcp_servers = args.session_args.mcp_servers(configured)?;
+        let mut mcp_servers = args.session_args.mcp_servers(configured)?;
         let sandbox = Confinement::from_args(
             &args.session_args.sandbox,
             args.allow,
@@ -114,11 +116,25 @@ impl RunSetup {
         if args.max_turns.is_some() {
             require_countable_turns(&agent, live.is_some())?;
         }
+        // A remote agent could not start the program of the tool, and a live one would keep it.
+        let answer_tool = match &schema {
+            Some(schema) if agent.remote.is_none() && live.is_none() => {
+                Some(AnswerTool::start(Arc::clone(schema))?)
+            }
+            _ => None,
+        };
+        if let Some(tool) = &answer_tool {
+            mcp_servers.push(tool.mcp_server());
+        }
+        if let Some(schema) = &schema {
+            text = schema.extend_prompt(&text, answer_tool.is_some());
+        }
         let trace = (args.format == RunFormat::Trace).then(|| TraceOutput::start(&agent));
         Ok(Self {
             args,
             text,
             schema,
+            answer_tool,
             attachments,
             mcp_servers,
             cwd,
@@ -139,8 +155,14 @@ impl RunSetup {
         screen: &TerminalScreen,
     ) -> Result<AgentProcess, CommandExit> {
         let mut command = self.target().command_for(&self.permissions)?;
-        if let Some(turns) = self.args.max_turns {
-            command = command.args([format!("--max-requests={turns}")]);
+        if self.agent.is_bundled() {
+            let turns = self
+                .args
+                .max_turns
+                .map(|turns| format!("--max-requests={turns}"));
+            let tool = self.answer_tool.as_ref();
+            let tool = tool.map(|tool| format!("--exempt-tool={}", tool.names()));
+            command = command.args(turns.into_iter().chain(tool));
         }
         if let Some(confinement) = &self.sandbox {
             let confined = confinement.confine(&self.agent, command)?;

@@ -14,6 +14,8 @@ mod agent_sessions;
 mod agents;
 #[cfg(target_os = "linux")]
 mod agents_install;
+#[cfg(unix)]
+mod answer_tool;
 mod bridge;
 #[cfg(unix)]
 mod bridge_to_v1;
