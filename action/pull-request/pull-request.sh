@@ -13,7 +13,7 @@ git() { command git -c core.hooksPath=/dev/null "$@"; }
 git apply --cached --whitespace=nowarn -- "$ACP_PATCH" || fail "the patch does not apply to this commit"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-git -c core.quotePath=false diff --cached --no-renames --name-only HEAD | { grep -iE "$forbidden" || true; } >"$work/names"
+git diff --cached --no-renames --name-only -z HEAD | tr '\0' '\n' | { grep -iE "$forbidden" || true; } >"$work/names"
 if [ -s "$work/names" ]; then
   print_untrusted "$work/names"
   fail "the patch changes files that an agent must not change"

@@ -454,6 +454,14 @@ async fn patch_that_could_run_programs_is_refused() {
             "the patch changes files that an agent must not change",
         );
     }
+    // git quotes such a name, so it does not begin like the others.
+    let quoted = new_file("NAME", "100644", "x")
+        .replace("a/NAME", r#""a/.github/a\"b""#)
+        .replace("b/NAME", r#""b/.github/a\"b""#);
+    refuse(
+        &quoted,
+        "the patch changes files that an agent must not change",
+    );
     refuse(
         &new_file("link", "120000", "/etc/passwd"),
         "the patch contains a symbolic link or a submodule",
