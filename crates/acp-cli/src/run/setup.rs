@@ -75,7 +75,7 @@ impl RunSetup {
         let project = args.agents_of.as_deref().unwrap_or(&cwd);
         let mut agent = args.agent_choice.choose(project)?;
         let configured = std::mem::take(&mut agent.mcp_servers);
-        let mut mcp_servers = args.session_args.mcp_servers(configured)?;
+        let mcp_servers = args.session_args.mcp_servers(configured)?;
         let sandbox = Confinement::from_args(
             &args.session_args.sandbox,
             args.allow,
@@ -123,9 +123,6 @@ impl RunSetup {
             }
             _ => None,
         };
-        if let Some(tool) = &answer_tool {
-            mcp_servers.push(tool.mcp_server());
-        }
         if let Some(schema) = &schema {
             text = schema.extend_prompt(&text, answer_tool.is_some());
         }

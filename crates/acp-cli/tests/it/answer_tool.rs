@@ -64,7 +64,7 @@ fn result(project: &TestProject) -> Value {
 async fn model_corrects_its_answer_in_the_same_turn() {
     let schema =
         json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}});
-    for policy in ["none", "reads", "all"] {
+    for (policy, version) in [("none", "1"), ("reads", "1"), ("all", "2"), ("none", "2")] {
         let replies = [
             ProviderReply::CallsOffered("__submit_answer", json!({"n": "one"})),
             ProviderReply::CallsOffered("__submit_answer", json!({"n": 1})),
@@ -73,9 +73,13 @@ async fn model_corrects_its_answer_in_the_same_turn() {
         let server = ProviderServer::new(Provider::Anthropic, replies).await;
         let project = TestProject::new();
         project.write_file("schema.json", &schema.to_string());
-        let ended = run_with_model(&project, &server, &["--allow", policy])
-            .await
-            .expect_code(0);
+        let ended = run_with_model(
+            &project,
+            &server,
+            &["--allow", policy, "--protocol", version],
+        )
+        .await
+        .expect_code(0);
         assert_eq!(ended.stdout, "{\"n\":1}\n", "{policy}");
         let requests = server.requests();
         assert_eq!(requests.len(), 3);

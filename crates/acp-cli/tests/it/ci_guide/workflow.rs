@@ -122,7 +122,7 @@ impl<'a> JobRun<'a> {
                 |name: &str| self.expand(step["with"][name].as_str().unwrap(), &BTreeMap::new());
             if let Some(action) = uses.strip_prefix(OWN_ACTIONS) {
                 let (action, version) = action.split_once('@').unwrap();
-                assert_eq!(version, "v0.1.0");
+                assert_eq!(version, concat!("v", env!("CARGO_PKG_VERSION")));
                 let folder = repository()
                     .join("action")
                     .join(action.trim_start_matches('/'));
