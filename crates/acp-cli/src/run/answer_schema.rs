@@ -92,9 +92,13 @@ impl AnswerSchema {
         outer
     }
 
-    /// Returns `true` if the answer is not itself the arguments of the tool.
+    /// Returns `true` if the answer is not itself the arguments of the tool. Some providers reject the schema of a tool that
+    /// combines other schemas at its root.
     fn is_wrapped(&self) -> bool {
-        self.schema.get("type").is_none_or(|kind| kind != "object")
+        let is_combined = ["allOf", "anyOf", "oneOf", "not", "if", "$ref"]
+            .iter()
+            .any(|keyword| self.schema.get(keyword).is_some());
+        is_combined || self.schema.get("type").is_none_or(|kind| kind != "object")
     }
 
     /// Returns the answer in a tool's arguments.
@@ -173,6 +177,50 @@ fn parse_answer(answer: &str) -> serde_json::Result<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn schema(text: &str) -> AnswerSchema {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        AnswerSchema::read(file.path()).unwrap()
+    }
+
+    #[test]
+    fn arguments_of_the_tool_are_always_a_plain_object() {
+        for (text, is_wrapped) in [
+            (r#"{"type": "object", "required": ["a"]}"#, false),
+            (r#"{"type": "array"}"#, true),
+            (r#"{"type": ["object", "null"]}"#, true),
+            (r#"{"type": "object", "anyOf": [{}]}"#, true),
+            (r##"{"$ref": "#/$defs/a", "$defs": {"a": {}}}"##, true),
+            ("{}", true),
+            ("true", true),
+        ] {
+            let schema = schema(text);
+            let tool = schema.tool_schema();
+            assert_eq!(tool["type"], "object", "{text}");
+            let is_inside = tool
+                .get("properties")
+                .is_some_and(|it| it.get(ANSWER_FIELD).is_some());
+            assert_eq!(is_inside, is_wrapped, "{text}");
+            for keyword in ["anyOf", "$ref"] {
+                assert!(!tool.contains_key(keyword), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn answer_is_found_in_the_arguments() {
+        let list = schema(r#"{"type": "array"}"#);
+        let answer = list.check_arguments(json!({"answer": [1]})).unwrap();
+        assert_eq!(answer, json!([1]));
+        for arguments in [json!({"answer": 1}), json!({}), json!({"a": [1]})] {
+            assert!(list.check_arguments(arguments).is_err());
+        }
+        let object = schema(r#"{"type": "object", "required": ["a"]}"#);
+        let answer = object.check_arguments(json!({"a": 1})).unwrap();
+        assert_eq!(answer, json!({"a": 1}));
+        assert!(object.check_arguments(json!({"answer": {"a": 1}})).is_err());
+    }
 
     #[test]
     fn fence_around_the_whole_answer_is_removed() {

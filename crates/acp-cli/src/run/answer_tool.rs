@@ -18,7 +18,7 @@ use super::answer_schema::{AnswerSchema, SERVER_PREFIX, TOOL_NAME};
 use crate::exit::CommandExit;
 use crate::this_program::this_program;
 
-/// The number of random characters in the name of the server, each of four bits.
+/// The number of random characters in the name of the server.
 const RANDOM_CHARS: usize = 20;
 
 /// The MCP server with the tool, and the last valid answer. Dropping it stops the server.
