@@ -66,6 +66,7 @@ use acp::v1::{
 use acp_host::{Environment, Sandbox, SandboxError, SandboxRules};
 pub use keys::{Account, KeyFile, KeyFileError, KeySources};
 pub use mcp::limits::McpLimits;
+use mcp::servers::ExemptTool;
 pub use mode::{Mode, ParseModeError};
 pub use model::error::{ModelError, ModelErrorKind};
 pub use model::interface::{Model, RoundRequest, ToolSpec};
@@ -183,6 +184,18 @@ impl CodingAgent {
     #[must_use]
     pub fn mcp_servers(mut self, servers: Vec<McpServer>) -> Self {
         self.sessions.set_mcp_servers(servers);
+        self
+    }
+
+    /// Lets the model call this tool of this MCP server without permission, in every mode and whatever the rules say. Meant
+    /// for a client that offers the tool itself and has started the agent. The client should choose a name for the
+    /// server that nobody can guess.
+    #[must_use]
+    pub fn exempt_tool(mut self, server: impl Into<String>, tool: impl Into<String>) -> Self {
+        self.sessions.set_exempt_tool(ExemptTool {
+            server: server.into(),
+            tool: tool.into(),
+        });
         self
     }
 

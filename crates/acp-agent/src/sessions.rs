@@ -19,7 +19,7 @@ use crate::history::{ModelHistory, StoredHistory};
 use crate::log::SessionLog;
 use crate::mcp::connect::merge_servers;
 use crate::mcp::limits::McpLimits;
-use crate::mcp::servers::SessionMcpServers;
+use crate::mcp::servers::{ExemptTool, SessionMcpServers};
 use crate::mode::Mode;
 use crate::model::error::to_acp_error;
 use crate::model::message::ModelMessage;
@@ -51,6 +51,8 @@ pub(crate) struct AgentSessions {
     /// The user's own MCP servers.
     servers: Vec<McpServer>,
     limits: McpLimits,
+    /// The tool of an MCP server that needs no permission, if any.
+    exempt: Option<ExemptTool>,
 }
 
 impl AgentSessions {
@@ -64,6 +66,7 @@ impl AgentSessions {
             environment: Environment::new(),
             servers: Vec::new(),
             limits: McpLimits::default(),
+            exempt: None,
         }
     }
 
@@ -85,6 +88,10 @@ impl AgentSessions {
 
     pub(crate) fn set_mcp_servers(&mut self, servers: Vec<McpServer>) {
         self.servers = servers;
+    }
+
+    pub(crate) fn set_exempt_tool(&mut self, tool: ExemptTool) {
+        self.exempt = Some(tool);
     }
 
     pub(crate) fn set_mcp_limits(&mut self, limits: McpLimits) {
@@ -190,7 +197,8 @@ impl AgentSessions {
         mut state: SessionState,
     ) -> OpenedSession<OpenSession> {
         let servers = merge_servers(setup.mcp_servers, &self.servers);
-        state.servers = SessionMcpServers::start(servers, session, self.limits);
+        state.servers =
+            SessionMcpServers::start(servers, session, self.limits, self.exempt.clone());
         let options = state.config_options();
         let open = OpenSession {
             state: Arc::new(state),

@@ -38,8 +38,11 @@ impl PreparedAgent {
         if let Some(mode) = models.mode {
             agent = agent.mode(mode);
         }
-        if let Some(requests) = models.max_requests {
+        if let Some(requests) = args.max_requests.or(models.max_requests) {
             agent = agent.max_requests(requests.get());
+        }
+        if let Some((server, tool)) = args.exempt_tool {
+            agent = agent.exempt_tool(server, tool);
         }
         if let Some(config) = paths::config_dir() {
             agent = agent.user_instructions(config.join("AGENTS.md"));

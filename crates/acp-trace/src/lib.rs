@@ -9,6 +9,7 @@ mod format;
 mod html;
 mod inspect;
 mod json;
+mod line_recorder;
 mod lint;
 mod log;
 mod pipes;
@@ -29,6 +30,7 @@ pub use format::{
     FORMAT_VERSION, MAX_MESSAGE_BYTES, RecordBody, Secrets, TraceEvent, TraceHeader, TraceRecord,
 };
 pub use html::{PageError, PageFinding, PageSummary, write_page};
+pub use line_recorder::LineRecorder;
 pub use lint::{LintFinding, MessageSummary, TraceLinter};
 pub use pipes::{PipeInput, PipeOutput, child, stdio};
 pub use read::{TraceReadError, TraceReader};

@@ -70,6 +70,8 @@ pub(super) fn resource_tools() -> [ToolSpec; 2] {
 pub(crate) struct ServerCall {
     pub(super) call: McpCall,
     pub(super) limits: McpLimits,
+    /// Whether the call needs no permission.
+    pub(super) is_exempt: bool,
 }
 
 #[derive(Debug)]
@@ -112,6 +114,7 @@ impl ToolInvocation for ServerCall {
     /// because the server is not trusted and the arguments send data to it.
     fn subject(&self) -> Option<AlwaysSubject> {
         match &self.call {
+            McpCall::Tool { .. } if self.is_exempt => None,
             McpCall::Tool {
                 called_name: called,
                 ..
@@ -176,6 +179,7 @@ impl ServerCall {
     /// Returns the tool kind that the rules apply to, or `None` if the call needs no permission.
     fn kind(&self) -> Option<ToolKind> {
         match &self.call {
+            McpCall::Tool { .. } if self.is_exempt => None,
             McpCall::Tool { annotations, .. } => Some(tool_kind(annotations.as_ref())),
             McpCall::Read(..) => Some(ToolKind::Read),
             McpCall::List(_) => None,

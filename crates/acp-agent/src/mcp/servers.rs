@@ -27,7 +27,26 @@ pub(crate) struct SessionMcpServers {
     /// A counter that changes whenever the client or the model may need an update.
     changes: watch::Receiver<u64>,
     pub(super) limits: McpLimits,
+    /// The tool that needs no permission, if any.
+    exempt: Option<ExemptTool>,
     announce_task: Mutex<Option<AbortHandle>>,
+}
+
+/// A tool of an MCP server that needs no permission, because the client has said so when it started the agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ExemptTool {
+    pub(crate) server: String,
+    pub(crate) tool: String,
+}
+
+impl ExemptTool {
+    /// Returns `true` if the call is to this tool.
+    fn covers(&self, call: &McpCall) -> bool {
+        match call {
+            McpCall::Tool { at, tool, .. } => at.server.name == self.server && *tool == self.tool,
+            McpCall::List(_) | McpCall::Read(..) => false,
+        }
+    }
 }
 
 impl Default for SessionMcpServers {
@@ -36,6 +55,7 @@ impl Default for SessionMcpServers {
             servers: Vec::new(),
             changes: watch::channel(0).1,
             limits: McpLimits::default(),
+            exempt: None,
             announce_task: Mutex::default(),
         }
     }
@@ -49,7 +69,12 @@ impl Drop for SessionMcpServers {
 
 impl SessionMcpServers {
     /// Starts all servers of a session at the same time, without waiting for them.
-    pub(crate) fn start(definitions: Vec<McpServer>, session: &Session, limits: McpLimits) -> Self {
+    pub(crate) fn start(
+        definitions: Vec<McpServer>,
+        session: &Session,
+        limits: McpLimits,
+        exempt: Option<ExemptTool>,
+    ) -> Self {
         let (change, changes) = watch::channel(0);
         let mut keys = UniqueNames::default();
         let all = definitions
@@ -70,6 +95,7 @@ impl SessionMcpServers {
             servers: all.collect(),
             changes,
             limits,
+            exempt,
             announce_task: Mutex::default(),
         }
     }
@@ -211,7 +237,11 @@ impl SessionMcpServers {
             _ => self.tool_call(own, called, arguments)?,
         };
         let limits = self.limits;
-        Some(what.map(|what| ServerCall { call: what, limits }))
+        Some(what.map(|what| ServerCall {
+            is_exempt: self.exempt.as_ref().is_some_and(|tool| tool.covers(&what)),
+            call: what,
+            limits,
+        }))
     }
 
     fn tool_call(

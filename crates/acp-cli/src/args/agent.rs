@@ -1,5 +1,6 @@
 //! Arguments of `acp agent`.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use acp_config::EnvRequest;
@@ -70,6 +71,16 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "POLICY", value_parser = super::shared::parse_policy, add = candidates::policy_names())]
     pub(crate) allow: Option<Policy>,
 
+    /// Maximum number of model requests in one turn.
+    ///
+    /// The turn then ends with the stop reason `max_turn_requests`. The default is the one in config.toml, or else 200.
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) max_requests: Option<NonZeroUsize>,
+
+    /// The tool of the client's own MCP server that needs no permission, as SERVER/TOOL.
+    #[arg(long, hide = true, value_name = "SERVER/TOOL", value_parser = parse_exempt_tool)]
+    pub(crate) exempt_tool: Option<(String, String)>,
+
     /// Let the default in permissions.toml override --allow.
     #[arg(long, requires = "allow", hide = true)]
     pub(crate) allow_gives_way: bool,
@@ -94,6 +105,15 @@ pub(crate) struct AgentArgs {
 
     #[command(flatten)]
     pub(crate) protocol: ProtocolArg,
+}
+
+fn parse_exempt_tool(text: &str) -> Result<(String, String), String> {
+    match text.split_once('/') {
+        Some((server, tool)) if !server.is_empty() && !tool.is_empty() => {
+            Ok((server.to_owned(), tool.to_owned()))
+        }
+        _ => Err("expected SERVER/TOOL".to_owned()),
+    }
 }
 
 #[derive(Debug, Subcommand)]

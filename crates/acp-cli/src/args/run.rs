@@ -1,5 +1,6 @@
 //! Arguments of `acp run`.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use acp::v1::{ContentBlock, SystemPrompt, SystemPromptMode};
@@ -137,6 +138,13 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) timeout: Option<u64>,
 
+    /// Let the bundled agent call its model at most this many times in a turn.
+    ///
+    /// The turn then ends with exit code 5. Not available for other agents, because the protocol does not tell when
+    /// they call a model, and not in live sessions.
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) max_turns: Option<NonZeroUsize>,
+
     /// Cancel the turn when the run has cost more than this.
     ///
     /// The amount is in the currency of the agent, usually US dollars. It takes effect only if the agent reports
@@ -163,8 +171,8 @@ pub(crate) struct RunArgs {
 
     /// Require an answer that is JSON and matches the JSON Schema in this file.
     ///
-    /// The schema is appended to the prompt. If the answer does not match it, the agent is told why and asked again,
-    /// at most twice. With --format quiet, only the JSON is printed.
+    /// The agent gets a tool for the answer, and the schema is appended to the prompt. If the answer does not match it,
+    /// the agent is told why and asked again, at most twice. With --format quiet, only the JSON is printed.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "no_wait")]
     pub(crate) output_schema: Option<PathBuf>,
 
@@ -202,7 +210,8 @@ Exit codes:
     2  invalid command line, or not supported by the agent
     3  the agent could not be started, exited, or closed the connection
     4  the agent refused to continue (refusal)
-    5  a limit was reached (max_tokens, max_turn_requests, --max-cost)
+    5  a limit was reached (max_tokens, max_turn_requests, --max-turns,
+       --max-cost)
     6  --timeout was reached
     7  the answer does not match --output-schema
     8  all actions of the agent were denied or, with --deny-fails, any was
@@ -217,4 +226,6 @@ pub(crate) enum RunFormat {
     Json,
     /// Only the text of the agent's messages.
     Quiet,
+    /// The messages of both sides as a trace, which `acp trace` can read. Secrets are redacted.
+    Trace,
 }

@@ -7,10 +7,13 @@ use acp::client::{
     Client, ClientState, Elicitation, ExtensionNotification, PermissionRequest, ReadTextFile,
     Terminals, WriteTextFile,
 };
-use acp::v1::{ElicitationId, Implementation, RequestPermissionOutcome, SessionId, StopReason};
+use acp::v1::{
+    ElicitationId, Implementation, McpServer, RequestPermissionOutcome, SessionId, StopReason,
+};
 use acp::{Result, ThreadHandle};
 use acp_host::{Host, HostSession};
 
+use super::answer_tool::AnswerToolNames;
 use super::decisions::RunDecisions;
 use super::notes::RunNotes;
 use super::permission::TerminalPrompter;
@@ -29,6 +32,9 @@ pub(super) struct RunClient {
     /// The elicitation handler, if there is a user who can answer.
     elicitation: Option<TerminalElicitation>,
     start: OwnTurnStart,
+    /// The MCP server with the tool for the answer, and the names by which the agent may call the tool without asking the
+    /// user.
+    answer_tool: Option<(McpServer, AnswerToolNames)>,
 }
 
 impl RunClient {
@@ -61,6 +67,10 @@ impl RunClient {
             has_files: !run.args.no_fs,
             has_terminals: !run.args.no_terminal,
             start,
+            answer_tool: run
+                .answer_tool
+                .as_ref()
+                .map(|tool| (tool.mcp_server(), tool.names().clone())),
             elicitation: match run.args.detached {
                 true => Some(TerminalElicitation::for_others(Arc::clone(person))),
                 false => {
@@ -101,7 +111,17 @@ impl Client for RunClient {
         session: &HostSession,
         request: PermissionRequest,
     ) -> Result<RequestPermissionOutcome> {
+        if let Some((_, names)) = &self.answer_tool
+            && let Some(allowed) = names.allow(&request)
+        {
+            return Ok(allowed);
+        }
         self.host.request_permission(session, &request).await
+    }
+
+    fn mcp_servers(&self) -> Vec<McpServer> {
+        let servers = self.answer_tool.iter();
+        servers.map(|(server, _)| server.clone()).collect()
     }
 
     fn supports_terminal_login(&self) -> bool {

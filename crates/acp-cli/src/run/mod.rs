@@ -1,6 +1,7 @@
 //! `acp run`: runs one turn without a user interface.
 
 mod answer_schema;
+mod answer_tool;
 mod client;
 mod decisions;
 mod naming;
@@ -11,6 +12,7 @@ mod prompt;
 mod render;
 mod result;
 mod setup;
+mod trace_output;
 mod turn;
 mod turn_start;
 
@@ -56,6 +58,9 @@ pub(crate) async fn run_prompt(args: RunArgs) -> CommandExit {
                 run.args.retries
             );
             continue;
+        }
+        if let Some(trace) = &run.trace {
+            trace.end();
         }
         let Some(file) = &run.args.output else {
             return ended.exit;

@@ -1,17 +1,20 @@
 //! The settings of `acp run`, all of which are determined before the agent is started.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use acp::v1::McpServer;
 use acp_config::AgentChoice;
 use acp_host::{AgentProcess, Attachment, Permissions, Policy};
 
 use super::answer_schema::AnswerSchema;
+use super::answer_tool::AnswerTool;
 use super::naming::SessionNaming;
 use super::notes::RunNotes;
 use super::prompt;
 use super::result::directory_of;
-use crate::args::run::RunArgs;
+use super::trace_output::TraceOutput;
+use crate::args::run::{RunArgs, RunFormat};
 use crate::confinement::Confinement;
 use crate::exit::CommandExit;
 use crate::latest_session::LatestSessionQuery;
@@ -25,7 +28,9 @@ use crate::terminal_user;
 pub(super) struct RunSetup {
     pub(super) args: RunArgs,
     pub(super) text: String,
-    pub(super) schema: Option<AnswerSchema>,
+    pub(super) schema: Option<Arc<AnswerSchema>>,
+    /// The tool with which the agent gives its answer, if there is a schema and the agent can reach the tool.
+    pub(super) answer_tool: Option<AnswerTool>,
     pub(super) attachments: Vec<Attachment>,
     pub(super) mcp_servers: Vec<McpServer>,
     pub(super) cwd: PathBuf,
@@ -37,6 +42,8 @@ pub(super) struct RunSetup {
     pub(super) sandbox: Option<Confinement>,
     /// The local server that holds the session, if one does.
     pub(super) live: Option<LiveAttachment>,
+    /// Where the messages of both sides are printed, with `--format trace`.
+    pub(super) trace: Option<TraceOutput>,
 }
 
 impl RunSetup {
@@ -54,11 +61,9 @@ impl RunSetup {
             .output_schema
             .as_deref()
             .map(AnswerSchema::read)
-            .transpose()?;
+            .transpose()?
+            .map(Arc::new);
         let mut text = prompt::read_prompt(args.file.as_deref(), &args.prompt)?;
-        if let Some(schema) = &schema {
-            text = schema.extend_prompt(&text);
-        }
         let attachments = prompt::attachments(&args.attach)?;
         let cwd = args.session_args.directory()?;
         // In the background, whoever joins the session answers.
@@ -91,6 +96,9 @@ impl RunSetup {
             Some(named) => named.existing_session(),
             None => args.resume.clone(),
         };
+        if args.max_turns.is_some() {
+            require_countable_turns(&agent, named.is_some() && !args.server.no_server)?;
+        }
         let live = LiveTarget {
             agent: &agent,
             cwd: &cwd,
@@ -105,10 +113,25 @@ impl RunSetup {
             (None, Some(session)) => live.attach(AttachMode::IfLive { session })?,
             (None, None) => None,
         };
+        if args.max_turns.is_some() {
+            require_countable_turns(&agent, live.is_some())?;
+        }
+        // A remote agent could not start the program of the tool, and a live one would keep it.
+        let answer_tool = match &schema {
+            Some(schema) if agent.remote.is_none() && live.is_none() => {
+                Some(AnswerTool::start(Arc::clone(schema))?)
+            }
+            _ => None,
+        };
+        if let Some(schema) = &schema {
+            text = schema.extend_prompt(&text, answer_tool.is_some());
+        }
+        let trace = (args.format == RunFormat::Trace).then(|| TraceOutput::start(&agent));
         Ok(Self {
             args,
             text,
             schema,
+            answer_tool,
             attachments,
             mcp_servers,
             cwd,
@@ -118,6 +141,7 @@ impl RunSetup {
             naming: named,
             sandbox,
             live,
+            trace: trace.transpose()?,
         })
     }
 
@@ -128,6 +152,15 @@ impl RunSetup {
         screen: &TerminalScreen,
     ) -> Result<AgentProcess, CommandExit> {
         let mut command = self.target().command_for(&self.permissions)?;
+        if self.agent.is_bundled() {
+            let turns = self
+                .args
+                .max_turns
+                .map(|turns| format!("--max-requests={turns}"));
+            let tool = self.answer_tool.as_ref();
+            let tool = tool.map(|tool| format!("--exempt-tool={}", tool.names()));
+            command = command.args(turns.into_iter().chain(tool));
+        }
         if let Some(confinement) = &self.sandbox {
             let confined = confinement.confine(&self.agent, command)?;
             command = confined.command;
@@ -186,4 +219,20 @@ impl RunSetup {
             live: self.live.as_ref(),
         }
     }
+}
+
+/// Checks that `--max-turns` can be kept. Only the bundled agent can be told how often it may call its model. What other
+/// agents report does not show it: they may report several tool calls of one response, or none.
+fn require_countable_turns(agent: &AgentChoice, is_live: bool) -> Result<(), CommandExit> {
+    let why = if !agent.is_bundled() {
+        "it does not report when it calls its model; use --timeout or --max-cost"
+    } else if is_live {
+        "the session is live, and other clients share the agent; use --no-server"
+    } else {
+        return Ok(());
+    };
+    let name = agent.display_name();
+    Err(CommandExit::usage(format!(
+        "--max-turns is not available for {name}: {why}"
+    )))
 }

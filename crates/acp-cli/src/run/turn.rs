@@ -11,6 +11,7 @@ use acp_host::AgentProcess;
 use tokio::time::Instant;
 
 use super::answer_schema::AnswerSchema;
+use super::answer_tool::AnswerTool;
 use super::client::RunClient;
 use super::decisions::RunDecisions;
 use super::naming::SessionNaming;
@@ -137,6 +138,10 @@ impl AgentTurn<'_> {
             self.run.resume.is_some(),
             self.run.live.is_some(),
         )?;
+        let transport = match &self.run.trace {
+            Some(trace) => trace.attach(transport),
+            None => transport,
+        };
         for note in self.run.agent.note.iter().chain(&self.notes.take()) {
             self.renderer.note(note);
         }
@@ -288,7 +293,13 @@ impl AgentTurn<'_> {
     ) -> CommandExit {
         let mut tries = 0;
         loop {
-            let invalid = match schema.check(&self.result.answer) {
+            let submitted = self.run.answer_tool.as_ref().and_then(AnswerTool::answer);
+            let checked = match submitted {
+                Some(value) => Ok(value),
+                // The agent has not called the tool, perhaps because it does not use MCP servers.
+                None => schema.check(&self.result.answer),
+            };
+            let invalid = match checked {
                 Ok(value) => {
                     if self.run.args.format == RunFormat::Quiet {
                         print(format!("{value}\n").as_bytes());

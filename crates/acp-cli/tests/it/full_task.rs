@@ -3,7 +3,7 @@
 
 #[path = "../../../acp-agent/tests/it/common/provider/mod.rs"]
 #[allow(dead_code, unreachable_pub, reason = "not every test needs it")]
-mod provider;
+pub(crate) mod provider;
 #[path = "../../../acp-agent/tests/it/common/task.rs"]
 #[allow(dead_code, unreachable_pub, reason = "not every test needs it")]
 mod task;

@@ -14,6 +14,8 @@ mod agent_sessions;
 mod agents;
 #[cfg(target_os = "linux")]
 mod agents_install;
+#[cfg(unix)]
+mod answer_tool;
 mod bridge;
 #[cfg(unix)]
 mod bridge_to_v1;
@@ -25,6 +27,8 @@ mod check;
 mod check_client;
 #[cfg(unix)]
 mod check_remote;
+#[cfg(unix)]
+mod ci_guide;
 mod common;
 #[cfg(unix)]
 mod compare;
@@ -72,6 +76,7 @@ mod promises;
 mod registry;
 mod run;
 mod run_result;
+mod run_trace;
 #[cfg(unix)]
 mod sandbox;
 mod serve;

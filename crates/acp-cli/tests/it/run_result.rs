@@ -264,6 +264,49 @@ fn turn_that_costs_too_much_is_cancelled() {
     }
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn turn_ends_after_the_allowed_number_of_model_requests() {
+    use crate::full_task::provider::{AnswerPiece, ProviderReply, ProviderServer};
+    let look = || ProviderReply::Says(vec![AnswerPiece::Call("1", "list", json!({}))]);
+    let replies = std::iter::repeat_with(look).take(5);
+    let server = ProviderServer::new(acp_agent::Provider::Anthropic, replies).await;
+    let project = TestProject::new();
+    let config = format!(
+        "[agent]\nmodel = \"anthropic/claude-sonnet-4-5\"\nbase_url = \"http://{}\"\n",
+        server.address
+    );
+    project.write_config("config.toml", &config);
+    let mut command = project.agent_command(&["--max-turns", "3", "--output", "result.json"]);
+    command
+        .args(["--env", "ANTHROPIC_API_KEY", "Look around."])
+        .env("ANTHROPIC_API_KEY", "a-key");
+    let ended = tokio::task::spawn_blocking(move || command.output().unwrap());
+    CommandResult::from_output(ended.await.unwrap())
+        .expect_code(5)
+        .expect_stderr("maximum number of model requests per turn reached");
+    assert_eq!(server.requests().len(), 3);
+    let result = read_result(&project);
+    assert_eq!(result["stopReason"], "max_turn_requests");
+    assert_eq!(result["exitCode"], 5);
+}
+
+#[test]
+fn number_of_model_requests_is_limited_only_where_it_is_known() {
+    let run = ScriptedRun::new();
+    run.run(&["--max-turns", "3"]).expect_code(2).expect_stderr(
+        "--max-turns is not available for the agent `sh`: it does not report when it calls its model; use --timeout or --max-cost",
+    );
+    assert!(!run.project.file("starts").exists());
+    run.project
+        .run(&["--max-turns", "3", "--session", "build", "hi"])
+        .expect_code(2)
+        .expect_stderr("the session is live");
+    let live = run.project.live_directory();
+    assert!(!live.exists(), "no server was started");
+    run.project.run(&["--max-turns", "0", "hi"]).expect_code(2);
+}
+
 #[test]
 fn corrections_of_an_answer_count_towards_the_cost() {
     let run = ScriptedRun::new();

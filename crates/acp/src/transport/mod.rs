@@ -159,6 +159,17 @@ impl Transport {
             ..self
         }
     }
+
+    /// Passes each outgoing line to `look` once it has been written, except for lines longer than 64 MiB. The response
+    /// to a request has then not been read yet, so together with [`inspect`](Self::inspect), a program sees both in
+    /// order. Nothing is written while `look` runs.
+    #[must_use]
+    pub fn inspect_sent(self, look: impl FnMut(&[u8]) + Send + Unpin + 'static) -> Self {
+        Self {
+            writer: Box::pin(inspect::InspectingWriter::new(self.writer, look)),
+            ..self
+        }
+    }
 }
 
 impl std::fmt::Debug for Transport {

@@ -85,6 +85,43 @@ async fn run_turn(turn: Turn, prompt: Prompt) -> Result<StopReason> {
 }
 
 #[tokio::test(start_paused = true)]
+async fn sent_lines_can_be_inspected_in_order_with_received_ones() {
+    let lines = |of: &Arc<Mutex<Vec<SentLine>>>, is_client: bool| {
+        let of = Arc::clone(of);
+        move |line: &[u8]| of.lock().unwrap().push((is_client, line.to_vec()))
+    };
+    let (seen, arrived) = (Arc::default(), Arc::default());
+    let (ours, theirs) = transport::memory();
+    let ours = ours
+        .inspect(lines(&seen, false))
+        .inspect_sent(lines(&seen, true));
+    let theirs = theirs.inspect(lines(&arrived, true));
+    let options = Options::new();
+    let _agent = acp::testing::start_agent(theirs, PromptAgent(run_turn), options.clone());
+    let agent = acp::testing::start_client(ours, AllowingClient, options);
+    let agent = with_timeout("the client connects", agent).await.unwrap();
+    let session = agent.new_session("/").await.unwrap();
+    session.prompt("go").await.unwrap();
+
+    let seen = seen.lock().unwrap();
+    let sent: Vec<SentLine> = seen.iter().filter(|line| line.0).cloned().collect();
+    assert_eq!(sent, *arrived.lock().unwrap());
+    let position = |is_client: bool, part: &str| {
+        let is_it = |(from_client, line): &SentLine| {
+            *from_client == is_client && String::from_utf8_lossy(line).contains(part)
+        };
+        seen.iter().position(is_it).unwrap()
+    };
+    let in_order = [
+        position(true, "session/prompt"),
+        position(false, "session/request_permission"),
+        position(true, "selected"),
+        position(false, "stopReason"),
+    ];
+    assert!(in_order.is_sorted(), "{in_order:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_observer_shows_what_the_client_shows_in_both_versions() {
     for options in [Options::new(), Options::new().draft_version_2()] {
         let sent: Arc<Mutex<Vec<SentLine>>> = Arc::default();

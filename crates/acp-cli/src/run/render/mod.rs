@@ -44,7 +44,7 @@ impl Renderer {
     pub(crate) fn render(&mut self, thread: &Thread) {
         match self.format {
             // The messages are printed as they are received.
-            RunFormat::Json => {}
+            RunFormat::Json | RunFormat::Trace => {}
             RunFormat::Quiet => self
                 .screen
                 .draw(|out| self.text.render_messages(thread, out)),

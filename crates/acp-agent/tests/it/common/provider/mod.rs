@@ -60,6 +60,8 @@ pub enum FinishReason {
 pub enum ProviderReply {
     /// A complete response.
     Says(Vec<AnswerPiece>),
+    /// A response that calls the offered tool whose name ends like this.
+    CallsOffered(&'static str, Value),
     /// A response that breaks off because the connection is cut.
     Cut(Vec<AnswerPiece>),
     /// A response that takes this long to send.
@@ -114,6 +116,16 @@ impl ProviderRequest {
         let mut headers = self.headers.iter();
         let found = headers.find(|(key, _)| key.eq_ignore_ascii_case(name))?;
         Some(&found.1)
+    }
+
+    /// Returns the names of the tools that the request offers to the model.
+    pub fn offered_tools(&self) -> Vec<String> {
+        let tools = self.body["tools"].as_array();
+        let names = tools.into_iter().flatten().filter_map(|tool| {
+            let name = tool.get("name").or_else(|| tool.pointer("/function/name"));
+            name.and_then(Value::as_str)
+        });
+        names.map(str::to_owned).collect()
     }
 
     /// Returns the tool results in the request, from the last round that called tools.
@@ -327,6 +339,7 @@ impl ProviderState {
                 }
                 continue;
             }
+            let offered = heard.offered_tools();
             self.heard.send_modify(|all| all.push(heard));
             let answer = self.answers.lock().unwrap().pop_front();
             let answer = answer.unwrap_or_else(|| {
@@ -336,6 +349,15 @@ impl ProviderState {
                     r#"{"error":{"message":"nobody expects this"}}"#.to_owned(),
                 )
             });
+            let answer = match answer {
+                ProviderReply::CallsOffered(end, arguments) => {
+                    let tool = offered.into_iter().find(|name| name.ends_with(end));
+                    let tool = tool.unwrap_or_else(|| format!("missing {end}"));
+                    let call = AnswerPiece::Call("call", String::leak(tool), arguments);
+                    ProviderReply::Says(vec![call])
+                }
+                answer => answer,
+            };
             if !self.send_reply(&mut stream, answer).await? {
                 return Ok(());
             }
@@ -388,6 +410,7 @@ impl ProviderState {
     ) -> std::io::Result<bool> {
         let events = |says: &[AnswerPiece]| wire::response_events(self.format, says);
         match answer {
+            ProviderReply::CallsOffered(..) => unreachable!("the name of the tool is known by now"),
             ProviderReply::Says(says) => {
                 send_head(to).await?;
                 send_in_pieces(to, &events(&says).concat()).await?;
