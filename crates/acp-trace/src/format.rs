@@ -13,7 +13,8 @@
 //! | `event` | an event of the process or of a stream, see [`TraceEvent`] |
 //!
 //! `len` is the original length in bytes, without the line end. `open` is present, and true, if the stream ended
-//! before the line did. Readers skip fields and lines that they do not know.
+//! before the line did. `hand` is present, and true, if the user sent the message by hand, in place of the side that
+//! `from` names. Readers skip fields and lines that they do not know.
 
 use base64::Engine as _;
 use serde::{Deserialize, Serialize};
@@ -128,6 +129,8 @@ pub enum RecordBody {
         length: u64,
         /// The number of secrets that were replaced in the message.
         redacted: u64,
+        /// Whether the user sent the message by hand, in place of this side.
+        is_by_hand: bool,
         /// The message, unchanged except for redacted secrets.
         message: Box<RawValue>,
     },
@@ -207,6 +210,8 @@ struct EventLine<'a> {
     len: Option<u64>,
     #[serde(default)]
     redacted: u64,
+    #[serde(default)]
+    hand: bool,
     #[serde(borrow)]
     msg: Option<&'a RawValue>,
     noise: Option<String>,
@@ -255,6 +260,7 @@ impl TraceRecord {
                 from,
                 length,
                 redacted: read.redacted,
+                is_by_hand: read.hand,
                 message: message.to_owned(),
             }
         } else if let Some(text) = read.noise {

@@ -6,10 +6,12 @@
 
 mod entry;
 mod format;
+mod hand_message;
 mod html;
 mod inspect;
 mod json;
 mod line_recorder;
+mod line_relay;
 mod lint;
 mod log;
 mod pipes;
@@ -29,12 +31,16 @@ pub use entry::{EntryBuilder, TraceEntry, TraceEntryKind};
 pub use format::{
     FORMAT_VERSION, MAX_MESSAGE_BYTES, RecordBody, Secrets, TraceEvent, TraceHeader, TraceRecord,
 };
+pub use hand_message::{HandMessage, HandMessageError};
 pub use html::{PageError, PageFinding, PageSummary, write_page};
 pub use line_recorder::LineRecorder;
+pub use line_relay::{InjectError, MessageInjector};
 pub use lint::{LintFinding, MessageSummary, TraceLinter};
 pub use pipes::{PipeInput, PipeOutput, child, stdio};
-pub use read::{TraceReadError, TraceReader};
-pub use record::{CreateError, RecordSettings, TraceNotes, TraceRecorder, WriteError};
+pub use read::{TraceReadError, TraceReader, read_record_at};
+pub use record::{
+    CreateError, InjectableRelays, RecordSettings, TraceNotes, TraceRecorder, WriteError,
+};
 pub use recording::RecordingSummary;
 pub use redact::Redactor;
 pub use relay::{Relay, RelayEnd, RelayHandle};

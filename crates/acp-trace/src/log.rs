@@ -36,6 +36,8 @@ pub(super) struct LogEntry {
 pub(super) enum LogEntryKind {
     /// Bytes that this side sent. The batch contains them.
     Stream(Side),
+    /// A line that the user sent by hand, in place of this side. The batch contains it.
+    ByHand(Side),
     /// The start of a tap. All further bytes of this side's stream are read from it.
     Tap(Side, File),
     /// The number of bytes to read from the tap of this side's stream.

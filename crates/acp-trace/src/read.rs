@@ -1,7 +1,7 @@
 //! Reads the records of a trace file.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use super::format::{FORMAT_VERSION, MAX_MESSAGE_BYTES, TraceHeader, TraceRecord};
@@ -110,6 +110,18 @@ impl<R: BufRead> TraceReader<R> {
         &self.header
     }
 
+    /// Returns the position of the record that was read last: the number of bytes before its line in the file.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.lines.start
+    }
+
+    /// Returns the number of bytes that have been read from the file.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.lines.consumed
+    }
+
     /// Returns `true` if the last line is incomplete, because the recorder was killed while writing it or is still
     /// writing.
     #[must_use]
@@ -142,6 +154,10 @@ struct BoundedLines {
     /// Whether the current line is too long and is being skipped.
     is_skipping: bool,
     line: u64,
+    /// The number of bytes before the current line.
+    start: u64,
+    /// The number of bytes that were read.
+    consumed: u64,
 }
 
 impl BoundedLines {
@@ -151,6 +167,7 @@ impl BoundedLines {
         if std::mem::take(&mut self.is_consumed) {
             self.buffer.clear();
             self.buffer.shrink_to(MAX_IDLE_CAPACITY);
+            self.start = self.consumed;
         }
         loop {
             let there = match input.fill_buf() {
@@ -169,9 +186,11 @@ impl BoundedLines {
             }
             let used = part.len() + usize::from(end.is_some());
             input.consume(used);
+            self.consumed += u64::try_from(used).unwrap_or_default();
             if end.is_some() {
                 self.line += 1;
                 if std::mem::take(&mut self.is_skipping) {
+                    self.start = self.consumed;
                     return Err(TraceReadError::TooLong { line: self.line });
                 }
                 self.is_consumed = true;
@@ -179,6 +198,35 @@ impl BoundedLines {
             }
         }
     }
+}
+
+/// Reads a single record of a trace, at a [position](TraceReader::position) in its file. The record's line number is 0,
+/// since it is not known.
+///
+/// # Errors
+/// The file could not be read, or there is no record at this position.
+pub fn read_record_at(path: &Path, position: u64) -> Result<TraceRecord, TraceReadError> {
+    let no_record = |reason: &str| TraceReadError::NotARecord {
+        line: 0,
+        reason: serde::de::Error::custom(reason),
+    };
+    let mut file = File::open(path)?;
+    let before = position
+        .checked_sub(1)
+        .ok_or_else(|| no_record("the trace starts with its header"))?;
+    file.seek(SeekFrom::Start(before))?;
+    let mut last = [0];
+    file.read_exact(&mut last)?;
+    if last != *b"\n" {
+        return Err(no_record("no line starts here"));
+    }
+    let mut lines = BoundedLines::default();
+    let line = lines.next(&mut BufReader::new(file))?;
+    let (text, _) = line.ok_or_else(|| no_record("the line is not complete"))?;
+    std::str::from_utf8(text)
+        .map_err(serde::de::Error::custom)
+        .and_then(|text| TraceRecord::parse(text, 0))
+        .map_err(|reason| TraceReadError::NotARecord { line: 0, reason })
 }
 
 #[cfg(test)]
@@ -207,6 +255,7 @@ mod tests {
             length,
             redacted,
             message,
+            ..
         } = &all[0].body
         else {
             panic!("{all:?}")

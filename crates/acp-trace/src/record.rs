@@ -2,12 +2,13 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::format::{FORMAT_VERSION, Secrets, TraceEvent, TraceHeader};
+use super::line_relay::{HandRequests, LineRelay, MessageInjector};
 use super::log::{LogEntryKind, RecordLog};
 use super::pipes::PipeOutput;
 use super::record_thread::RecordThread;
@@ -90,6 +91,20 @@ pub struct TraceRecorder {
 /// A handle for recording events and lines of stderr. It can be used from any thread.
 #[derive(Debug, Clone)]
 pub struct TraceNotes(Arc<RecordLog>);
+
+/// The relays of a connection, and what sends messages by hand between their lines.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct InjectableRelays {
+    /// Passes on what the client sends.
+    pub client: Relay,
+    /// Passes on what the agent sends.
+    pub agent: Relay,
+    /// Sends messages to the agent, as if they came from the client.
+    pub to_agent: MessageInjector,
+    /// Sends messages to the client, as if they came from the agent.
+    pub to_client: MessageInjector,
+}
 
 impl TraceNotes {
     /// Records a line that the agent printed to stderr. Waits if the disk is too slow.
@@ -174,6 +189,35 @@ impl TraceRecorder {
     #[must_use]
     pub fn relay(&self, from: Side, output: PipeOutput) -> Relay {
         Relay::new(from, output, self.log.clone())
+    }
+
+    /// Returns relays for both directions, between whose lines messages can be sent by hand. The ids of requests that
+    /// are sent by hand contain `nonce`, which must be random text.
+    #[must_use]
+    pub fn injectable_relays(
+        &self,
+        to_agent: PipeOutput,
+        to_client: PipeOutput,
+        nonce: &str,
+    ) -> InjectableRelays {
+        let requests = |to| Arc::new(HandRequests::new(to, nonce));
+        let (agent_requests, client_requests) = (requests(Side::Agent), requests(Side::Client));
+        let relay = |from, output, responses_to: &Arc<_>, requests: &Arc<_>| {
+            let output = Arc::new(Mutex::new(Some(output)));
+            let (responses_to, requests) = (Arc::clone(responses_to), Arc::clone(requests));
+            let log = || Arc::clone(&self.log);
+            let (lines, injector) =
+                LineRelay::new(from, Arc::clone(&output), responses_to, requests, log());
+            (Relay::with_lines(from, output, log(), lines), injector)
+        };
+        let (client, to_agent) = relay(Side::Client, to_agent, &client_requests, &agent_requests);
+        let (agent, to_client) = relay(Side::Agent, to_client, &agent_requests, &client_requests);
+        InjectableRelays {
+            client,
+            agent,
+            to_agent,
+            to_client,
+        }
     }
 
     /// Returns a handle for recording events and stderr.

@@ -65,6 +65,7 @@ pub(super) struct RecordThread {
     log: Arc<RecordLog>,
     client: SideStream,
     agent: SideStream,
+    by_hand: LineInspector,
     records: RecordWriter,
     /// A buffer for reading from a tap. It is never larger than the tap's capacity.
     tap_buffer: Vec<u8>,
@@ -77,6 +78,7 @@ impl RecordThread {
             log,
             client: SideStream::default(),
             agent: SideStream::default(),
+            by_hand: LineInspector::default(),
             records: RecordWriter::new(redactor, WRITE_CHUNK_BYTES),
             tap_buffer: Vec::new(),
         }
@@ -97,6 +99,7 @@ impl RecordThread {
                 bytes = rest;
                 match piece.kind {
                     LogEntryKind::Stream(side) => self.push_stream(piece.time_us, side, own),
+                    LogEntryKind::ByHand(side) => self.push_by_hand(piece.time_us, side, own),
                     LogEntryKind::Tap(side, tap) => self.side_mut(side).0.tap = Some(tap),
                     LogEntryKind::TapBytes(side, length) => {
                         self.read_tap(piece.time_us, side, length)?
@@ -160,21 +163,28 @@ impl RecordThread {
         let (stream, records, log) = self.side_mut(side);
         if let Some(end) = memchr::memrchr(b'\n', bytes) {
             let (whole, rest) = bytes.split_at(end);
-            let open = false;
-            record_lines(
-                log,
-                stream,
-                records,
-                whole,
-                LineSource {
-                    time_us: at,
-                    side,
-                    is_unterminated: open,
-                },
-            );
+            let line = LineSource {
+                time_us: at,
+                side,
+                is_unterminated: false,
+                is_by_hand: false,
+            };
+            record_lines(log, &mut stream.lines, records, whole, line);
             bytes = rest.get(1..).unwrap_or_default();
         }
         stream.partial.push(bytes);
+    }
+
+    /// Records a line that was sent by hand. It is not part of the side's stream, which may be in the middle of a line.
+    fn push_by_hand(&mut self, at: u64, side: Side, line: &[u8]) {
+        let from = LineSource {
+            time_us: at,
+            side,
+            is_unterminated: false,
+            is_by_hand: true,
+        };
+        let (log, records) = (self.log.as_ref(), &mut self.records);
+        record_lines(log, &mut self.by_hand, records, line, from);
     }
 
     /// Records the partial line. `open` means that the stream ended in the middle of it.
@@ -184,13 +194,14 @@ impl RecordThread {
             time_us: at,
             side,
             is_unterminated: open,
+            is_by_hand: false,
         };
         let mut begun = std::mem::take(&mut stream.partial);
         if begun.dropped_len > 0 {
             let length = begun.bytes.len() + begun.dropped_len;
             records.add_oversized(line, &begun.bytes, length);
         } else {
-            record_lines(log, stream, records, &begun.bytes, line);
+            record_lines(log, &mut stream.lines, records, &begun.bytes, line);
         }
         begun.clear();
         stream.partial = begun;
@@ -217,14 +228,14 @@ impl RecordThread {
 /// Records complete lines. Each line except the last must have a line end.
 fn record_lines(
     log: &RecordLog,
-    stream: &mut SideStream,
+    inspector: &mut LineInspector,
     records: &mut RecordWriter,
     whole: &[u8],
     line: LineSource,
 ) {
     let mut rest = Some(whole);
     while let Some(mut bytes) = rest {
-        let (looks, left) = stream.lines.inspect(records.redactor(), bytes);
+        let (looks, left) = inspector.inspect(records.redactor(), bytes);
         for look in looks {
             let (own, next) = split_first_line(bytes);
             records.add_line(line, own, *look);

@@ -18,6 +18,8 @@ pub(super) struct LineSource {
     pub(super) side: Side,
     /// Whether the stream ended without a line end.
     pub(super) is_unterminated: bool,
+    /// Whether the user sent the line by hand, in place of the side.
+    pub(super) is_by_hand: bool,
 }
 
 /// A writer that turns lines and events into records in a buffer.
@@ -50,6 +52,9 @@ impl RecordWriter {
         format::push_start(&mut self.out, from.time_us, from.side, length);
         if from.is_unterminated {
             self.out.extend_from_slice(b",\"open\":true");
+        }
+        if from.is_by_hand {
+            self.out.extend_from_slice(b",\"hand\":true");
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::format::TraceEvent;
+use super::line_relay::LineRelay;
 use super::log::{LogEntryKind, RecordLog};
 use super::pipes::{PipeInput, PipeOutput};
 use super::tap::PipeTap;
@@ -39,6 +40,8 @@ pub struct Relay {
     log: Arc<RecordLog>,
     passed_bytes: Arc<AtomicU64>,
     ended: Arc<AtomicBool>,
+    /// Present if messages can be sent by hand between the lines.
+    lines: Option<LineRelay>,
 }
 
 /// A handle for controlling a running relay.
@@ -83,6 +86,24 @@ impl Relay {
             log,
             passed_bytes: Arc::default(),
             ended: Arc::default(),
+            lines: None,
+        }
+    }
+
+    /// Creates a relay between whose lines messages can be sent by hand.
+    pub(super) fn with_lines(
+        from: Side,
+        output: Arc<Mutex<Option<PipeOutput>>>,
+        log: Arc<RecordLog>,
+        lines: LineRelay,
+    ) -> Self {
+        Self {
+            from,
+            output,
+            log,
+            passed_bytes: Arc::default(),
+            ended: Arc::default(),
+            lines: Some(lines),
         }
     }
 
@@ -98,8 +119,11 @@ impl Relay {
     }
 
     /// Passes bytes on until one end is closed. Then calls `ended`, and closes the other end.
-    pub fn run(self, mut input: PipeInput, ended: impl FnOnce(RelayEnd)) {
-        let end = self.copy_all(&mut input);
+    pub fn run(mut self, mut input: PipeInput, ended: impl FnOnce(RelayEnd)) {
+        let end = match self.lines.take() {
+            Some(mut lines) => self.copy_lines(&mut input, &mut lines),
+            None => self.copy_all(&mut input),
+        };
         let event = match (&end, self.from) {
             (RelayEnd::Stopped, _) => None,
             (RelayEnd::Closed, Side::Client) => Some(TraceEvent::ClientClosed),
@@ -169,15 +193,52 @@ impl Relay {
                 None => output.write_all(bytes),
             };
             match passed {
-                Ok(()) => {
-                    let length = u64::try_from(read).unwrap_or_default();
-                    self.passed_bytes.fetch_add(length, Ordering::Relaxed);
-                }
-                Err(error) if error.kind() == ErrorKind::BrokenPipe => {
-                    return RelayEnd::ReaderClosed;
-                }
-                Err(error) => return RelayEnd::Failed(error),
+                Ok(()) => self.count_passed(read),
+                Err(error) => return write_end(error),
             }
         }
+    }
+
+    /// Like [`copy_all`](Self::copy_all), but reads and writes the bytes, so that other messages can come between two
+    /// lines.
+    fn copy_lines(&self, input: &mut PipeInput, lines: &mut LineRelay) -> RelayEnd {
+        let mut buffer = vec![0; BUFFER_SIZE];
+        loop {
+            let read = match input.read(&mut buffer) {
+                Ok(read) => read,
+                Err(error) => return RelayEnd::Failed(error),
+            };
+            let bytes = buffer.get(..read).unwrap_or_default();
+            let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(output) = output.as_mut() else {
+                return RelayEnd::Stopped;
+            };
+            // While the output is locked, nothing is sent by hand. So the order in the trace is that on the wire.
+            let passed = match read {
+                0 => lines.pass_rest(output),
+                _ => {
+                    self.log.push(LogEntryKind::Stream(self.from), bytes);
+                    lines.pass(bytes, output)
+                }
+            };
+            match passed {
+                Ok(()) if read == 0 => return RelayEnd::Closed,
+                Ok(()) => self.count_passed(read),
+                Err(error) => return write_end(error),
+            }
+        }
+    }
+
+    fn count_passed(&self, bytes: usize) {
+        let bytes = u64::try_from(bytes).unwrap_or_default();
+        self.passed_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+/// Returns the end of a relay whose output could not be written.
+fn write_end(error: io::Error) -> RelayEnd {
+    match error.kind() {
+        ErrorKind::BrokenPipe => RelayEnd::ReaderClosed,
+        _ => RelayEnd::Failed(error),
     }
 }

@@ -12,7 +12,7 @@ use super::serve::ServeArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "acp trace [OPTIONS] FILE -- AGENT COMMAND...\n       acp trace [OPTIONS] FILE --url URL\n       acp trace show [OPTIONS] FILE\n       acp trace lint [OPTIONS] FILE\n       acp trace html FILE [-o OUT]\n       acp trace replay [OPTIONS] FILE --as SIDE\n       acp trace serve [OPTIONS] DIR [-- AGENT COMMAND...]",
+    override_usage = "acp trace [OPTIONS] FILE -- AGENT COMMAND...\n       acp trace [OPTIONS] FILE --url URL\n       acp trace live [OPTIONS] [FILE] [-- AGENT COMMAND...]\n       acp trace show [OPTIONS] FILE\n       acp trace lint [OPTIONS] FILE\n       acp trace html FILE [-o OUT]\n       acp trace replay [OPTIONS] FILE --as SIDE\n       acp trace serve [OPTIONS] DIR [-- AGENT COMMAND...]",
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     after_long_help = RECORD_EXAMPLES
@@ -48,6 +48,12 @@ pub(crate) enum TraceSubcommand {
     /// and are not compared.
     Replay(ReplayArgs),
 
+    /// Show a trace in a browser while it is being recorded.
+    ///
+    /// With an agent command, an editor starts this command instead of the agent. It records like `acp trace`,
+    /// and the page can also send messages by hand. Without one, the page shows FILE, which may still be growing.
+    Live(Box<TraceLiveArgs>),
+
     /// Serve an agent over the network, and record a trace of each connection.
     ///
     /// Like `acp serve`. To record what passes between clients and an existing server, serve a remote agent:
@@ -57,6 +63,58 @@ pub(crate) enum TraceSubcommand {
         after_long_help = SERVE_EXAMPLES
     )]
     Serve(Box<TraceServeArgs>),
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "acp trace live [OPTIONS] FILE\n       acp trace live [OPTIONS] [FILE] -- AGENT COMMAND...\n       acp trace live [OPTIONS] [FILE] --url URL",
+    after_long_help = LIVE_EXAMPLES
+)]
+pub(crate) struct TraceLiveArgs {
+    /// Trace file to show. With an agent command, the trace file to write.
+    ///
+    /// With an agent command, FILE may be left out. The trace is then in a private temporary directory, and is
+    /// deleted when the command ends. If FILE is a directory, a file named after the current time is created in it.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) page: LivePageArgs,
+
+    /// Overwrite FILE if it exists.
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    /// Record secrets, too.
+    ///
+    /// See `acp trace --help`. The page then shows them.
+    #[arg(long)]
+    pub(crate) secrets: bool,
+
+    #[command(flatten)]
+    pub(crate) env: EnvArgs,
+
+    #[command(flatten)]
+    pub(crate) url: UrlArgs,
+
+    /// Command that starts the agent.
+    #[arg(last = true, value_name = "AGENT COMMAND")]
+    pub(crate) agent: Vec<String>,
+}
+
+// How the user learns the address of the page.
+#[derive(Debug, clap::Args)]
+pub(crate) struct LivePageArgs {
+    /// Open the page in the default browser.
+    #[arg(long)]
+    pub(crate) open: bool,
+
+    /// Also write the address of the page to this file.
+    ///
+    /// Editors often hide stderr, where the address is printed. Only you can read the file. An existing file is
+    /// replaced. It is removed when the command ends.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) address_file: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -244,7 +302,7 @@ impl std::convert::From<SideArg> for Side {
     }
 }
 
-fn parse_glob(pattern: &str) -> Result<GlobMatcher, globset::Error> {
+pub(crate) fn parse_glob(pattern: &str) -> Result<GlobMatcher, globset::Error> {
     Ok(Glob::new(pattern)?.compile_matcher())
 }
 
@@ -298,6 +356,20 @@ Exit codes:
     0  the client closed the connection
     1  FILE could not be written
     2  invalid command line, or FILE already exists
+    3  the agent could not be started, or exited
+  130  terminated by a signal, along with the agent";
+
+const LIVE_EXAMPLES: &str = "\
+Examples:
+  acp trace live --open -- gemini --acp              # instead of gemini --acp
+  acp trace live today.trace --address-file address -- gemini --acp
+  acp trace live today.trace                         # recorded by another command, or finished
+  acp run Hello -- acp trace live --open -- acp agent
+
+Exit codes:
+    0  the client closed the connection; without an agent command: terminated by a signal
+    1  FILE could not be written, or the page could not be served
+    2  invalid command line, FILE already exists, could not be read, or is not a trace
     3  the agent could not be started, or exited
   130  terminated by a signal, along with the agent";
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use acp_host::AgentProcess;
 use acp_trace::{
-    CreateError, PipeInput, RecordSettings, Relay, RelayEnd, RelayHandle, Secrets, Side,
-    TraceEvent, TraceNotes, TraceRecorder,
+    CreateError, PipeInput, PipeOutput, RecordSettings, Relay, RelayEnd, RelayHandle, Secrets,
+    Side, TraceEvent, TraceNotes, TraceRecorder,
 };
 use tokio::sync::mpsc;
 
@@ -27,33 +27,65 @@ const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) async fn record_trace(args: RecordArgs) -> CommandExit {
-    let mut signals = match Signals::listen() {
-        Ok(signals) => signals,
-        Err(e) => return CommandExit::failed(format!("cannot listen for signals: {e}")),
-    };
-    // Whoever starts the recorder starts it in the agent's place, and has decided which variables the agent gets.
-    let given = match args.env.process_environment() {
-        Ok(given) => given,
-        Err(exit) => return exit,
-    };
     let file = match &args.file {
         None => return CommandExit::usage("no file given"),
-        Some(directory) if directory.is_dir() => &new_file_in(directory),
-        Some(file) => file,
+        Some(file) => trace_file(file),
     };
-    let agent = match RelayedAgent::from_args(&args.agent, &args.url, given.environment()) {
-        Ok(agent) => agent,
+    let connection = match RecordedConnection::open(&args, &file) {
+        Ok(connection) => connection,
         Err(exit) => return exit,
     };
-    let recorder = match create_recorder(&args, &agent, file) {
-        Ok(recorder) => recorder,
-        Err(exit) => return exit,
+    let relays = |recorder: &TraceRecorder, to_agent, to_client| {
+        let relay = |from, output| recorder.relay(from, output);
+        (relay(Side::Client, to_agent), relay(Side::Agent, to_client))
     };
-    let exit = relay_messages(&agent, &recorder, &mut signals).await;
-    // Write the last messages to the file before exiting.
-    let finished = tokio::task::spawn_blocking(move || recorder.finish(WRITE_TIMEOUT));
-    let _ = finished.await;
-    exit
+    connection.relay_messages(relays).await
+}
+
+/// A connection to record: its agent and its trace.
+pub(super) struct RecordedConnection {
+    agent: RelayedAgent,
+    recorder: TraceRecorder,
+    signals: Signals,
+}
+
+impl RecordedConnection {
+    /// Creates the trace. The agent is not started yet.
+    pub(super) fn open(args: &RecordArgs, file: &Path) -> Result<Self, CommandExit> {
+        let signals = Signals::listen()
+            .map_err(|e| CommandExit::failed(format!("cannot listen for signals: {e}")))?;
+        // Whoever starts the recorder starts it in the agent's place, and has decided which variables the agent gets.
+        let given = args.env.process_environment()?;
+        let agent = RelayedAgent::from_args(&args.agent, &args.url, given.environment())?;
+        let recorder = create_recorder(args, &agent, file)?;
+        Ok(Self {
+            agent,
+            recorder,
+            signals,
+        })
+    }
+
+    /// Starts the agent and relays messages until one side ends the connection. `relays` returns the relays for what the
+    /// client and the agent send, to these outputs of the agent and the client.
+    pub(super) async fn relay_messages(
+        mut self,
+        relays: impl FnOnce(&TraceRecorder, PipeOutput, PipeOutput) -> (Relay, Relay),
+    ) -> CommandExit {
+        let exit = relay_messages(&self.agent, &self.recorder, &mut self.signals, relays).await;
+        // Write the last messages to the file before exiting.
+        let recorder = self.recorder;
+        let finished = tokio::task::spawn_blocking(move || recorder.finish(WRITE_TIMEOUT));
+        let _ = finished.await;
+        exit
+    }
+}
+
+/// Returns the file for a trace: a new file, if the path is that of a directory.
+pub(super) fn trace_file(path: &Path) -> PathBuf {
+    match path.is_dir() {
+        true => new_file_in(path),
+        false => path.to_owned(),
+    }
 }
 
 /// Returns the path for a new file in a directory. The file is named after the current time in UTC and the id of this
@@ -88,6 +120,7 @@ async fn relay_messages(
     agent: &RelayedAgent,
     recorder: &TraceRecorder,
     signals: &mut Signals,
+    relays: impl FnOnce(&TraceRecorder, PipeOutput, PipeOutput) -> (Relay, Relay),
 ) -> CommandExit {
     let notes = recorder.notes();
     let failed = |message: String| {
@@ -116,10 +149,7 @@ async fn relay_messages(
         Ok(pipes) => pipes,
         Err(e) => return failed(format!("cannot use stdin and stdout: {e}")),
     };
-    let (client_relay, agent_relay) = (
-        recorder.relay(Side::Client, to_agent),
-        recorder.relay(Side::Agent, to_client),
-    );
+    let (client_relay, agent_relay) = relays(recorder, to_agent, to_client);
     let (to_agent, to_client) = (client_relay.handle(), agent_relay.handle());
     let (sender, mut ends) = mpsc::channel(2);
     for (side, relay, input) in [

@@ -13,6 +13,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use crate::args::trace::ShowArgs;
 use crate::exit::CommandExit;
 use crate::screen::{self, Styles};
+use crate::trace::words::{format_duration, pretty_print, to_seconds};
 
 /// How often to check for new records in a trace that is still being recorded.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -34,6 +35,9 @@ const MAX_SUMMARY_LINES: usize = 6;
 
 /// The maximum width of a summary, in columns, if the line width is unlimited.
 const MAX_SUMMARY_WIDTH: usize = 2000;
+
+/// The number of spaces before the JSON of a message.
+const RAW_MARGIN: usize = 4;
 
 /// How many bytes of output to buffer before printing them.
 const PRINT_THRESHOLD_BYTES: usize = 64 * 1024;
@@ -207,6 +211,9 @@ impl<'a> TraceOutput<'a> {
         let took = entry.duration_us.map(format_duration).unwrap_or_default();
         self.out.push_str(&format!(" {took:>DURATION_WIDTH$} "));
         let mut summary = terminal_text::clean_text(&entry.summary);
+        if entry.is_by_hand {
+            summary = format!("(by hand) {summary}");
+        }
         if let Some(session) = entry
             .session
             .as_ref()
@@ -222,8 +229,10 @@ impl<'a> TraceOutput<'a> {
         };
         self.push_summary(style, &summary);
         if let Some(message) = entry.message.as_ref().filter(|_| self.args.raw) {
-            self.out
-                .push_str(&terminal_text::clean_text(&pretty_print(message.get())));
+            self.out.push_str(&terminal_text::clean_text(&pretty_print(
+                message.get(),
+                RAW_MARGIN,
+            )));
             self.out.push('\n');
         }
     }
@@ -301,23 +310,6 @@ fn line_width() -> Option<usize> {
     asked.or_else(terminal).filter(|&width| width > 0)
 }
 
-#[allow(clippy::cast_precision_loss, reason = "only three digits are shown")]
-fn to_seconds(microseconds: u64) -> f64 {
-    microseconds as f64 / 1e6
-}
-
-/// Formats a duration for display.
-fn format_duration(microseconds: u64) -> String {
-    let seconds = to_seconds(microseconds);
-    match microseconds {
-        0..1000 => format!("{microseconds} µs"),
-        1000..100_000 => format!("{:.1} ms", seconds * 1e3),
-        100_000..1_000_000 => format!("{:.0} ms", seconds * 1e3),
-        1_000_000..100_000_000 => format!("{seconds:.2} s"),
-        _ => format!("{seconds:.0} s"),
-    }
-}
-
 /// Truncates a line to this many columns.
 fn truncate_to_width(text: &str, width: usize) -> String {
     if text.width() <= width {
@@ -382,55 +374,6 @@ fn fitting_len(line: &str, width: usize) -> usize {
     line.len()
 }
 
-/// Formats JSON on several lines, without changing any values or the order of fields.
-fn pretty_print(json: &str) -> String {
-    let mut out = String::from("    ");
-    let mut depth = 1;
-    let mut in_string = false;
-    let mut chars = json.chars().peekable();
-    let line = |out: &mut String, depth: usize| {
-        out.push('\n');
-        // Deeper indentation does not help.
-        out.push_str(&"  ".repeat(depth.min(40) + 1));
-    };
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' if in_string => {
-                out.push(c);
-                out.extend(chars.next());
-            }
-            '"' => {
-                in_string = !in_string;
-                out.push(c);
-            }
-            _ if in_string => out.push(c),
-            '{' | '[' => {
-                out.push(c);
-                while chars.next_if(char::is_ascii_whitespace).is_some() {}
-                if let Some(end) = chars.next_if(|&c| c == '}' || c == ']') {
-                    out.push(end);
-                } else {
-                    depth += 1;
-                    line(&mut out, depth);
-                }
-            }
-            '}' | ']' => {
-                depth = depth.saturating_sub(1);
-                line(&mut out, depth);
-                out.push(c);
-            }
-            ',' => {
-                out.push(c);
-                line(&mut out, depth);
-            }
-            ':' => out.push_str(": "),
-            c if c.is_ascii_whitespace() => {}
-            c => out.push(c),
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -443,20 +386,5 @@ mod tests {
         assert_eq!(truncate_to_width("漢字漢字", 5), "漢字…");
         assert_eq!(wrap(&"x".repeat(100), 10).len(), MAX_SUMMARY_LINES + 1);
         assert_eq!(wrap("漢", 1), ["漢"]);
-    }
-
-    #[test]
-    fn pretty_printed_json_is_unchanged() {
-        let json = r#"{"z":[1.50,{}],"a":"\",{"}"#;
-        let shown = pretty_print(json);
-        let squeezed: String = shown.chars().filter(|c| !c.is_whitespace()).collect();
-        assert_eq!(squeezed, json);
-        assert_eq!(shown.lines().count(), 7);
-    }
-
-    #[test]
-    fn durations_have_three_significant_digits() {
-        let shown = [7, 1500, 150_000, 1_500_000, 150_000_000].map(format_duration);
-        assert_eq!(shown, ["7 µs", "1.5 ms", "150 ms", "1.50 s", "150 s"]);
     }
 }

@@ -97,6 +97,8 @@ mod terminal;
 mod trace;
 mod trace_html;
 mod trace_lint;
+#[cfg(unix)]
+mod trace_live;
 mod trace_replay;
 #[cfg(unix)]
 mod trace_serve;

@@ -100,3 +100,21 @@ fn unreplayable_trace_is_reported() {
         .expect_code(3)
         .expect_stderr("command not found: `no-such-agent`");
 }
+
+#[test]
+fn message_by_hand_is_not_expected_from_a_client() {
+    let project = TestProject::new();
+    for (by_hand, code) in [(",\"hand\":true", 0), ("", 1)] {
+        let trace = format!(
+            "{}\n{{\"t\":1,\"from\":\"client\",\"len\":1{by_hand},\"msg\":{}}}\n{{\"t\":2,\"from\":\"agent\",\"len\":1,\"msg\":{}}}\n",
+            r#"{"acp_trace":1,"started":"2026-01-01T00:00:00Z","command":["a"],"by":"acp","secrets":"redacted"}"#,
+            r#"{"jsonrpc":"2.0","id":"by-hand-1","method":"session/list","params":{}}"#,
+            r#"{"jsonrpc":"2.0","id":"by-hand-1","result":{"sessions":[]}}"#,
+        );
+        project.write_file("by-hand", &trace);
+        let args = ["trace", "replay", "by-hand", "--as", "agent"];
+        let output = project.acp_command(&args).output().unwrap();
+        let ended = CommandResult::from_output(output).expect_code(code);
+        assert_eq!(ended.stdout, "", "nothing is sent to the client");
+    }
+}

@@ -64,6 +64,8 @@ pub struct TraceEntry {
     /// A summary of the content. It may have several lines and, because it is not sanitized, may contain terminal
     /// control sequences.
     pub summary: String,
+    /// Whether the user sent the message by hand, or it responds to such a request.
+    pub is_by_hand: bool,
     /// Whether the entry is or contains an error.
     pub is_error: bool,
     /// The number of records merged into the entry.
@@ -87,6 +89,7 @@ impl TraceEntry {
             session: None,
             duration_us: None,
             summary: String::new(),
+            is_by_hand: false,
             is_error: false,
             records: 1,
             message: None,
@@ -113,7 +116,9 @@ impl TraceEntry {
     /// # Errors
     /// Returns `next` if it is not a chunk of the same text.
     pub fn merge(&mut self, next: Self) -> Result<(), Box<Self>> {
-        if self.merge_key.is_none() || self.merge_key != next.merge_key || self.from != next.from {
+        let is_same = self.merge_key == next.merge_key
+            && (self.from, self.is_by_hand) == (next.from, next.is_by_hand);
+        if self.merge_key.is_none() || !is_same {
             return Err(Box::new(next));
         }
         self.records += next.records;
@@ -129,6 +134,7 @@ struct UnansweredRequest {
     method: String,
     session: Option<String>,
     time_us: u64,
+    is_by_hand: bool,
 }
 
 /// A converter from records to entries. Records must be passed in order.
@@ -148,8 +154,13 @@ impl EntryBuilder {
     /// Turns a record into an entry. Returns `None` if the kind of the record is unknown.
     pub fn build_entry(&mut self, record: TraceRecord) -> Option<TraceEntry> {
         let mut entry = match &record.body {
-            RecordBody::Message { from, message, .. } => {
-                let mut entry = self.message_entry(&record, *from, message);
+            RecordBody::Message {
+                from,
+                message,
+                is_by_hand,
+                ..
+            } => {
+                let mut entry = self.message_entry(&record, *from, message, *is_by_hand);
                 entry.from = Some(*from);
                 entry
             }
@@ -197,6 +208,7 @@ impl EntryBuilder {
         record: &TraceRecord,
         from: Side,
         message: &RawValue,
+        is_by_hand: bool,
     ) -> TraceEntry {
         let value = |raw: Option<&RawValue>| -> Value {
             raw.and_then(|raw| serde_json::from_str(raw.get()).ok())
@@ -211,6 +223,7 @@ impl EntryBuilder {
                         method: method.clone().into_owned(),
                         session: session.clone(),
                         time_us: record.time_us,
+                        is_by_hand,
                     };
                     self.pending.insert((from, id.clone()), pending);
                 }
@@ -219,16 +232,21 @@ impl EntryBuilder {
                     method: method.into_owned(),
                     id: Some(id),
                     session,
+                    is_by_hand,
                     ..TraceEntry::new(record, TraceEntryKind::Request)
                 }
             }
             Ok(Incoming::Notification { method, params }) => {
                 let params = value(params);
-                notification_entry(record, method.into_owned(), &params)
+                TraceEntry {
+                    is_by_hand,
+                    ..notification_entry(record, method.into_owned(), &params)
+                }
             }
             Ok(Incoming::Response { id, result }) => {
                 let pending = self.pending.remove(&(from.other(), id.clone()));
                 let known = pending.is_some();
+                let answers_by_hand = pending.as_ref().is_some_and(|pending| pending.is_by_hand);
                 let (method, mut session, took) = match pending {
                     Some(pending) => {
                         let took = record.time_us.saturating_sub(pending.time_us);
@@ -254,6 +272,7 @@ impl EntryBuilder {
                     session,
                     duration_us: took,
                     summary,
+                    is_by_hand: is_by_hand || answers_by_hand,
                     ..TraceEntry::new(record, kind)
                 }
             }

@@ -135,8 +135,9 @@ impl PageIndex {
         self.mate.push(mate.map_or(-1, to_i64));
         self.len.push(length);
         self.redacted.push(redacted);
+        let mark = if entry.is_by_hand { "(by hand) " } else { "" };
         self.summary.push(text::truncate_text(
-            &text::sanitize_line(&entry.summary),
+            &format!("{mark}{}", text::sanitize_line(&entry.summary)),
             MAX_SUMMARY_CHARS,
         ));
     }

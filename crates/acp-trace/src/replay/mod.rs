@@ -131,6 +131,8 @@ struct ReplayStep {
     line: u64,
     time_us: u64,
     from: Side,
+    /// Whether the user sent the message by hand. The peer is not expected to send it.
+    is_by_hand: bool,
     /// The line to send, without its line end.
     bytes: Vec<u8>,
     /// The message, or `None` if the line is not a message.
@@ -186,11 +188,14 @@ impl TraceReplay {
                 Err(e) if e.is_line_error() => continue,
                 Err(e) => return Err(e.into()),
             };
-            let (from, bytes) = match record.body {
-                RecordBody::Message { from, message, .. } => {
-                    (from, message.get().as_bytes().to_vec())
-                }
-                RecordBody::Noise { from, bytes, .. } => (from, bytes),
+            let (from, bytes, is_by_hand) = match record.body {
+                RecordBody::Message {
+                    from,
+                    message,
+                    is_by_hand,
+                    ..
+                } => (from, message.get().as_bytes().to_vec(), is_by_hand),
+                RecordBody::Noise { from, bytes, .. } => (from, bytes, false),
                 _ => continue,
             };
             kept += bytes.len();
@@ -201,6 +206,7 @@ impl TraceReplay {
                 line: record.line,
                 time_us: record.time_us,
                 from,
+                is_by_hand,
                 message: serde_json::from_slice(&bytes).ok(),
                 bytes,
             });
@@ -241,7 +247,7 @@ impl TraceReplay {
                     tokio::time::sleep(pause).await;
                 }
                 player.send_step(step).await?;
-            } else if let Some(expected) = &step.message {
+            } else if let Some(expected) = step.message.as_ref().filter(|_| !step.is_by_hand) {
                 player.wait_for_step(step, expected).await?;
             }
             before = step.time_us;

@@ -1,0 +1,148 @@
+//! The handlers of the paths.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use acp_html::THREAD_STYLE;
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, Query, State};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::middleware;
+use axum::response::sse::{KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::access::{check_page_request, require_token};
+use super::events::page_events;
+use super::filter::{FilterQuery, RowFilter};
+use super::hand::{SendCommand, SendOutcome};
+use super::row::FullMessage;
+use super::scan::TraceScan;
+use super::state::{TracePage, json_response};
+
+const PAGE: &str = include_str!("page/page.html");
+const STYLE: &str = include_str!("page/page.css");
+const SCRIPT: &str = concat!(
+    "'use strict';\n(() => {\n",
+    include_str!("page/server.js"),
+    include_str!("page/table.js"),
+    include_str!("page/message.js"),
+    include_str!("page/send.js"),
+    include_str!("page/page.js"),
+    "})();\n",
+);
+
+/// The maximum size of what a page sends, in bytes.
+const MAX_BODY: usize = 4 * 1024 * 1024;
+
+/// Returns the routes of the page.
+pub(super) fn trace_page_router(page: Arc<TracePage>) -> Router {
+    let access = Arc::clone(page.access());
+    let with_token = Router::new()
+        .route("/events", get(events))
+        .route("/rows", get(rows))
+        .route("/message", get(message))
+        .route("/send", post(send))
+        .route_layer(middleware::from_fn_with_state(
+            Arc::clone(&access),
+            require_token,
+        ));
+    let asset = |kind: &'static str, text: String| {
+        let text = Bytes::from(text);
+        get(async move || ([(CONTENT_TYPE, kind)], text))
+    };
+    let style = format!("{THREAD_STYLE}\n{STYLE}");
+    Router::new()
+        .route("/", asset("text/html; charset=utf-8", PAGE.to_owned()))
+        .route("/page.css", asset("text/css; charset=utf-8", style))
+        .route(
+            "/page.js",
+            asset("text/javascript; charset=utf-8", SCRIPT.to_owned()),
+        )
+        .route("/sign-in", post(sign_in))
+        .merge(with_token)
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(middleware::from_fn_with_state(access, check_page_request))
+        .with_state(page)
+}
+
+async fn sign_in(State(page): State<Arc<TracePage>>, code: String) -> Response {
+    match page.access().exchange_code(&code) {
+        Some(token) => token.expose().to_owned().into_response(),
+        None => (
+            StatusCode::FORBIDDEN,
+            "This address has been used already, or is too old.",
+        )
+            .into_response(),
+    }
+}
+
+async fn events(State(page): State<Arc<TracePage>>, Query(query): Query<FilterQuery>) -> Response {
+    let filter = match RowFilter::parse(&query) {
+        Ok(filter) => filter,
+        Err(why) => return (StatusCode::BAD_REQUEST, why).into_response(),
+    };
+    let Some(permit) = page.open() else {
+        return (StatusCode::SERVICE_UNAVAILABLE, "too many open pages").into_response();
+    };
+    Sse::new(page_events(page, filter, permit))
+        .keep_alive(KeepAlive::default())
+        .into_response()
+}
+
+#[derive(Debug, Deserialize)]
+struct BeforeQuery {
+    before: u64,
+}
+
+async fn rows(
+    State(page): State<Arc<TracePage>>,
+    Query(BeforeQuery { before }): Query<BeforeQuery>,
+    Query(query): Query<FilterQuery>,
+) -> Response {
+    let filter = match RowFilter::parse(&query) {
+        Ok(filter) => filter,
+        Err(why) => return (StatusCode::BAD_REQUEST, why).into_response(),
+    };
+    let read = move |trace: &Path| {
+        let scan = TraceScan::open(trace, filter, Some(before));
+        let mut scan = scan.map_err(|e| e.to_string())?;
+        while !scan.read_batch()? {}
+        Ok(scan.take())
+    };
+    page.read(read).await
+}
+
+#[derive(Debug, Deserialize)]
+struct MessageQuery {
+    at: u64,
+}
+
+async fn message(
+    State(page): State<Arc<TracePage>>,
+    Query(MessageQuery { at }): Query<MessageQuery>,
+) -> Response {
+    page.read(move |trace| FullMessage::read(trace, at)).await
+}
+
+async fn send(State(page): State<Arc<TracePage>>, body: Bytes) -> Response {
+    let Some(sender) = &page.sender else {
+        let why = "nothing can be sent: the page shows a file";
+        return (StatusCode::CONFLICT, why).into_response();
+    };
+    let command: SendCommand = match serde_json::from_slice(&body) {
+        Ok(command) => command,
+        Err(e) => return (StatusCode::BAD_REQUEST, e.to_string()).into_response(),
+    };
+    match sender.send(&command).await {
+        SendOutcome::Sent(id) => json_response(StatusCode::OK, json!({ "id": id }).to_string()),
+        SendOutcome::Waiting => {
+            json_response(StatusCode::ACCEPTED, json!({ "waiting": true }).to_string())
+        }
+        SendOutcome::Rejected(why) => (StatusCode::BAD_REQUEST, why).into_response(),
+    }
+}
