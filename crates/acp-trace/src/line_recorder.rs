@@ -56,6 +56,7 @@ impl LineRecorder {
     /// Returns the record of a line that one side has sent, with a line end. `line` has none.
     pub fn record(&mut self, from: Side, line: &[u8]) -> Vec<u8> {
         let source = LineSource {
+            is_by_hand: false,
             time_us: self.time_us(),
             side: from,
             is_unterminated: false,

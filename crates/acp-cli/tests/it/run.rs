@@ -194,15 +194,15 @@ const AGENT_WITH_NESTED_CALLS: &str = r#"
 to() { printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":%s}}\n' "$1"; }
 says() { to '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"'"$1"'"}'"$2"'}'; }
 call() { to '{"sessionUpdate":"tool_call","toolCallId":"'$1'","title":"'"$2"'","kind":"read","status":"completed"'"$3"'}'; }
-in() { echo ',"_meta":{"claudeCode":{"parentToolUseId":"'$1'"}}'; }
+of() { echo ',"_meta":{"claudeCode":{"parentToolUseId":"'$1'"}}'; }
 while read -r line; do case $line in
   *'"initialize"'*) printf '%s\n' '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}';;
   *'"session/new"'*) printf '%s\n' '{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}';;
   *'"session/prompt"'*)
     call a 'Look around'; call b 'Count files'
-    call a1 'Read one' "$(in a)"; call b1 'List it' "$(in b)"
-    says 'from ' "$(in a)"; says 'within' "$(in a)"
-    call a2 'Read two' "$(in a)"; call a2x 'Read three' "$(in a2)"
+    call a1 'Read one' "$(of a)"; call b1 'List it' "$(of b)"
+    says 'from ' "$(of a)"; says 'within' "$(of a)"
+    call a2 'Read two' "$(of a)"; call a2x 'Read three' "$(of a2)"
     says 'That ' ''; says 'is all.' ''
     printf '%s\n' '{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}';;
 esac; done"#;

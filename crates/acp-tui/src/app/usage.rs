@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(
             usage.to_lines(&thread)[..4],
             [
-                "           time  tokens        cost  prompt",
+                "          time  tokens        cost  prompt",
                 "  1  1 min 1 s       –  0.2500 USD  Fix it",
                 "  2        5 s       –           –  Again",
                 "all  1 min 6 s       –  1.0000 EUR  2 turns",

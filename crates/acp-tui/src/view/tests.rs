@@ -343,14 +343,14 @@ fn nested_calls_are_drawn_once_under_their_parent() {
     assert!(shown[1].contains("Call a"), "{shown:?}");
     assert_eq!(shown[2], "│ … 3 earlier lines");
     assert!(
-        shown[3].starts_with("│ ") && shown[3].contains("Call a4"),
+        shown[3].starts_with("│ ") && shown[3].contains("Call a3"),
         "{shown:?}"
     );
     assert!(
-        shown[7].contains("Call a8") && shown[8].contains("Call b"),
+        shown[8].contains("Call a8") && shown[9].contains("Call b"),
         "{shown:?}"
     );
-    assert_eq!(shown.len(), 9);
+    assert_eq!(shown.len(), 10);
     // The selection skips what is nested: from b up to a, which is then expanded.
     view.select(0, &thread);
     view.select(-1, &thread);

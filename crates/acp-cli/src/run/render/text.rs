@@ -129,6 +129,12 @@ impl TextRenderer {
         let depth = ancestors.count();
         if let Some(parent) = thread.parent_item(at) {
             self.render_parent_title(parent, depth - 1, thread, out);
+            let has_begun = matches!(kind, ItemKind::ToolCall(call)
+                if self.tool_calls.get(&call.id).is_some_and(|shown| !shown.is_new()));
+            if self.last_item == Some(parent) && !has_begun {
+                // Directly below the title, without an empty line.
+                self.last_item = Some(at);
+            }
         }
         out.push_nested(depth, |out| self.render_item(at, kind, thread, out));
     }

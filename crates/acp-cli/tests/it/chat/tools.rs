@@ -290,7 +290,7 @@ fn work_of_subagents_in_the_same_session_is_nested_under_their_tool_calls() {
     screen.send_keys("/");
     screen.wait_for("Search conversation");
     screen.send_line("page 2");
-    screen.wait_for("│ ○ → Read page 2");
+    screen.wait_for("│ ✓ ▤ Read page 2");
 }
 
 #[test]
