@@ -5,6 +5,7 @@
 
 mod agent;
 mod app;
+mod background_report;
 mod clipboard;
 mod draw_context;
 mod editor;
@@ -22,6 +23,7 @@ mod question;
 mod run;
 mod setup;
 mod terminal;
+mod terminal_query;
 mod text;
 mod theme;
 mod view;
@@ -31,4 +33,4 @@ pub use run::{ChatError, run_chat};
 pub use setup::{
     AgentSpec, ChatSetup, HintSource, InitialOptions, ResumableSession, SandboxHook, SessionSource,
 };
-pub use theme::{Background, Colors, Theme};
+pub use theme::{Background, Colors, SyntaxStyles, Theme, ThemePair};

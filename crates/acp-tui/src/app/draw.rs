@@ -90,6 +90,7 @@ impl App {
             .get(self.active)
             .map(|tab| self.render_status(tab));
         draw_line(&status.unwrap_or_default(), rows.status, buf);
+        self.draw_vim_mode(rows.status, buf);
         let tab = self.tabs.get_mut(self.active)?;
         let focused = focus == ChatFocus::Input;
         let style = if focused { theme.focus } else { theme.border };
@@ -108,10 +109,26 @@ impl App {
             .overlay
             .as_mut()
             .map(|overlay| overlay.draw(area, buf, &look));
+        theme.fill(buf);
         self.images.finish_frame(buf);
         match over {
             Some(cursor) => cursor,
             None => cursor.filter(|_| focused),
+        }
+    }
+
+    /// Draws the Vim mode of the prompt at the right end of the status line.
+    fn draw_vim_mode(&self, area: Rect, buf: &mut Buffer) {
+        let tab = self.tabs.get(self.active);
+        let tab = tab.filter(|tab| tab.question.is_none() && self.focus == ChatFocus::Input);
+        let Some(mode) = tab.and_then(|tab| tab.editor.vim_mode()) else {
+            return;
+        };
+        let text = format!(" {} ", terminal_text::clean_line(&mode));
+        let width = u16::try_from(text.width()).unwrap_or(u16::MAX);
+        if area.height > 0 && width < area.width {
+            let x = area.right() - width;
+            buf.set_stringn(x, area.y, &text, width.into(), self.setup.theme.accent);
         }
     }
 

@@ -25,6 +25,7 @@ mod steering;
 mod tab;
 #[cfg(test)]
 mod tests;
+mod themes;
 mod time;
 mod turn_history;
 mod turns;
@@ -109,6 +110,7 @@ pub(crate) struct App {
 impl App {
     /// Creates the state of a new chat. `wake` is notified when there is something new to show.
     pub(crate) fn new(mut setup: ChatSetup, wake: Arc<Notify>) -> (Self, Vec<ChatEffect>) {
+        setup.theme = setup.themes.for_background(setup.background).clone();
         let environment = Arc::new(ChatEnvironment {
             cwd: setup.cwd.clone(),
             permissions: setup.permissions.clone(),
@@ -212,6 +214,14 @@ impl App {
             ChatEvent::Resized => vec![ChatEffect::Redraw],
             ChatEvent::FocusChanged { is_focused } => {
                 self.attention.on_focus_changed(is_focused);
+                // The terminal's colors may have changed with those of the desktop.
+                match is_focused && self.setup.themes.follows_terminal() {
+                    true => vec![ChatEffect::AskBackground],
+                    false => Vec::new(),
+                }
+            }
+            ChatEvent::BackgroundReported(background) => {
+                self.on_background_reported(background);
                 Vec::new()
             }
             ChatEvent::Woken => Vec::new(),
