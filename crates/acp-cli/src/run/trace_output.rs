@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use acp::Transport;
+use acp::transport::LineDirection;
 use acp_config::AgentChoice;
 use acp_trace::{LineRecorder, Side};
 
@@ -10,7 +11,6 @@ use crate::exit::CommandExit;
 use crate::screen::print;
 
 /// The trace on stdout.
-#[derive(Clone)]
 pub(super) struct TraceOutput(Arc<Mutex<LineRecorder>>);
 
 impl TraceOutput {
@@ -30,15 +30,15 @@ impl TraceOutput {
     /// Prints each message that is sent and received from now on. If stdout is closed, the turn continues, and the exit
     /// code reports it.
     pub(super) fn attach(&self, transport: Transport) -> Transport {
-        let (received, sent) = (self.clone(), self.clone());
-        transport
-            .inspect(move |line| received.record(Side::Agent, line))
-            .inspect_sent(move |line| sent.record(Side::Client, line))
-    }
-
-    fn record(&self, from: Side, line: &[u8]) {
-        let mut recorder = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        print(&recorder.record(from, line));
+        let recorder = Arc::clone(&self.0);
+        transport.inspect_both(move |direction, line| {
+            let from = match direction {
+                LineDirection::Sent => Side::Client,
+                _ => Side::Agent,
+            };
+            let mut recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
+            print(&recorder.record(from, line));
+        })
     }
 
     /// Prints the last line.

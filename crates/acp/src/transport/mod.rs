@@ -23,6 +23,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio_util::compat::{FuturesAsyncReadCompatExt, FuturesAsyncWriteCompatExt};
 
+pub use inspect::LineDirection;
 #[cfg(feature = "stdio")]
 pub use stdio::stdio;
 
@@ -160,15 +161,18 @@ impl Transport {
         }
     }
 
-    /// Passes each outgoing line to `look` once it has been written, except for lines longer than 64 MiB. The response
-    /// to a request has then not been read yet, so together with [`inspect`](Self::inspect), a program sees both in
-    /// order. Nothing is written while `look` runs.
+    /// Passes each line of both directions to `look`, except for lines longer than 64 MiB: a received line before it is
+    /// handled, and a sent line once it has been written. A response is always passed after its request. Nothing is
+    /// read or written while `look` runs.
     #[must_use]
-    pub fn inspect_sent(self, look: impl FnMut(&[u8]) + Send + Unpin + 'static) -> Self {
-        Self {
-            writer: Box::pin(inspect::InspectingWriter::new(self.writer, look)),
+    pub fn inspect_both(self, look: impl FnMut(LineDirection, &[u8]) + Send + 'static) -> Self {
+        let callback = inspect::SharedCallback::new(look);
+        let writer = inspect::InspectingWriter::new(self.writer, callback.clone());
+        let inspected = Self {
+            writer: Box::pin(writer),
             ..self
-        }
+        };
+        inspected.inspect(move |line| callback.receive(line))
     }
 }
 

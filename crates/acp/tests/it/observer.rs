@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use acp::agent::{Prompt, Turn};
 use acp::client::{ObservedChange, ObservedEvent, Observer, PermissionRequest};
 use acp::thread::ItemKind;
+use acp::transport::LineDirection;
 use acp::v1::{RequestPermissionOutcome, SessionConfigKind, StopReason};
 use acp::wire::jsonrpc::{self, RequestId};
 use acp::{Client, Options, Result, Thread, transport};
@@ -86,16 +87,16 @@ async fn run_turn(turn: Turn, prompt: Prompt) -> Result<StopReason> {
 
 #[tokio::test(start_paused = true)]
 async fn sent_lines_can_be_inspected_in_order_with_received_ones() {
-    let lines = |of: &Arc<Mutex<Vec<SentLine>>>, is_client: bool| {
-        let of = Arc::clone(of);
-        move |line: &[u8]| of.lock().unwrap().push((is_client, line.to_vec()))
-    };
-    let (seen, arrived) = (Arc::default(), Arc::default());
+    let (seen, arrived): (Arc<Mutex<Vec<SentLine>>>, Arc<Mutex<Vec<SentLine>>>) =
+        (Arc::default(), Arc::default());
     let (ours, theirs) = transport::memory();
-    let ours = ours
-        .inspect(lines(&seen, false))
-        .inspect_sent(lines(&seen, true));
-    let theirs = theirs.inspect(lines(&arrived, true));
+    let to = Arc::clone(&seen);
+    let ours = ours.inspect_both(move |direction, line| {
+        let is_client = direction == LineDirection::Sent;
+        to.lock().unwrap().push((is_client, line.to_vec()));
+    });
+    let to = Arc::clone(&arrived);
+    let theirs = theirs.inspect(move |line| to.lock().unwrap().push((true, line.to_vec())));
     let options = Options::new();
     let _agent = acp::testing::start_agent(theirs, PromptAgent(run_turn), options.clone());
     let agent = acp::testing::start_client(ours, AllowingClient, options);
