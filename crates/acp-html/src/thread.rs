@@ -39,11 +39,8 @@ pub trait ItemAnnotations {
     /// Returns the work of a subagent that has a session of its own.
     fn subagent_work(&self, subagent: &ThreadSubagent) -> Markup {
         subagent.thread.read(|thread| {
-            let first = thread.truncation().items;
-            let items = (first..).zip(thread.items());
-            let outermost = items.filter(|(number, _)| thread.parent_item(*number).is_none());
             // What the page knows about items is about those of the parent's session.
-            render_work(outermost, thread, &Unannotated)
+            render_work(thread.outermost_items(), thread, &Unannotated)
         })
     }
 }
@@ -218,11 +215,6 @@ fn render_tool_call(
     before_content: &Markup,
     work: &Markup,
 ) -> Markup {
-    let title = if call.title.trim().is_empty() {
-        call.id.as_str()
-    } else {
-        &call.title
-    };
     let (class, status) = match (&call.status, call.is_cancelled) {
         (ToolCallStatus::Completed, _) => ("completed", "completed"),
         (ToolCallStatus::Failed, _) => ("failed", "failed"),
@@ -233,7 +225,7 @@ fn render_tool_call(
         div.item.tool {
             p {
                 span.kind { (text::sanitize_line(call.kind.as_str())) }
-                b { (text::truncate_text(&text::sanitize_line(title), 500)) }
+                b { (text::truncate_text(&text::sanitize_line(call.title_or_id()), 500)) }
                 span.status.(class) { (text::sanitize_line(status)) }
                 (note)
             }

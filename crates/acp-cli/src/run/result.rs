@@ -98,16 +98,18 @@ impl TurnOutcome {
 
     /// Records what happened after a revision of the thread.
     pub(super) fn read(&mut self, thread: &Thread, after: u64) {
-        let items = thread.items().iter();
-        let new: Vec<&Item> = items.filter(|item| item.revision > after).collect();
-        self.answer = last_message(&new);
+        let items = (thread.truncation().items..).zip(thread.items());
+        let new = items.filter(|(_, item)| item.revision > after);
+        // What subagents say is not a part of the answer.
+        let outermost = new.clone().map(|(_, item)| item);
+        let outermost: Vec<&Item> = outermost.filter(|item| item.parent.is_none()).collect();
+        self.answer = last_message(&outermost);
         self.tool_calls.clear();
-        for item in new {
+        for (number, item) in new {
             if let ItemKind::ToolCall(call) = &item.kind {
                 self.files_changed.extend(changed_files(call));
-                let mut result = ToolCallResult::from(&**call);
-                result.parent = parent_id(thread, item);
-                self.tool_calls.push(result);
+                let parent = thread.parent_call(number);
+                self.tool_calls.push(ToolCallResult::new(call, parent));
             }
         }
         if let Some(usage) = thread.usage() {
@@ -163,9 +165,8 @@ pub(super) fn directory_of(file: &Path) -> &Path {
     }
 }
 
-/// Returns the text of the agent after the last prompt and tool call. What its subagents say does not count.
+/// Returns the text of the agent after the last prompt and tool call.
 fn last_message(items: &[&Item]) -> String {
-    let items: Vec<&&Item> = items.iter().filter(|item| item.parent.is_none()).collect();
     let begin = items
         .iter()
         .rposition(|item| matches!(item.kind, ItemKind::User(_) | ItemKind::ToolCall(_)))
@@ -200,8 +201,8 @@ fn changed_files(call: &ThreadToolCall) -> Vec<String> {
     files
 }
 
-impl From<&ThreadToolCall> for ToolCallResult {
-    fn from(call: &ThreadToolCall) -> Self {
+impl ToolCallResult {
+    fn new(call: &ThreadToolCall, parent: Option<&ThreadToolCall>) -> Self {
         let status = match call.is_cancelled {
             true => "cancelled",
             false => call.status.as_str(),
@@ -216,16 +217,7 @@ impl From<&ThreadToolCall> for ToolCallResult {
                 .iter()
                 .map(|location| location.path.clone())
                 .collect(),
-            parent: None,
+            parent: parent.map(|parent| parent.id.to_string()),
         }
-    }
-}
-
-/// Returns the id of the tool call that an item is nested under.
-fn parent_id(thread: &Thread, item: &Item) -> Option<String> {
-    let index = item.parent?.checked_sub(thread.truncation().items)?;
-    match &thread.items().get(index)?.kind {
-        ItemKind::ToolCall(call) => Some(call.id.to_string()),
-        _ => None,
     }
 }

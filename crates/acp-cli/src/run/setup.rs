@@ -96,6 +96,7 @@ impl RunSetup {
             Some(named) => named.existing_session(),
             None => args.resume.clone(),
         };
+        // Before the named session's agent is started, which would be too late to limit it.
         if args.max_turns.is_some() {
             require_countable_turns(&agent, named.is_some() && !args.server.no_server)?;
         }
@@ -113,6 +114,7 @@ impl RunSetup {
             (None, Some(session)) => live.attach(AttachMode::IfLive { session })?,
             (None, None) => None,
         };
+        // A session that is resumed by its id can be live, too.
         if args.max_turns.is_some() {
             require_countable_turns(&agent, live.is_some())?;
         }

@@ -68,10 +68,7 @@ impl SentFragments {
             let note = html! { p.left-out { "Earlier messages and tool calls are left out. `acp sessions export` shows all." } };
             self.push("earlier".to_owned(), note, fragments);
         }
-        for (number, item) in (dropped..).zip(items) {
-            if thread.parent_item(number).is_some() {
-                continue;
-            }
+        for (number, item) in thread.outermost_items() {
             if number >= self.first_item && is_changed(number, item, thread, shown_from) {
                 let markup = render_item(item, number, thread, &Unannotated);
                 self.push(format!("item-{number}"), markup, fragments);

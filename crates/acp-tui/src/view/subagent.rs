@@ -28,13 +28,9 @@ impl SubagentLayout {
         let is_open = wanted.is_open.unwrap_or(wanted.detail.all);
         self.update_head(subagent, wanted.width, look);
         subagent.thread.read(|thread| {
-            let first = thread.truncation().items;
             let nested = NestedItems {
                 thread,
-                items: (first..)
-                    .zip(thread.items())
-                    .filter(|(number, _)| thread.parent_item(*number).is_none())
-                    .collect(),
+                items: thread.outermost_items().collect(),
                 has_dropped: !thread.truncation().is_empty(),
                 is_open,
                 is_running: subagent.is_running(),

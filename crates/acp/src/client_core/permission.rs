@@ -51,8 +51,8 @@ impl PermissionRequest {
         let (root_session_id, subagent) = match thread.subagent_origin() {
             Some(origin) => (origin.root_session_id, Some(origin.name)),
             None => {
-                let parent = thread.read(|thread| thread.parent_title(&call.id).map(str::to_owned));
-                (session_id.clone(), parent)
+                let name = thread.read(|thread| thread.nested_subagent_name(&call.id));
+                (session_id.clone(), name)
             }
         };
         Self {
@@ -160,9 +160,9 @@ impl<S> SessionTable<S> {
             Some(patch) => Some(thread.change(|thread| thread.apply_permission_request(patch))),
             None => command_call.and_then(|id| thread.read(|thread| thread.tool_call(id).cloned())),
         };
-        let nested_under = tool_call.as_ref().and_then(|call| {
-            thread.read(|thread| thread.parent_title(&call.id).map(str::to_owned))
-        });
+        let nested_subagent = tool_call
+            .as_ref()
+            .and_then(|call| thread.read(|thread| thread.nested_subagent_name(&call.id)));
         let tool_call = tool_call.unwrap_or_else(|| {
             // The call is not in the thread, so its id can be empty.
             let id = command_call.cloned();
@@ -175,7 +175,7 @@ impl<S> SessionTable<S> {
         });
         Some(PermissionRequest {
             root_session_id: self.root_session(&session_id),
-            subagent: self.subagent_name(&session_id).or(nested_under),
+            subagent: self.subagent_name(&session_id).or(nested_subagent),
             title: request.title.unwrap_or_else(|| tool_call.title.clone()),
             description: request.description,
             session_id,

@@ -8,14 +8,14 @@
 use acp_wire::Meta;
 use acp_wire::v1::ToolCallId;
 
-use super::{Item, ItemKind, Thread};
+use super::{Item, ItemKind, Thread, ThreadToolCall};
 
 /// The maximum nesting depth. What is deeper is shown at this depth, so that rendering needs a limited amount of stack.
 const MAX_DEPTH: usize = 8;
 
 /// Returns the tool call that an update belongs to according to its metadata: `claudeCode.parentToolUseId` (Claude
 /// Agent), or `parentToolCallId` (Qwen Code).
-fn parent_call(meta: Option<&Meta>) -> Option<ToolCallId> {
+fn parent_call_id(meta: Option<&Meta>) -> Option<ToolCallId> {
     let meta = meta?;
     let claude = meta
         .get("claudeCode")
@@ -31,6 +31,31 @@ impl Thread {
     pub fn parent_item(&self, number: usize) -> Option<usize> {
         let parent = self.item(number)?.parent?;
         self.item(parent).map(|_| parent)
+    }
+
+    /// Returns the tool call that an item is nested under, unless it was dropped.
+    #[must_use]
+    pub fn parent_call(&self, number: usize) -> Option<&ThreadToolCall> {
+        match &self.item(self.parent_item(number)?)?.kind {
+            ItemKind::ToolCall(call) => Some(call),
+            _ => None,
+        }
+    }
+
+    /// Returns the number of tool calls that an item is nested in.
+    #[must_use]
+    pub fn nesting_depth(&self, number: usize) -> usize {
+        // A parent has a smaller number than its children, so this ends.
+        std::iter::successors(self.parent_item(number), |at| self.parent_item(*at)).count()
+    }
+
+    /// Returns the items that are not nested, with their numbers.
+    pub fn outermost_items(&self) -> impl DoubleEndedIterator<Item = (usize, &Item)> {
+        let first = self.truncation.items;
+        let items = self.items.iter().enumerate();
+        items
+            .map(move |(index, item)| (first + index, item))
+            .filter(|(number, _)| self.parent_item(*number).is_none())
     }
 
     /// Returns the number of the outermost tool call that contains an item, or the item's own number.
@@ -53,19 +78,19 @@ impl Thread {
             .filter_map(|number| Some((*number, self.item(*number)?)))
     }
 
-    /// Returns the item that an update belongs to according to its metadata, if it is a known tool call.
+    /// Returns the item that an update belongs to according to its metadata, if it is a known tool call. If that is nested
+    /// too deeply, returns the tool call that contains it.
     pub(super) fn find_parent(&self, meta: Option<&Meta>) -> Option<usize> {
-        let at = *self.tool_calls.get(&parent_call(meta)?)?;
-        self.item(at).map(|_| at)
+        let mut at = *self.tool_calls.get(&parent_call_id(meta)?)?;
+        self.item(at)?;
+        while self.nesting_depth(at) >= MAX_DEPTH {
+            at = self.parent_item(at)?;
+        }
+        Some(at)
     }
 
     /// Nests an item under a tool call. Does nothing if the item is nested already, or is not later than the tool call.
     pub(super) fn nest_item(&mut self, number: usize, parent: usize) {
-        let ancestors: Vec<usize> =
-            std::iter::successors(Some(parent), |at| self.parent_item(*at)).collect();
-        // The outermost ancestor is the last.
-        let excess = ancestors.len().saturating_sub(MAX_DEPTH);
-        let parent = ancestors.get(excess).copied().unwrap_or(parent);
         if parent >= number {
             return;
         }
@@ -86,14 +111,11 @@ impl Thread {
         }
     }
 
-    /// Returns the title of the tool call that a tool call is nested under.
-    pub(crate) fn parent_title(&self, id: &ToolCallId) -> Option<&str> {
-        let parent = self.parent_item(*self.tool_calls.get(id)?)?;
-        match &self.item(parent)?.kind {
-            ItemKind::ToolCall(call) if call.title.is_empty() => Some(call.id.as_str()),
-            ItemKind::ToolCall(call) => Some(&call.title),
-            _ => None,
-        }
+    /// Returns the name of the subagent that makes a tool call in its parent's session: the title of the tool call that has
+    /// started the subagent.
+    pub(crate) fn nested_subagent_name(&self, id: &ToolCallId) -> Option<String> {
+        let parent = self.parent_call(*self.tool_calls.get(id)?)?;
+        Some(parent.title_or_id().to_owned())
     }
 
     /// Forgets what was nested under items that were dropped.
@@ -168,7 +190,8 @@ mod tests {
         assert_eq!(nested(&thread, 2), [5]);
         assert_eq!(thread.parent_item(0), None);
         assert_eq!(thread.outermost_item(5), 0);
-        assert_eq!(thread.parent_title(&"a1".into()), Some("title of a"));
+        let subagent = thread.nested_subagent_name(&"a1".into());
+        assert_eq!(subagent.as_deref(), Some("title of a"));
     }
 
     #[test]
@@ -226,10 +249,7 @@ mod tests {
             );
         }
         let deepest = thread.next_item() - 1;
-        let depth =
-            std::iter::successors(thread.parent_item(deepest), |at| thread.parent_item(*at))
-                .count();
-        assert_eq!(depth, MAX_DEPTH);
+        assert_eq!(thread.nesting_depth(deepest), MAX_DEPTH);
         assert_eq!(thread.outermost_item(deepest), 0);
     }
 

@@ -62,6 +62,15 @@ impl ThreadToolCall {
         }
     }
 
+    /// Returns the title, or the id if there is no title.
+    #[must_use]
+    pub fn title_or_id(&self) -> &str {
+        match self.title.trim().is_empty() {
+            true => self.id.as_str(),
+            false => &self.title,
+        }
+    }
+
     /// Returns `true` if the call has finished or was cancelled.
     #[must_use]
     pub fn is_finished(&self) -> bool {

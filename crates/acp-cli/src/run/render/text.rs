@@ -125,10 +125,9 @@ impl TextRenderer {
         thread: &Thread,
         out: &mut ScreenOutput,
     ) {
-        let ancestors = std::iter::successors(thread.parent_item(at), |at| thread.parent_item(*at));
-        let depth = ancestors.count();
+        let depth = thread.nesting_depth(at);
         if let Some(parent) = thread.parent_item(at) {
-            self.render_parent_title(parent, depth - 1, thread, out);
+            self.render_parent_title(at, parent, thread, out);
             let has_begun = matches!(kind, ItemKind::ToolCall(call)
                 if self.tool_calls.get(&call.id).is_some_and(|shown| !shown.is_new()));
             if self.last_item == Some(parent) && !has_begun {
@@ -139,31 +138,22 @@ impl TextRenderer {
         out.push_nested(depth, |out| self.render_item(at, kind, thread, out));
     }
 
-    /// Names the tool call that the next item is nested under, unless that is clear from what was shown last.
+    /// Names the tool call that an item is nested under, unless that is clear from what was shown last.
     fn render_parent_title(
         &mut self,
+        at: usize,
         parent: usize,
-        depth: usize,
         thread: &Thread,
         out: &mut ScreenOutput,
     ) {
         let is_clear = self
             .last_item
             .is_some_and(|last| last == parent || thread.parent_item(last) == Some(parent));
-        if is_clear {
-            return;
-        }
-        if let Some(item) = thread.items().get(parent - thread.truncation().items)
-            && let ItemKind::ToolCall(call) = &item.kind
-        {
-            out.push_nested(depth, |out| {
+        if let (false, Some(call)) = (is_clear, thread.parent_call(at)) {
+            out.push_nested(thread.nesting_depth(parent), |out| {
                 self.separate_item(parent, out);
-                let title = match call.title.is_empty() {
-                    true => call.id.as_str(),
-                    false => &call.title,
-                };
-                let head = format!("Subagent: {}\n", terminal_text::clean_value(title));
-                out.push_styled(out.styles.bold, &head);
+                let title = terminal_text::clean_value(call.title_or_id());
+                out.push_styled(out.styles.bold, &format!("Subagent: {title}\n"));
             });
         }
     }
