@@ -218,8 +218,8 @@ impl<P: Prompter + Send + Sync> Host<P> {
     }
 }
 
-/// Shows a client terminal's event in the session's thread.
-fn show_terminal_event(thread: &ThreadHandle, event: &TerminalEvent) {
+/// Shows a client terminal's event in a thread.
+pub fn show_terminal_event(thread: &ThreadHandle, event: &TerminalEvent) {
     let id = &event.terminal_id;
     thread.change(|thread| match &event.kind {
         TerminalEventKind::Started { command, cwd } => {

@@ -64,7 +64,7 @@ pub use buffers::{
 };
 pub use environment::{Environment, InvalidVariableName};
 pub use files::Files;
-pub use host::{Host, HostSession};
+pub use host::{Host, HostSession, show_terminal_event};
 pub use permissions::{
     Action, ActionDecision, AlwaysEffect, DecisionSource, Denier, ParsePolicyError,
     PermissionDecision, PermissionNote, PermissionRule, PermissionRules, Permissions, Policy,

@@ -8,8 +8,12 @@ use acp::v1::{
     TerminalOutputRequest, ToolCall, ToolCallContent, ToolCallStatus, ToolCallUpdate, ToolKind,
     WaitForTerminalExitRequest,
 };
-use acp_host::{Environment, HostTerminals, SessionTerminals, TerminalEventKind};
+use acp_host::{
+    Environment, HostTerminals, SessionTerminals, TerminalEventKind, show_terminal_event,
+};
 use tokio::sync::oneshot;
+
+use crate::export::fenced_block;
 
 /// The maximum amount of a command's output that goes to the agent, in bytes. The end is the most interesting part.
 const MAX_OUTPUT_BYTES: u64 = 64 * 1024;
@@ -30,35 +34,28 @@ pub(crate) struct ShellOutput {
     pub(crate) command: String,
     pub(crate) output: String,
     /// Whether the start of the output is missing.
-    pub(crate) is_truncated: bool,
-    /// How the command has exited, such as "exit code 1".
-    pub(crate) exit: String,
+    is_truncated: bool,
+    status: TerminalExitStatus,
 }
 
 impl ShellOutput {
     /// Returns the text for the agent.
     pub(crate) fn to_prompt_text(&self) -> String {
-        let fence = longest_fence(&self.output);
+        let exit = match (self.status.exit_code, &self.status.signal) {
+            (Some(code), _) => format!("exit code {code}"),
+            (None, Some(signal)) => format!("terminated by {signal}"),
+            (None, None) => "ended".to_owned(),
+        };
         let note = match self.is_truncated {
             true => "; only the end of the output",
             false => "",
         };
-        let output = self.output.trim_end_matches('\n');
+        let shown = format!("$ {}\n{}", self.command, self.output.trim_end_matches('\n'));
         format!(
-            "I ran this command ({}{note}):\n\n{fence}\n$ {}\n{output}\n{fence}\n",
-            self.exit, self.command
+            "I ran this command ({exit}{note}):\n\n{}\n",
+            fenced_block("", &shown)
         )
     }
-}
-
-/// Returns a code fence that the text does not contain.
-fn longest_fence(text: &str) -> String {
-    let longest = text
-        .split(|c| c != '`')
-        .map(str::len)
-        .max()
-        .unwrap_or_default();
-    "`".repeat(longest.max(2) + 1)
 }
 
 impl ShellTask {
@@ -70,23 +67,14 @@ impl ShellTask {
         self.show_started();
         let result = self.run_in_terminal(cwd).await;
         let status = match &result {
-            Ok((_, status)) if status.exit_code == Some(0) => ToolCallStatus::Completed,
+            Ok(output) if output.status.exit_code == Some(0) => ToolCallStatus::Completed,
             _ => ToolCallStatus::Failed,
         };
         self.show_ended(status);
-        let (mut output, status) = result.map_err(|e| e.message)?;
-        output.exit = match (status.exit_code, &status.signal) {
-            (Some(code), _) => format!("exit code {code}"),
-            (None, Some(signal)) => format!("terminated by {signal}"),
-            (None, None) => "ended".to_owned(),
-        };
-        Ok(output)
+        result.map_err(|e| e.message)
     }
 
-    async fn run_in_terminal(
-        &mut self,
-        cwd: &Path,
-    ) -> Result<(ShellOutput, TerminalExitStatus), acp::jsonrpc::Error> {
+    async fn run_in_terminal(&mut self, cwd: &Path) -> Result<ShellOutput, acp::jsonrpc::Error> {
         // The user runs the command, so it gets the user's environment, and no sandbox.
         let terminals = HostTerminals::new().environment(Environment::inherit());
         let session = self.open_terminals(&terminals, cwd);
@@ -108,29 +96,25 @@ impl ShellTask {
             .await?;
         // Ends what the command has left running.
         session.close().await;
-        let output = ShellOutput {
+        Ok(ShellOutput {
             command: self.command.clone(),
             output: acp_host::terminal_text::clean_text(&read.output),
             is_truncated: read.truncated,
-            exit: String::new(),
-        };
-        Ok((output, read.exit_status.unwrap_or_default()))
+            status: read.exit_status.unwrap_or_default(),
+        })
     }
 
     /// Opens terminals whose events are shown in the thread.
     fn open_terminals(&self, terminals: &HostTerminals, cwd: &Path) -> SessionTerminals {
         let (thread, command) = (self.thread.clone(), self.command.clone());
         let id = TerminalId::from(self.id.as_str());
-        terminals.session(cwd, move |event| {
-            thread.change(|thread| match &event.kind {
-                TerminalEventKind::Started { cwd, .. } => {
-                    thread.start_terminal(&id, &command, Some(&cwd.to_string_lossy()));
-                }
-                TerminalEventKind::Output(text) => thread.append_terminal_output(&id, text),
-                TerminalEventKind::Exited(status) => thread.set_terminal_exit_status(&id, status),
-                TerminalEventKind::Released => thread.release_terminal(&id),
-                _ => {}
-            });
+        terminals.session(cwd, move |mut event| {
+            event.terminal_id = id.clone();
+            if let TerminalEventKind::Started { command: shown, .. } = &mut event.kind {
+                // What the user has typed, and not how it is passed to the shell.
+                shown.clone_from(&command);
+            }
+            show_terminal_event(&thread, &event);
         })
     }
 
@@ -179,7 +163,7 @@ mod tests {
             command: "cat notes.md".to_owned(),
             output: "one\n````\ntwo\n".to_owned(),
             is_truncated: true,
-            exit: "exit code 0".to_owned(),
+            status: TerminalExitStatus::new().exit_code(0_u32),
         };
         assert_eq!(
             output.to_prompt_text(),

@@ -9,7 +9,7 @@ use crossterm::event::{
 use super::overlay::ChatOverlay;
 use super::search::SearchDirection;
 use super::tab::Tab;
-use super::{App, ChatEffect, ChatFocus, QUIT_CONFIRM_TIME, commands, shell};
+use super::{App, ChatEffect, ChatFocus, QUIT_CONFIRM_TIME, commands};
 use crate::editor;
 use crate::keys::KeyAction;
 use crate::question;
@@ -107,10 +107,10 @@ impl App {
         let Some(tab) = self.active_tab_mut() else {
             return Vec::new();
         };
-        let draft = tab.editor.take();
-        if let Some(input) = shell::find_shell_command(&draft) {
-            return self.run_shell(input, draft);
+        if tab.is_shell_prompt() {
+            return self.run_shell();
         }
+        let draft = tab.editor.take();
         let command = match draft.attachments() {
             [] => commands::find_command(draft.display_text(), &tab.commands),
             _ => None,
@@ -274,8 +274,8 @@ impl App {
         Vec::new()
     }
 
-    /// Handles Esc: stops the user's command, or else cancels the turn. If there is nothing to cancel or to edit and the key is pressed twice, lists the
-    /// turns that can be undone.
+    /// Handles Esc: stops the user's command, or else cancels the turn. If there is nothing to cancel or to edit and the
+    /// key is pressed twice, lists the turns that can be undone.
     fn handle_escape(&mut self, rewinding: Option<Instant>) -> Vec<ChatEffect> {
         let Some(tab) = self.tabs.get_mut(self.active) else {
             return Vec::new();

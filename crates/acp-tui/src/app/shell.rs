@@ -4,16 +4,18 @@ use tokio::sync::oneshot;
 
 use super::tab::Tab;
 use super::{App, ChatEffect, TabKey};
-use crate::editor::{EditorOutcome, PromptDraft};
+use crate::editor::{EditorOutcome, MarkedText};
 use crate::shell::{ShellOutput, ShellTask};
 use crate::text::columns::pluralize;
 
 /// A command as typed in the prompt.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct ShellInput {
+struct ShellInput {
     command: String,
     /// Whether its output is put into the prompt, for the agent.
     has_agent_output: bool,
+    /// Whether a part of the command is behind a label, so that the user may not have seen it.
+    is_partly_hidden: bool,
 }
 
 /// The command that is running in a tab. It is killed when this is dropped.
@@ -23,20 +25,21 @@ pub(super) struct RunningShell {
     stop: Option<oneshot::Sender<()>>,
 }
 
-/// Returns the command if a prompt is one: it begins with `!`. With `!!`, its output stays out of the prompt.
-pub(super) fn find_shell_command(draft: &PromptDraft) -> Option<ShellInput> {
-    if !draft.attachments().is_empty() {
-        return None;
-    }
-    let text = draft.text();
-    let command = text.strip_prefix('!')?;
+/// Returns the command if a prompt is one: it begins with `!`, possibly after outputs of earlier commands. With `!!`, its
+/// output stays out of the prompt.
+fn find_shell_command(prompt: &MarkedText) -> Option<ShellInput> {
+    let start = prompt.outputs_end();
+    let command = prompt.text().get(start..)?.strip_prefix('!')?;
     let (command, has_agent_output) = match command.strip_prefix('!') {
         Some(command) => (command, false),
         None => (command, true),
     };
+    let mut marks = prompt.marks().iter();
     Some(ShellInput {
         command: command.trim().to_owned(),
         has_agent_output,
+        is_partly_hidden: marks
+            .any(|mark| mark.range.start >= start && mark.content.hidden_text().is_some()),
     })
 }
 
@@ -53,7 +56,7 @@ impl Tab {
         }
         let lines = pluralize(output.output.lines().count(), "line");
         let label = format!("[output of {short}: {lines}]");
-        match self.editor.insert_first(&label, output.to_prompt_text()) {
+        match self.editor.insert_output(&label, output.to_prompt_text()) {
             EditorOutcome::Note(why) => why,
             _ => {
                 "the output goes with the next prompt; delete it there if it should not".to_owned()
@@ -61,9 +64,13 @@ impl Tab {
         }
     }
 
+    fn shell_input(&self) -> Option<ShellInput> {
+        find_shell_command(self.editor.text_only()?)
+    }
+
     /// Returns whether Enter runs a command.
     pub(super) fn is_shell_prompt(&self) -> bool {
-        self.editor.text().starts_with('!')
+        self.shell_input().is_some()
     }
 
     /// Kills the command of the tab. Returns `false` if there is none.
@@ -74,14 +81,21 @@ impl Tab {
 }
 
 impl App {
-    /// Runs a command in the active tab. Puts the prompt back if that is not possible.
-    pub(super) fn run_shell(&mut self, input: ShellInput, draft: PromptDraft) -> Vec<ChatEffect> {
+    /// Runs the command in the prompt of the active tab, unless there is an obstacle. Then, the prompt stays.
+    pub(super) fn run_shell(&mut self) -> Vec<ChatEffect> {
         let number = self.shell_count + 1;
         let Some(tab) = self.active_tab_mut() else {
             return Vec::new();
         };
+        let Some(input) = tab.shell_input() else {
+            return Vec::new();
+        };
         let obstacle = if input.command.is_empty() {
             Some("no command; type one after `!`")
+        } else if input.is_partly_hidden {
+            Some(
+                "not run: a label hides a part of the command; press Tab behind the label to expand it",
+            )
         } else if tab.session.is_none() {
             Some("the session is not open yet")
         } else if tab.shell.is_some() {
@@ -90,10 +104,10 @@ impl App {
             None
         };
         if let Some(obstacle) = obstacle {
-            tab.editor.set(draft);
             self.show_note(obstacle);
             return Vec::new();
         }
+        tab.editor.clear_after_outputs();
         let (stop, stopped) = oneshot::channel();
         tab.shell = Some(RunningShell {
             has_agent_output: input.has_agent_output,
@@ -132,18 +146,41 @@ impl App {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::editor::MarkContent;
+
+    fn find(prompt: &MarkedText) -> Option<(String, bool)> {
+        let input = find_shell_command(prompt)?;
+        Some((input.command, input.has_agent_output))
+    }
 
     #[test]
     fn only_an_exclamation_mark_at_the_start_begins_a_command() {
-        let find = |text: &str| {
-            let input = find_shell_command(&PromptDraft::from(text));
-            input.map(|input| (input.command, input.has_agent_output))
-        };
+        let find = |text: &str| find(&MarkedText::from(text));
         assert_eq!(find("!ls -l"), Some(("ls -l".to_owned(), true)));
         assert_eq!(find("!! git log\n"), Some(("git log".to_owned(), false)));
         assert_eq!(find("!"), Some((String::new(), true)));
         // A space before it makes it a prompt.
         assert_eq!(find(" !ls"), None);
         assert_eq!(find("Hello!"), None);
+    }
+
+    #[test]
+    fn outputs_before_a_command_are_not_a_part_of_it() {
+        let output = MarkContent::CommandOutput("!rm -r .".into());
+        let mut prompt = MarkedText::from_mark("[output of ls: 2 lines]", output);
+        assert_eq!(find(&prompt), None);
+        prompt.push(&MarkedText::from(" !git log"));
+        assert_eq!(find(&prompt), Some(("git log".to_owned(), true)));
+    }
+
+    #[test]
+    fn pasted_text_that_is_not_shown_does_not_begin_a_command_or_run() {
+        let pasted = MarkContent::Paste("!rm -r .".into());
+        let pasted = MarkedText::from_mark("[pasted 20 lines]", pasted);
+        assert_eq!(find(&pasted), None);
+        let mut prompt = MarkedText::from("!echo ");
+        assert!(!find_shell_command(&prompt).unwrap().is_partly_hidden);
+        prompt.push(&pasted);
+        assert!(find_shell_command(&prompt).unwrap().is_partly_hidden);
     }
 }

@@ -86,7 +86,7 @@ impl PromptDraft {
             said.push_str(&text[from..mark.range.start]);
             from = mark.range.end;
             match &mark.content {
-                MarkContent::Paste(pasted) => said.push_str(pasted),
+                MarkContent::Paste(text) | MarkContent::CommandOutput(text) => said.push_str(text),
                 MarkContent::File(path) => {
                     let file = Attachment::read(path, MAX_MENTIONED_BYTES)?;
                     push_text(&mut content, &mut said);

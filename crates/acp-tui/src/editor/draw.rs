@@ -111,7 +111,7 @@ impl PromptEditor {
         for cluster in split_clusters(&marked.text()[range.clone()]) {
             let at = range.start + cluster.offset;
             let style = match marked.mark_containing(at).map(|mark| &mark.content) {
-                Some(MarkContent::Paste(_)) => theme.accent,
+                Some(MarkContent::Paste(_) | MarkContent::CommandOutput(_)) => theme.accent,
                 Some(MarkContent::File(_)) => theme.link,
                 None if at < command => theme.accent,
                 None => theme.text,
@@ -160,8 +160,9 @@ impl PromptEditor {
         {
             draw_truncated(buf, cursor.x, cursor.y, hint, room, theme.dim);
         }
-        let mark = marked.mark_at(text.len()).map(|mark| &mark.content);
-        if matches!(mark, Some(MarkContent::Paste(pasted)) if pasted.len() <= MAX_EXPANDED_BYTES) {
+        let mark = marked.mark_at(text.len());
+        let hidden = mark.and_then(|mark| mark.content.hidden_text());
+        if hidden.is_some_and(|text| text.len() <= MAX_EXPANDED_BYTES) {
             let hint = "Tab: expand";
             if column_count(hint) < room {
                 draw_truncated(buf, cursor.x + 1, cursor.y, hint, room - 1, theme.dim);

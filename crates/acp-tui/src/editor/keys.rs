@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::complete::CompletionChoice;
-use super::marked_text::{MarkContent, MarkedText};
+use super::marked_text::MarkedText;
 use super::rows::{position_at, row_at, split_clusters};
 use super::search::HistorySearch;
 use super::text_buffer::{TextDirection, WordKind};
@@ -300,16 +300,16 @@ impl PromptEditor {
         true
     }
 
-    /// Expands the label next to the cursor into the pasted text that it stands for, to make the text editable.
+    /// Expands the label next to the cursor into the text that it stands for, to make the text editable.
     fn expand_paste(&mut self) -> EditorOutcome {
         let mark = self.buffer.marked().mark_at(self.buffer.cursor());
-        let Some((range, MarkContent::Paste(text))) = mark.map(|m| (m.range.clone(), &m.content))
-        else {
+        let hidden = mark.and_then(|m| Some((m.range.clone(), m.content.hidden_text()?)));
+        let Some((range, text)) = hidden else {
             return EditorOutcome::Ignored;
         };
         if text.len() > MAX_EXPANDED_BYTES {
             let most = MAX_EXPANDED_BYTES / 1024;
-            let why = format!("pasted text larger than {most} KiB cannot be edited here");
+            let why = format!("text larger than {most} KiB cannot be edited here");
             return EditorOutcome::Note(why);
         }
         let text = MarkedText::from(&**text);

@@ -9,8 +9,20 @@ use std::sync::Arc;
 pub(crate) enum MarkContent {
     /// Pasted text. The label shows its length.
     Paste(Arc<str>),
+    /// The output of a command of the user. The label shows the command.
+    CommandOutput(Arc<str>),
     /// A file or directory, by its absolute path. The label is `@` and its path in the project.
     File(PathBuf),
+}
+
+impl MarkContent {
+    /// Returns the text that the label stands for, or `None` for a file.
+    pub(crate) fn hidden_text(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Paste(text) | Self::CommandOutput(text) => Some(text),
+            Self::File(_) => None,
+        }
+    }
 }
 
 /// A marked range of text. It is never empty, contains no line breaks, and never has the cursor inside it.
@@ -81,18 +93,18 @@ impl MarkedText {
     /// Returns the memory used by the text and its marks' content, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         let pasted = self.marks.iter().map(|mark| match &mark.content {
-            MarkContent::Paste(text) => text.len(),
+            MarkContent::Paste(text) | MarkContent::CommandOutput(text) => text.len(),
             MarkContent::File(path) => path.as_os_str().len(),
         });
         self.text.len() + pasted.sum::<usize>()
     }
 
-    /// Returns the text with pasted text in full. File marks stay as displayed.
+    /// Returns the text with hidden text in full. File marks stay as displayed.
     pub(crate) fn to_full_text(&self) -> String {
         let mut expanded = String::with_capacity(self.memory_bytes());
         let mut from = 0;
         for mark in &self.marks {
-            if let MarkContent::Paste(text) = &mark.content {
+            if let Some(text) = mark.content.hidden_text() {
                 expanded.push_str(&self.text[from..mark.range.start]);
                 expanded.push_str(text);
                 from = mark.range.end;
@@ -100,6 +112,22 @@ impl MarkedText {
         }
         expanded.push_str(&self.text[from..]);
         expanded
+    }
+
+    /// Returns the position after the labels of outputs at the beginning, with the space that follows each.
+    pub(crate) fn outputs_end(&self) -> usize {
+        let mut end = 0;
+        for mark in &self.marks {
+            let is_output = matches!(mark.content, MarkContent::CommandOutput(_));
+            if !is_output || mark.range.start != end {
+                break;
+            }
+            end = mark.range.end;
+            if self.text[end..].starts_with(' ') {
+                end += 1;
+            }
+        }
+        end
     }
 
     /// Extends the range to include each mark that it overlaps.
@@ -135,7 +163,7 @@ impl MarkedText {
         removed
     }
 
-    pub(super) fn push(&mut self, more: &Self) {
+    pub(crate) fn push(&mut self, more: &Self) {
         self.replace(self.len()..self.len(), more);
     }
 }

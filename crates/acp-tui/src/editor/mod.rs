@@ -29,7 +29,7 @@ pub(crate) use self::complete::FileFinder;
 use self::complete::{CommandItem, Completion, CompletionTrigger};
 pub(crate) use self::draft::PromptDraft;
 pub(crate) use self::history::{HistoryEntry, PromptHistory};
-use self::marked_text::{MarkContent, MarkedText};
+pub(crate) use self::marked_text::{MarkContent, MarkedText};
 use self::search::HistorySearch;
 use self::text_buffer::TextBuffer;
 
@@ -170,10 +170,14 @@ impl PromptEditor {
             attachments: std::mem::take(&mut self.attachments).files(),
         };
         self.reset_state();
+        self.add_to_history(&draft);
+        draft
+    }
+
+    fn add_to_history(&mut self, draft: &PromptDraft) {
         if let Err(e) = self.history.add(draft.history_entry()) {
             tracing::warn!("cannot save the prompt to history: {e}");
         }
-        draft
     }
 
     /// Replaces the contents with a draft, either for the user to edit or because it could not be sent.
@@ -224,18 +228,37 @@ impl PromptEditor {
         self.insert(pasted)
     }
 
-    /// Puts text at the beginning of the prompt, with a label that stands for it. The cursor stays where it is.
-    pub(crate) fn insert_first(&mut self, label: &str, text: String) -> EditorOutcome {
-        let mut inserted = MarkedText::from_mark(label, MarkContent::Paste(text.into()));
+    /// Returns the text with its marks, unless there are attachments.
+    pub(crate) fn text_only(&self) -> Option<&MarkedText> {
+        self.attachments.is_empty().then(|| self.buffer.marked())
+    }
+
+    /// Puts the output of a command at the beginning of the prompt, behind earlier ones, with a label that stands for it.
+    /// The cursor stays where it is in the text.
+    pub(crate) fn insert_output(&mut self, label: &str, output: String) -> EditorOutcome {
+        let mut inserted = MarkedText::from_mark(label, MarkContent::CommandOutput(output.into()));
         inserted.push(&MarkedText::from(" "));
-        let cursor = self.buffer.cursor() + inserted.len();
-        self.buffer.move_cursor(0);
+        let (cursor, length) = (self.buffer.cursor(), inserted.len());
+        let at = self.buffer.marked().outputs_end();
+        self.buffer.move_cursor(at);
         let outcome = self.insert(inserted);
-        match outcome {
-            EditorOutcome::Changed => self.buffer.move_cursor(cursor),
-            _ => self.buffer.move_cursor(cursor - label.len() - 1),
-        }
+        let is_behind = cursor >= at && outcome == EditorOutcome::Changed;
+        self.buffer
+            .move_cursor(if is_behind { cursor + length } else { cursor });
         outcome
+    }
+
+    /// Removes the text behind the outputs at the beginning, and adds it to the history.
+    pub(crate) fn clear_after_outputs(&mut self) {
+        let mut outputs = self.buffer.take();
+        let rest = outputs.outputs_end()..outputs.len();
+        let removed = outputs.replace(rest, &MarkedText::default());
+        self.buffer.reset(outputs);
+        self.reset_state();
+        self.add_to_history(&PromptDraft {
+            marked_text: removed,
+            attachments: Vec::new(),
+        });
     }
 
     fn paste_paths(&mut self, paths: Vec<PathBuf>) -> EditorOutcome {

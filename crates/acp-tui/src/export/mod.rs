@@ -126,11 +126,8 @@ impl ExportPage {
 
     /// Renders all items of a thread. Nested items follow the tool call that they belong to.
     fn render_items(&mut self, thread: &Thread) {
-        let first = thread.truncation().items;
-        for (number, item) in (first..).zip(thread.items()) {
-            if thread.parent_item(number).is_none() {
-                self.render_item(thread, number, item);
-            }
+        for (number, item) in thread.outermost_items() {
+            self.render_item(thread, number, item);
         }
     }
 
@@ -431,7 +428,7 @@ fn media_text(what: &str, mime_type: &str, base64: usize) -> String {
 }
 
 /// Builds a code block. Its fence is longer than any fence inside it.
-fn fenced_block(language: &str, text: &str) -> String {
+pub(crate) fn fenced_block(language: &str, text: &str) -> String {
     let text = terminal_text::clean_text(text);
     let longest = text.lines().map(|line| longest_run(line, '`')).max();
     let fence = "`".repeat(longest.unwrap_or_default().max(2) + 1);

@@ -21,6 +21,51 @@ fn command_runs_in_the_conversation_and_its_output_goes_with_the_next_prompt() {
 }
 
 #[test]
+fn several_commands_run_one_after_the_other_and_their_outputs_are_in_order() {
+    let project = TestProject::new();
+    let mut screen = start_with_player(&project, 90, 30, "");
+    for n in [1, 2] {
+        screen.send_line(&format!("!echo number $(({n} * 11))"));
+        screen.wait_for(&format!("number {}", n * 11));
+        screen.wait_for(&format!("(({n} * 11)): 1 line]"));
+    }
+    screen.send_line("Add them.");
+    let output = |n: u8| {
+        format!(
+            "I ran this command (exit code 0):\n\n```\n$ echo number $(({n} * 11))\nnumber {}\n```\n ",
+            n * 11
+        )
+    };
+    let text = format!("{}{}Add them.", output(1), output(2));
+    wait_for_record(&project, &json!([{"type": "text", "text": text}]));
+}
+
+#[test]
+fn pasted_text_behind_a_label_never_runs() {
+    let project = TestProject::new();
+    let mut screen = start_with_player(&project, 90, 30, "");
+    let paste = |text: &str| format!("\u{1b}[200~{text}\u{1b}[201~");
+    let lines = "touch harm\n".repeat(20);
+    // At the beginning, it is a prompt.
+    screen.send_keys(&paste(&format!("!{lines}")));
+    screen.wait_for("[pasted 20 lines]");
+    screen.send_keys("\r");
+    let text = format!("!{}", lines.trim_end());
+    wait_for_record(&project, &json!([{"type": "text", "text": text}]));
+    // In a command, it must be expanded first.
+    screen.wait_until_gone("Esc: cancel");
+    screen.send_keys("!echo 1;");
+    screen.send_keys(&paste(&lines));
+    screen.wait_for("!echo 1;[pasted 20 lines]");
+    screen.send_keys("\r");
+    screen.wait_for("a label hides a part of the command");
+    screen.wait_for("!echo 1;[pasted 20 lines]");
+    screen.send_keys("\t");
+    screen.wait_for("touch harm");
+    assert!(!project.file("harm").exists());
+}
+
+#[test]
 fn output_is_not_sent_if_the_user_does_not_want_it() {
     let project = TestProject::new();
     let mut screen = start_with_player(&project, 90, 30, "");
@@ -49,23 +94,26 @@ fn escape_stops_a_command_with_everything_it_has_started() {
     let mut screen = start_with_player(&project, 90, 30, "");
     screen.send_line("!!(sh -c 'echo $$ > inner; sleep 1000') & echo started; wait");
     screen.wait_for("started");
-    while !project.file("inner").exists() {
+    let inner = loop {
+        // The file is empty for a moment.
+        let text = std::fs::read_to_string(project.file("inner")).unwrap_or_default();
+        if let Some(inner) = text
+            .trim()
+            .parse()
+            .ok()
+            .and_then(rustix::process::Pid::from_raw)
+        {
+            break inner;
+        }
         std::thread::yield_now();
-    }
-    let inner: i32 = project
-        .read_file("inner")
-        .trim()
-        .parse()
-        .unwrap_or_default();
+    };
     screen.send_line("!!echo another");
     screen.wait_for("a command is still running; Esc stops it");
     // The refused command is still in the prompt.
     screen.send_keys("\u{3}");
     screen.wait_until_gone("running your command");
     screen.wait_for("!!echo another");
-    if let Some(inner) = rustix::process::Pid::from_raw(inner) {
-        wait_until_exited(inner);
-    }
+    wait_until_exited(inner);
     screen.send_keys("\u{15}");
     screen.send_line("!");
     screen.wait_for("no command; type one after `!`");
