@@ -121,13 +121,9 @@ impl MessageInjector {
         let id = message.needs_id().then(|| self.requests.next_id());
         let mut line = message.to_line(id.as_deref());
         line.push(b'\n');
-        let failed = |source: io::Error| match source.kind() {
-            io::ErrorKind::BrokenPipe => InjectError::Ended { to },
-            _ => InjectError::Failed { to, source },
-        };
         if let Some(waiting) = self.send_or_wait(line)? {
             match waiting.recv() {
-                Ok(sent) => sent.map_err(failed)?,
+                Ok(sent) => sent.map_err(|e| self.write_error(e))?,
                 // The relay has ended.
                 Err(_) => return Err(InjectError::Ended { to }),
             }
@@ -151,12 +147,15 @@ impl MessageInjector {
             gate.waiting = Some(WaitingLine { line, sent });
             return Ok(Some(receiver));
         }
-        match write_by_hand(&self.log, to.other(), &line, output) {
-            Ok(()) => Ok(None),
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-                Err(InjectError::Ended { to })
-            }
-            Err(source) => Err(InjectError::Failed { to, source }),
+        write_by_hand(&self.log, to.other(), &line, output).map_err(|e| self.write_error(e))?;
+        Ok(None)
+    }
+
+    fn write_error(&self, source: io::Error) -> InjectError {
+        let to = self.to;
+        match source.kind() {
+            io::ErrorKind::BrokenPipe => InjectError::Ended { to },
+            _ => InjectError::Failed { to, source },
         }
     }
 }

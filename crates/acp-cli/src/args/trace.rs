@@ -52,6 +52,7 @@ pub(crate) enum TraceSubcommand {
     ///
     /// With an agent command, an editor starts this command instead of the agent. It records like `acp trace`,
     /// and the page can also send messages by hand. Without one, the page shows FILE, which may still be growing.
+    /// The page shows what is recorded: with --secrets, secrets too.
     Live(Box<TraceLiveArgs>),
 
     /// Serve an agent over the network, and record a trace of each connection.
@@ -81,21 +82,8 @@ pub(crate) struct TraceLiveArgs {
     #[command(flatten)]
     pub(crate) page: LivePageArgs,
 
-    /// Overwrite FILE if it exists.
-    #[arg(long)]
-    pub(crate) force: bool,
-
-    /// Record secrets, too.
-    ///
-    /// See `acp trace --help`. The page then shows them.
-    #[arg(long)]
-    pub(crate) secrets: bool,
-
     #[command(flatten)]
-    pub(crate) env: EnvArgs,
-
-    #[command(flatten)]
-    pub(crate) url: UrlArgs,
+    pub(crate) recording: RecordingArgs,
 
     /// Command that starts the agent.
     #[arg(last = true, value_name = "AGENT COMMAND")]
@@ -306,16 +294,9 @@ pub(crate) fn parse_glob(pattern: &str) -> Result<GlobMatcher, globset::Error> {
     Ok(Glob::new(pattern)?.compile_matcher())
 }
 
-// Required arguments are not required if there is a subcommand.
+// How a connection is recorded, apart from the file and the agent's command.
 #[derive(Debug, clap::Args)]
-pub(crate) struct RecordArgs {
-    /// Trace file to write.
-    ///
-    /// It has one JSON object per line. Only you can read it. If FILE is a directory, a file named after the
-    /// current time is created in it.
-    #[arg(value_name = "FILE", required = true)]
-    pub(crate) file: Option<PathBuf>,
-
+pub(crate) struct RecordingArgs {
     /// Overwrite FILE if it exists.
     #[arg(long)]
     pub(crate) force: bool,
@@ -332,6 +313,20 @@ pub(crate) struct RecordArgs {
 
     #[command(flatten)]
     pub(crate) url: UrlArgs,
+}
+
+// Required arguments are not required if there is a subcommand.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RecordArgs {
+    /// Trace file to write.
+    ///
+    /// It has one JSON object per line. Only you can read it. If FILE is a directory, a file named after the
+    /// current time is created in it.
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) recording: RecordingArgs,
 
     /// Command that starts the agent.
     #[arg(

@@ -11,7 +11,7 @@ use acp_trace::{
 };
 use tokio::sync::mpsc;
 
-use crate::args::trace::RecordArgs;
+use crate::args::trace::{RecordArgs, RecordingArgs};
 use crate::exit::CommandExit;
 use crate::remote_agent::RelayedAgent;
 use crate::signals::{ExitSignal, Signals};
@@ -31,7 +31,7 @@ pub(super) async fn record_trace(args: RecordArgs) -> CommandExit {
         None => return CommandExit::usage("no file given"),
         Some(file) => trace_file(file),
     };
-    let connection = match RecordedConnection::open(&args, &file) {
+    let connection = match RecordedConnection::open(&args.recording, &args.agent, &file) {
         Ok(connection) => connection,
         Err(exit) => return exit,
     };
@@ -50,13 +50,17 @@ pub(super) struct RecordedConnection {
 }
 
 impl RecordedConnection {
-    /// Creates the trace. The agent is not started yet.
-    pub(super) fn open(args: &RecordArgs, file: &Path) -> Result<Self, CommandExit> {
+    /// Creates the trace. The agent is not started yet. `command` starts it, unless `args` has a URL.
+    pub(super) fn open(
+        args: &RecordingArgs,
+        command: &[String],
+        file: &Path,
+    ) -> Result<Self, CommandExit> {
         let signals = Signals::listen()
             .map_err(|e| CommandExit::failed(format!("cannot listen for signals: {e}")))?;
         // Whoever starts the recorder starts it in the agent's place, and has decided which variables the agent gets.
         let given = args.env.process_environment()?;
-        let agent = RelayedAgent::from_args(&args.agent, &args.url, given.environment())?;
+        let agent = RelayedAgent::from_args(command, &args.url, given.environment())?;
         let recorder = create_recorder(args, &agent, file)?;
         Ok(Self {
             agent,
@@ -96,7 +100,7 @@ fn new_file_in(directory: &Path) -> PathBuf {
 }
 
 fn create_recorder(
-    args: &RecordArgs,
+    args: &RecordingArgs,
     agent: &RelayedAgent,
     file: &Path,
 ) -> Result<TraceRecorder, CommandExit> {

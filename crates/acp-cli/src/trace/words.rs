@@ -1,5 +1,6 @@
 //! The words for times and messages that `acp trace show` and the page of `acp trace live` share.
 
+/// Converts microseconds to seconds.
 #[allow(clippy::cast_precision_loss, reason = "only three digits are shown")]
 pub(super) fn to_seconds(microseconds: u64) -> f64 {
     microseconds as f64 / 1e6

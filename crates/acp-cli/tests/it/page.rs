@@ -81,22 +81,6 @@ fn unexpected(browser: &mut Browser, server: &Server) -> Vec<Value> {
         .collect()
 }
 
-/// Writes a picture of the page to the directory that this variable names, to be looked at.
-fn take_picture(browser: &mut Browser, name: &str) {
-    use base64::Engine as _;
-    let Some(directory) = std::env::var_os("ACP_PICTURES") else {
-        return;
-    };
-    let picture = browser.call("Page.captureScreenshot", json!({}));
-    let picture =
-        base64::engine::general_purpose::STANDARD.decode(picture["data"].as_str().unwrap());
-    std::fs::write(
-        std::path::Path::new(&directory).join(name),
-        picture.unwrap(),
-    )
-    .unwrap();
-}
-
 #[test]
 fn session_is_started_prompted_and_its_question_answered_in_the_browser() {
     let project = TestProject::new();
@@ -116,14 +100,14 @@ fn session_is_started_prompted_and_its_question_answered_in_the_browser() {
     );
     wait_for_text(&mut browser, "state", "waits for an answer");
     assert!(browser.evaluate_text("document.title").starts_with("(1) "));
-    take_picture(&mut browser, "question.png");
+    browser.take_picture("question.png");
     assert!(!project.file("made").exists());
     browser.evaluate("document.querySelector('#questions button[data-choice=allow_once], #questions button').click()");
     wait_for_text(&mut browser, "thread", "output 42");
     wait_for_text(&mut browser, "state", "idle");
     assert!(browser.evaluate("document.getElementById('questions').childElementCount") == 0);
     assert_eq!(project.read_file("made"), "one\n");
-    take_picture(&mut browser, "answered.png");
+    browser.take_picture("answered.png");
     // On the width of a phone, nothing is cut off.
     let phone = json!({"width": 360, "height": 700, "deviceScaleFactor": 2, "mobile": true});
     browser.call("Emulation.setDeviceMetricsOverride", phone);
@@ -131,7 +115,7 @@ fn session_is_started_prompted_and_its_question_answered_in_the_browser() {
         browser.evaluate("document.scrollingElement.scrollWidth"),
         360
     );
-    take_picture(&mut browser, "phone.png");
+    browser.take_picture("phone.png");
     assert_eq!(unexpected(&mut browser, &server), Vec::<Value>::new());
 }
 
@@ -155,7 +139,7 @@ fn one_turn_is_shown_by_run_watch_and_page_and_the_terminal_sees_the_answer_of_t
         .spawn()
         .unwrap();
     wait_for_text(&mut browser, "list", "waits for an answer");
-    take_picture(&mut browser, "list.png");
+    browser.take_picture("list.png");
     browser.evaluate("document.querySelector('#list a').click()");
     wait_for_text(
         &mut browser,
@@ -245,7 +229,7 @@ fn work_of_subagents_is_folded_under_the_subagent_and_stays_open() {
     }
     wait_for_text(&mut browser, "thread", "Read <b>one</b>");
     wait_for_text(&mut browser, "thread", "List folder");
-    take_picture(&mut browser, "subagents.png");
+    browser.take_picture("subagents.png");
     // What the user has opened stays open when there is more.
     project.write_file("go", "");
     wait_for_text(&mut browser, "thread", "Read two");
@@ -292,7 +276,7 @@ fn observer_sees_the_turn_and_the_page_offers_nothing_else() {
     );
     navigate(&mut observer, &session);
     wait_for_text(&mut observer, "thread", "echo output");
-    take_picture(&mut observer, "observer.png");
+    observer.take_picture("observer.png");
     let shown = observer.evaluate_text("document.querySelector('.dock').innerText");
     assert!(shown.contains("You may not send prompts"), "{shown}");
     assert!(shown.contains("You may not answer questions"), "{shown}");

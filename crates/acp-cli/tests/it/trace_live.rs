@@ -222,19 +222,6 @@ fn unexpected(browser: &mut Browser, address: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Writes a picture of the page to the directory that this variable names, to be looked at.
-fn take_picture(browser: &mut Browser, name: &str) {
-    use base64::Engine as _;
-    let Some(directory) = std::env::var_os("ACP_PICTURES") else {
-        return;
-    };
-    let picture = browser.call("Page.captureScreenshot", json!({}));
-    let picture =
-        base64::engine::general_purpose::STANDARD.decode(picture["data"].as_str().unwrap());
-    let file = std::path::Path::new(&directory).join(name);
-    std::fs::write(file, picture.unwrap()).unwrap();
-}
-
 #[test]
 fn page_shows_each_new_message_while_an_editor_works() {
     let project = TestProject::new();
@@ -270,7 +257,7 @@ fn page_shows_each_new_message_while_an_editor_works() {
     browser.wait_for("document.querySelector('.full pre') !== null");
     let json = browser.evaluate_text("document.querySelector('.full pre').textContent");
     assert!(json.starts_with("{\n  \"jsonrpc\": \"2.0\",\n"), "{json}");
-    take_picture(&mut browser, "live.png");
+    browser.take_picture("live.png");
     assert_eq!(browser.evaluate("document.images.length"), 0);
     assert_eq!(browser.evaluate("window.isSamePage"), true);
     assert_eq!(
@@ -550,7 +537,7 @@ fn box_sends_a_message_and_its_response_is_only_in_the_page() {
         &mut browser,
         &["← agent", "session/list =\"by-hand-", "by hand"],
     );
-    take_picture(&mut browser, "sent.png");
+    browser.take_picture("sent.png");
     let received = wait_for_received(&project, 1);
     assert!(received.contains("\"params\":{\"n\": 1.50}"), "{received}");
     assert_eq!(received.lines().count(), 1);

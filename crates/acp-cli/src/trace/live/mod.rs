@@ -50,7 +50,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use super::record::{RecordedConnection, trace_file};
-use crate::args::trace::{LivePageArgs, RecordArgs, TraceLiveArgs};
+use crate::args::trace::{LivePageArgs, TraceLiveArgs};
 use crate::exit::CommandExit;
 use crate::signals::Signals;
 use access::PageAccess;
@@ -60,7 +60,7 @@ use routes::trace_page_router;
 use state::TracePage;
 
 pub(super) async fn show_live(args: TraceLiveArgs) -> CommandExit {
-    let has_agent = !args.agent.is_empty() || args.url.url.is_some();
+    let has_agent = !args.agent.is_empty() || args.recording.url.url.is_some();
     match (has_agent, &args.file) {
         (true, _) => record_and_show(args).await,
         (false, Some(file)) => show_file(file, &args.page).await,
@@ -98,15 +98,7 @@ async fn record_and_show(args: TraceLiveArgs) -> CommandExit {
             }
         },
     };
-    let record_args = RecordArgs {
-        file: None,
-        force: args.force,
-        secrets: args.secrets,
-        env: args.env,
-        url: args.url,
-        agent: args.agent,
-    };
-    let connection = match RecordedConnection::open(&record_args, &file) {
+    let connection = match RecordedConnection::open(&args.recording, &args.agent, &file) {
         Ok(connection) => connection,
         Err(exit) => return exit,
     };

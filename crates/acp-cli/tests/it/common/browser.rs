@@ -172,6 +172,18 @@ impl Browser {
         }
     }
 
+    /// Writes a picture of the page to the directory in `ACP_PICTURES`, if it is set, to be looked at.
+    pub(crate) fn take_picture(&mut self, name: &str) {
+        use base64::Engine as _;
+        let Some(directory) = std::env::var_os("ACP_PICTURES") else {
+            return;
+        };
+        let picture = self.call("Page.captureScreenshot", serde_json::json!({}));
+        let picture =
+            base64::engine::general_purpose::STANDARD.decode(picture["data"].as_str().unwrap());
+        std::fs::write(Path::new(&directory).join(name), picture.unwrap()).unwrap();
+    }
+
     /// Returns console messages, policy violations, exceptions, dialogs, and any requests other than for the page
     /// itself.
     pub(crate) fn console_errors(&mut self) -> Vec<Value> {
