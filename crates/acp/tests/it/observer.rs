@@ -87,8 +87,8 @@ async fn run_turn(turn: Turn, prompt: Prompt) -> Result<StopReason> {
 
 #[tokio::test(start_paused = true)]
 async fn sent_lines_can_be_inspected_in_order_with_received_ones() {
-    let (seen, arrived): (Arc<Mutex<Vec<SentLine>>>, Arc<Mutex<Vec<SentLine>>>) =
-        (Arc::default(), Arc::default());
+    let seen: Arc<Mutex<Vec<SentLine>>> = Arc::default();
+    let arrived: Arc<Mutex<Vec<SentLine>>> = Arc::default();
     let (ours, theirs) = transport::memory();
     let to = Arc::clone(&seen);
     let ours = ours.inspect_both(move |direction, line| {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use acp_agent::Provider;
 use serde_json::{Value, json};
 
-use self::project::{CiProject, model, obeyed_commands, run, sandboxes_exist};
+use self::project::{model, obeyed_commands, run, start, start_in_sandbox};
 use self::workflow::{has_runner_programs, read_yaml, repository};
 use crate::common::{ACP, CommandResult, TestProject};
 use crate::full_task::provider::AnswerPiece;
@@ -18,15 +18,9 @@ const HOSTILE_TEXT: &str = "::error::broken\n  ::add-path::/evil\n##[set-output 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn review_of_a_hostile_pull_request_is_posted_as_text() {
-    let (Some(ci), Some(review)) = (
-        CiProject::new(),
-        read_yaml("examples/github-action/review.yml"),
-    ) else {
+    let Some((ci, review)) = start_in_sandbox("review.yml") else {
         return;
     };
-    if !sandboxes_exist() {
-        return;
-    }
     ci.check_out_pull_request(&[
         ("sum.txt", HOSTILE_TEXT),
         ("$(touch pwned);name", "x\n"),
@@ -76,15 +70,9 @@ async fn review_of_a_hostile_pull_request_is_posted_as_text() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reviewer_that_writes_is_stopped_and_the_job_fails() {
-    let (Some(ci), Some(review)) = (
-        CiProject::new(),
-        read_yaml("examples/github-action/review.yml"),
-    ) else {
+    let Some((ci, review)) = start_in_sandbox("review.yml") else {
         return;
     };
-    if !sandboxes_exist() {
-        return;
-    }
     ci.check_out_pull_request(&[("sum.txt", "1 + 1 = 2\n")]);
     let server = model(vec![
         vec![
@@ -108,15 +96,9 @@ async fn reviewer_that_writes_is_stopped_and_the_job_fails() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fix_becomes_a_pull_request_without_running_it() {
-    let (Some(ci), Some(fix)) = (
-        CiProject::new(),
-        read_yaml("examples/github-action/fix.yml"),
-    ) else {
+    let Some((ci, fix)) = start_in_sandbox("fix.yml") else {
         return;
     };
-    if !sandboxes_exist() {
-        return;
-    }
     let reach = ci
         .api
         .url
@@ -216,10 +198,7 @@ async fn fix_becomes_a_pull_request_without_running_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn patch_that_could_run_programs_is_refused() {
-    let (Some(ci), Some(fix)) = (
-        CiProject::new(),
-        read_yaml("examples/github-action/fix.yml"),
-    ) else {
+    let Some((ci, fix)) = start("fix.yml") else {
         return;
     };
     let server = model(Vec::new()).await;
@@ -272,15 +251,9 @@ async fn patch_that_could_run_programs_is_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn answer_that_contains_the_key_is_deleted() {
-    let (Some(ci), Some(review)) = (
-        CiProject::new(),
-        read_yaml("examples/github-action/review.yml"),
-    ) else {
+    let Some((ci, review)) = start_in_sandbox("review.yml") else {
         return;
     };
-    if !sandboxes_exist() {
-        return;
-    }
     ci.check_out_pull_request(&[("sum.txt", "1 + 1 = 2\n")]);
     let server = model(vec![vec![AnswerPiece::Text("The key is sk-ant-secret.")]]).await;
     let job = ci.job(&review, "review", &server);

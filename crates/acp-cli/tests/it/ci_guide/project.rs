@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use acp_agent::Provider;
 use serde_json::Value;
 
-use super::workflow::{JobRun, has_runner_programs, repository};
+use super::workflow::{JobRun, has_runner_programs, read_yaml, repository};
 use crate::common::{ACP, CommandResult, TestProject};
 use crate::full_task::provider::{AnswerPiece, ProviderReply, ProviderServer};
 
@@ -213,7 +213,21 @@ pub(super) fn obeyed_commands(log: &str) -> Vec<&str> {
     obeyed
 }
 
-pub(super) fn sandboxes_exist() -> bool {
+/// Returns a project and a workflow of the examples, or `None` if programs that they need are missing.
+pub(super) fn start(workflow: &str) -> Option<(CiProject, Value)> {
+    let ci = CiProject::new()?;
+    Some((
+        ci,
+        read_yaml(&format!("examples/github-action/{workflow}"))?,
+    ))
+}
+
+/// Like [`start`], for a workflow whose agent runs in a sandbox.
+pub(super) fn start_in_sandbox(workflow: &str) -> Option<(CiProject, Value)> {
+    sandboxes_exist().then(|| start(workflow)).flatten()
+}
+
+fn sandboxes_exist() -> bool {
     let sandbox = acp_host::Sandbox::new([]);
     if let Err(error) = &sandbox {
         println!("skipped: {error}");
