@@ -10,7 +10,7 @@ use acp_config::{
 use acp_host::{Permissions, Policy};
 use acp_tui::{
     AgentSpec, ChatError, ChatSetup, Colors, HintSource, KeyBindings, SandboxHook, SessionSource,
-    Theme,
+    ThemePair,
 };
 
 use crate::args::chat::ChatArgs;
@@ -164,9 +164,12 @@ async fn prepare(mut args: ChatArgs) -> Result<PreparedChat, CommandExit> {
     setup.rewind = paths::data_dir()
         .filter(|_| config.chat.rewind)
         .map(|data| data.join("rewind"));
-    setup.theme = theme(args.theme.map(Background::from).or(config.chat.theme));
+    let theme = args.theme.as_ref().unwrap_or(&config.chat.theme);
+    setup.themes = ThemePair::read(theme, detect_colors())?;
+    setup.background = terminal_background();
     setup.images = config.chat.images;
-    setup.mouse = args.mouse || config.chat.mouse;
+    setup.mouse = args.mouse.choice().unwrap_or(config.chat.mouse);
+    setup.editing = config.chat.editing;
     setup.notify = config.chat.notify;
     setup.keys = keys;
     Ok(PreparedChat {
@@ -236,14 +239,6 @@ fn key_bindings(settings: &ChatSettings) -> Result<KeyBindings, CommandExit> {
             .map_err(|e| CommandExit::usage(format!("config.toml, chat.keys: {e}")))?;
     }
     Ok(keys)
-}
-
-/// Returns the theme for the configured background, or for the terminal's own background if none is configured.
-fn theme(background: Option<Background>) -> Theme {
-    Theme::new(
-        background.unwrap_or_else(terminal_background),
-        detect_colors(),
-    )
 }
 
 /// Guesses the background color from `COLORFGBG`, which some terminals set to `15;0` or similar.

@@ -4,16 +4,20 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::themes::ThemeSetting;
+
 /// The settings of the terminal client.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ChatSettings {
-    /// The background that the theme is chosen for. Defaults to the terminal's own background.
-    pub theme: Option<Background>,
+    /// The theme, or one for dark and one for light terminals. The default is the built-in pair.
+    pub theme: ThemeSetting,
     /// How to show images.
     pub images: ImageMode,
-    /// Whether to scroll with the mouse wheel.
+    /// The keys of the prompt editor.
+    pub editing: EditingMode,
+    /// Whether the chat uses the mouse. The default is `true`.
     pub mouse: bool,
     /// How to call the user back when the terminal is not in use.
     pub notify: NotifyMode,
@@ -26,9 +30,10 @@ pub struct ChatSettings {
 impl Default for ChatSettings {
     fn default() -> Self {
         Self {
-            theme: None,
+            theme: ThemeSetting::default(),
             images: ImageMode::default(),
-            mouse: false,
+            editing: EditingMode::default(),
+            mouse: true,
             notify: NotifyMode::default(),
             rewind: true,
             keys: BTreeMap::new(),
@@ -56,15 +61,15 @@ pub enum NotifyMode {
     Off,
 }
 
-/// Whether a terminal's background is dark or light.
+/// The keys of the prompt editor. In the configuration file, these names are in lower case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Background {
-    /// The background is dark.
+pub enum EditingMode {
+    /// The keys of shells.
     #[default]
-    Dark,
-    /// The background is light.
-    Light,
+    Standard,
+    /// The keys of Vim, with a normal and an insert mode.
+    Vim,
 }
 
 /// How to show images. In the configuration file, these names are in lower case.

@@ -16,6 +16,7 @@
 //! | [`McpServerSettings`]   | an MCP server                                               | `[[mcp_servers]]` |
 //! | [`BundledSettings`]     | the bundled agent and its models                            | `[agent]` |
 //! | [`ChatSettings`]        | the terminal client                                         | `[chat]` |
+//! | [`themes`]              | color themes of the terminal client                         | `themes/NAME.toml` |
 //! | [`PermissionSources`]   | what agents may do in a project                             | `permissions.toml` |
 //! | [`SessionNames`]        | names of an agent's sessions                                | stored |
 //!
@@ -34,6 +35,7 @@ pub mod paths;
 mod permissions;
 mod quote;
 mod source;
+pub mod themes;
 
 pub use toml::Spanned;
 
@@ -50,7 +52,7 @@ pub use agents::settings::AgentSettings;
 pub use agents::state_paths::{AgentStatePath, AgentStatePaths};
 pub use agents::well_known::{BUNDLED_AGENT, KNOWN_AGENTS, KnownAgent, find_well_known};
 pub use bundled::{BundledSettings, ModelSettings};
-pub use chat::{Background, ChatSettings, ImageMode, NotifyMode};
+pub use chat::{ChatSettings, EditingMode, ImageMode, NotifyMode};
 pub use config::UserConfig;
 pub use environment::{AgentEnvironment, EnvRequest, EnvironmentSettings};
 pub use error::ConfigError;
@@ -59,3 +61,4 @@ pub use mcp_servers::{McpServerSettings, mcp_definitions};
 pub use names::{NamedSession, SessionName, SessionNames};
 pub use permissions::{PermissionSources, answers_directory, rules_file};
 pub use quote::quote;
+pub use themes::Background;

@@ -44,6 +44,19 @@ impl ConfigSource {
         }
     }
 
+    /// Creates the source of a text within the program.
+    pub(crate) fn builtin(text: &str) -> Self {
+        Self {
+            file: PathBuf::new(),
+            text: text.to_owned(),
+        }
+    }
+
+    /// Returns whether the text is within the program, so there is no file.
+    pub(crate) fn is_builtin(&self) -> bool {
+        self.file.as_os_str().is_empty()
+    }
+
     pub(crate) fn text(&self) -> &str {
         &self.text
     }

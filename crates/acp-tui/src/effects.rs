@@ -62,6 +62,7 @@ impl EffectWorker {
     ) -> io::Result<()> {
         match effect {
             ChatEffect::Redraw => screen.clear()?,
+            ChatEffect::AskBackground => screen.ask_background()?,
             ChatEffect::Bell => screen.ring_bell()?,
             ChatEffect::Notify(notification) => screen.notify(&notification)?,
             ChatEffect::Copy(text) => screen.copy_to_clipboard(&text)?,
@@ -340,6 +341,7 @@ impl EffectWorker {
             | ChatEffect::LogIn { .. }
             | ChatEffect::LogOut { .. }
             | ChatEffect::Redraw
+            | ChatEffect::AskBackground
             | ChatEffect::Bell
             | ChatEffect::Notify(_)
             | ChatEffect::Copy(_)

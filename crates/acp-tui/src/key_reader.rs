@@ -4,11 +4,15 @@
 //! thread. Other tasks of the runtime on that thread would not run, and the runtime would not shut down. A separate
 //! thread ends with the process.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use acp_config::Background;
 use crossterm::event::{Event, EventStream};
 use futures_util::StreamExt;
 use tokio::sync::{mpsc, oneshot};
+
+use crate::background_report::{FilterOutcome, HOLD_TIMEOUT, PendingReply, ReportFilter};
 
 /// The capacity of the event buffer.
 const EVENT_CAPACITY: usize = 256;
@@ -16,9 +20,18 @@ const EVENT_CAPACITY: usize = 256;
 /// The time limit for stopping the reader. It is exceeded only if the terminal has been closed.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// What the terminal has sent.
+#[derive(Debug)]
+pub(crate) enum TerminalInput {
+    /// A key, or another event.
+    Event(Event),
+    /// A report of the terminal's background.
+    Background(Background),
+}
+
 /// A reader of the terminal's input events.
 pub(crate) struct KeyReader {
-    events: mpsc::Receiver<Event>,
+    events: mpsc::Receiver<TerminalInput>,
     /// A channel that stops the thread when its sender is dropped.
     stop: Option<oneshot::Sender<()>>,
     /// A receiver that resolves when the thread has stopped.
@@ -35,22 +48,26 @@ impl KeyReader {
         }
     }
 
-    /// Starts reading input. Returns the events in `before` first.
+    /// Starts reading input. Returns the events in `before` first. `pending` tells whether the terminal may still report
+    /// its background.
     ///
     /// If no thread can be started, the input ends at once.
-    pub(crate) fn start(before: Vec<Event>) -> Self {
+    pub(crate) fn start(before: Vec<Event>, pending: Arc<PendingReply>) -> Self {
         let (sender, events) = mpsc::channel(EVENT_CAPACITY);
         let (stop, stopping) = oneshot::channel::<()>();
         let (ended, stopped) = oneshot::channel();
         let reading = async move {
             tokio::select! {
                 _ = stopping => {}
-                () = forward_events(before, sender) => {}
+                () = forward_events(before, sender, &pending) => {}
             }
         };
         let thread = std::thread::Builder::new().name("typed".to_owned());
         let begun = thread.spawn(move || {
-            if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().build() {
+            if let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
+                .enable_time()
+                .build()
+            {
                 runtime.block_on(reading);
             }
             let _ = ended.send(());
@@ -66,12 +83,12 @@ impl KeyReader {
     }
 
     /// Returns the next event, or `None` at the end of the input.
-    pub(crate) async fn next(&mut self) -> Option<Event> {
+    pub(crate) async fn next(&mut self) -> Option<TerminalInput> {
         self.events.recv().await
     }
 
     /// Returns an event that has already been read, if any. Never waits.
-    pub(crate) fn try_next(&mut self) -> Option<Event> {
+    pub(crate) fn try_next(&mut self) -> Option<TerminalInput> {
         self.events.try_recv().ok()
     }
 
@@ -82,16 +99,43 @@ impl KeyReader {
     }
 }
 
-async fn forward_events(before: Vec<Event>, sender: mpsc::Sender<Event>) {
+async fn forward_events(
+    before: Vec<Event>,
+    sender: mpsc::Sender<TerminalInput>,
+    pending: &PendingReply,
+) {
+    let send = |event| sender.send(TerminalInput::Event(event));
     for event in before {
-        if sender.send(event).await.is_err() {
+        if send(event).await.is_err() {
             return;
         }
     }
     let mut stream = EventStream::new();
-    while let Some(Ok(event)) = stream.next().await {
-        if sender.send(event).await.is_err() {
-            return;
+    let mut filter = ReportFilter::default();
+    loop {
+        let next = match filter.is_holding() {
+            true => tokio::time::timeout(HOLD_TIMEOUT, stream.next()).await,
+            false => Ok(stream.next().await),
+        };
+        let keys = match next {
+            Ok(Some(Ok(event))) => match filter.push(event, pending) {
+                FilterOutcome::Held => Vec::new(),
+                FilterOutcome::Keys(keys) => keys,
+                FilterOutcome::Report(background) => {
+                    let report = TerminalInput::Background(background);
+                    if sender.send(report).await.is_err() {
+                        return;
+                    }
+                    Vec::new()
+                }
+            },
+            Ok(Some(Err(_)) | None) => return,
+            Err(_) => filter.release(),
+        };
+        for key in keys {
+            if send(key).await.is_err() {
+                return;
+            }
         }
     }
 }

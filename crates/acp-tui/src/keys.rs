@@ -202,6 +202,7 @@ actions! {
     Modes "modes" "Select mode" ["alt-m"];
     Models "models" "Select model" ["alt-p"];
     Options "options" "Change session option" ["alt-o"];
+    Theme "theme" "Select theme" [];
     ExpandAll "expand-all" "Expand or collapse all thoughts and tool calls" ["alt-e"];
     DiffLayout "diff-layout" "Change diff layout" ["alt-d"];
     Plan "plan" "Show or hide plan" ["alt-l"];

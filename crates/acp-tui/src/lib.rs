@@ -5,6 +5,7 @@
 
 mod agent;
 mod app;
+mod background_report;
 mod clipboard;
 mod draw_context;
 mod editor;
@@ -23,6 +24,7 @@ mod run;
 mod setup;
 mod shell;
 mod terminal;
+mod terminal_query;
 mod text;
 mod theme;
 mod view;
@@ -32,4 +34,4 @@ pub use run::{ChatError, run_chat};
 pub use setup::{
     AgentSpec, ChatSetup, HintSource, InitialOptions, ResumableSession, SandboxHook, SessionSource,
 };
-pub use theme::{Background, Colors, Theme};
+pub use theme::{Background, Colors, SyntaxStyles, Theme, ThemePair};

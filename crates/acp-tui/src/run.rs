@@ -4,12 +4,13 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crossterm::event::Event as Input;
+use crossterm::event::Event;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
 use crate::app::{App, ChatEffect, ChatEvent};
 use crate::effects::EffectWorker;
+use crate::key_reader::TerminalInput;
 use crate::setup::{ChatSetup, ResumableSession};
 use crate::terminal::ChatTerminal;
 use crate::text::highlight;
@@ -80,9 +81,14 @@ pub async fn run_chat(setup: ChatSetup) -> Result<Vec<ResumableSession>, ChatErr
             }
             // Wait only after the first frame, which must not be delayed.
             if !std::mem::replace(&mut begun, true) {
-                app.set_canvas(screen.start_input().await);
+                let background = screen.start_input().await;
+                app.set_canvas(screen.canvas());
+                if let Some(background) = background {
+                    app.update(ChatEvent::BackgroundReported(background));
+                    due = Some(Instant::now());
+                }
             }
-            if app.is_unfinished() {
+            if app.is_unfinished() && due.is_none() {
                 due = Some(drawn + LAYOUT_DELAY);
             }
         }
@@ -161,14 +167,20 @@ fn draw(app: &mut App, screen: &mut ChatTerminal) -> io::Result<()> {
 }
 
 /// Converts terminal input to an event. Returns `None` for input that the chat does not use.
-fn to_chat_event(input: Input) -> Option<ChatEvent> {
-    match input {
-        Input::Key(key) => Some(ChatEvent::Key(key)),
-        Input::Paste(text) => Some(ChatEvent::Paste(text)),
-        Input::Mouse(mouse) => Some(ChatEvent::Mouse(mouse)),
-        Input::Resize(..) => Some(ChatEvent::Resized),
-        Input::FocusGained => Some(ChatEvent::FocusChanged { is_focused: true }),
-        Input::FocusLost => Some(ChatEvent::FocusChanged { is_focused: false }),
+fn to_chat_event(input: TerminalInput) -> Option<ChatEvent> {
+    let event = match input {
+        TerminalInput::Background(background) => {
+            return Some(ChatEvent::BackgroundReported(background));
+        }
+        TerminalInput::Event(event) => event,
+    };
+    match event {
+        Event::Key(key) => Some(ChatEvent::Key(key)),
+        Event::Paste(text) => Some(ChatEvent::Paste(text)),
+        Event::Mouse(mouse) => Some(ChatEvent::Mouse(mouse)),
+        Event::Resize(..) => Some(ChatEvent::Resized),
+        Event::FocusGained => Some(ChatEvent::FocusChanged { is_focused: true }),
+        Event::FocusLost => Some(ChatEvent::FocusChanged { is_focused: false }),
     }
 }
 

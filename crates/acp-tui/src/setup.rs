@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use acp::v1::{McpServer, SessionId};
-use acp_config::{ImageMode, NotifyMode, SessionNames};
+use acp_config::{EditingMode, ImageMode, NotifyMode, SessionNames};
 use acp_host::{AgentCommand, Environment, Permissions, Sandbox};
 
 use crate::keys::KeyBindings;
-use crate::theme::Theme;
+use crate::theme::{Background, Theme, ThemePair};
 
 /// An agent that the chat can start.
 #[derive(Debug, Clone)]
@@ -183,12 +183,18 @@ pub struct ChatSetup {
     pub rewind: Option<PathBuf>,
     /// The user's key bindings.
     pub keys: KeyBindings,
-    /// The color theme of the chat.
-    pub theme: Theme,
+    /// The themes for dark and for light terminals.
+    pub themes: ThemePair,
+    /// The terminal's background, as far as known before it is asked.
+    pub background: Background,
+    /// The current theme.
+    pub(crate) theme: Theme,
     /// How images are displayed.
     pub images: ImageMode,
     /// How to call the user back when the terminal is not in use.
     pub notify: NotifyMode,
+    /// The keys of the prompt editor.
+    pub editing: EditingMode,
     /// Whether the chat captures the mouse. If so, selecting text in the terminal requires a modifier key.
     pub mouse: bool,
 }
@@ -209,10 +215,13 @@ impl ChatSetup {
             history: None,
             rewind: None,
             keys: KeyBindings::default(),
+            themes: Theme::default().into(),
+            background: Background::default(),
             theme: Theme::default(),
             images: ImageMode::default(),
             notify: NotifyMode::default(),
-            mouse: false,
+            editing: EditingMode::default(),
+            mouse: true,
         }
     }
 }

@@ -1,24 +1,26 @@
 //! Takes over the user's terminal while the chat runs, and always restores it.
 
 use std::io::{self, BufWriter, Stdout, Write};
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Once};
 
+use acp_config::Background;
 use crossterm::event::{
     DisableBracketedPaste, DisableFocusChange, DisableMouseCapture, EnableBracketedPaste,
-    EnableFocusChange, EnableMouseCapture, Event, KeyboardEnhancementFlags,
-    PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
+    EnableFocusChange, EnableMouseCapture, KeyboardEnhancementFlags, PopKeyboardEnhancementFlags,
+    PushKeyboardEnhancementFlags,
 };
 use crossterm::terminal::{self, EnterAlternateScreen, LeaveAlternateScreen, SetTitle};
 use crossterm::{cursor, execute, queue};
 use ratatui::backend::CrosstermBackend;
 
-use crate::images::{
-    ImageCanvas, ImageSupport, PixelSize, detect_support, is_guarded, kitty, query,
-};
-use crate::key_reader::KeyReader;
+use crate::background_report::{BACKGROUND_QUERY, PendingReply};
+use crate::images::{ImageCanvas, ImageSupport, PixelSize, detect_support, is_guarded, kitty};
+use crate::key_reader::{KeyReader, TerminalInput};
 use crate::notification::{DesktopNotification, Notifier};
 use crate::setup::ChatSetup;
+use crate::terminal_query::{self, TerminalQueries};
+use crate::theme::Colors;
 
 /// Whether the panic hook must restore the terminal because its state has been changed.
 static TERMINAL_NEEDS_RESTORE: AtomicBool = AtomicBool::new(false);
@@ -37,6 +39,11 @@ pub(crate) struct ChatTerminal {
     /// The cell size that the terminal reported.
     cell_size: Option<PixelSize>,
     mouse: bool,
+    /// What the terminal was asked at the start.
+    queries: TerminalQueries,
+    /// Whether the terminal has reported its background.
+    reports_background: bool,
+    pending_reply: Arc<PendingReply>,
     notifier: Notifier,
     title: String,
 }
@@ -44,7 +51,10 @@ pub(crate) struct ChatTerminal {
 impl ChatTerminal {
     /// Takes over the terminal. Call [`Self::start_input`] to start reading input.
     pub(crate) fn take(setup: &ChatSetup) -> io::Result<Self> {
-        let (mouse, colors) = (setup.mouse, setup.theme.colors);
+        let (mouse, colors) = (
+            setup.mouse,
+            setup.themes.for_background(setup.background).colors,
+        );
         PANIC_HOOK.call_once(|| {
             let report = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
@@ -58,12 +68,14 @@ impl ChatTerminal {
         set_up_terminal(mouse)?;
         let variable = |name: &str| std::env::var(name).ok();
         let images = detect_support(setup.images, colors, cell_size(), variable);
-        if matches!(
-            images,
-            ImageSupport::QuerySixel(_) | ImageSupport::QueryCellSize(_)
-        ) {
-            query::send_queries(&mut io::stdout())?;
-        }
+        let queries = TerminalQueries {
+            background: can_query(colors, variable("TERM").as_deref()),
+            images: matches!(
+                images,
+                ImageSupport::QuerySixel(_) | ImageSupport::QueryCellSize(_)
+            ),
+        };
+        queries.send(&mut io::stdout())?;
         // Draws with one large write or a few, rather than with one per kilobyte.
         let out = BufWriter::with_capacity(OUTPUT_BUFFER_SIZE, io::stdout());
         let terminal = ratatui::Terminal::new(CrosstermBackend::new(out));
@@ -74,6 +86,9 @@ impl ChatTerminal {
                 image_support: images,
                 cell_size: None,
                 mouse,
+                queries,
+                reports_background: false,
+                pending_reply: Arc::default(),
                 notifier: Notifier::detect(setup.notify, variable),
                 title: String::new(),
             }),
@@ -84,24 +99,37 @@ impl ChatTerminal {
         }
     }
 
-    /// Starts reading input and returns the canvas for images.
+    /// Starts reading input and returns the terminal's background, if it has reported one. The canvas for images is then
+    /// known, too.
     ///
-    /// If the terminal was sent a query, waits briefly for the response.
-    pub(crate) async fn start_input(&mut self) -> Option<ImageCanvas> {
-        let asked = matches!(
-            self.image_support,
-            ImageSupport::QuerySixel(_) | ImageSupport::QueryCellSize(_)
-        );
-        let heard = match asked {
-            true => tokio::task::spawn_blocking(query::read_replies).await,
+    /// If the terminal was sent queries, waits briefly for the replies.
+    pub(crate) async fn start_input(&mut self) -> Option<Background> {
+        let heard = match self.queries.is_any() {
+            true => tokio::task::spawn_blocking(terminal_query::read_replies).await,
             false => Ok(Default::default()),
         };
         // The task does not panic, and a runtime that is shutting down has nothing left to show.
         let (answer, typed) = heard.unwrap_or_default();
-        self.key_reader = KeyReader::start(typed);
+        if self.queries.background && !answer.is_complete {
+            // Over a slow network, the replies may still come.
+            self.pending_reply.expect();
+        }
+        self.reports_background = answer.background.is_some();
+        self.key_reader = KeyReader::start(typed, Arc::clone(&self.pending_reply));
         self.image_support = self.image_support.with_reply(answer);
         self.cell_size = answer.cell;
-        self.canvas()
+        answer.background
+    }
+
+    /// Asks the terminal for its background, if it has reported it before. The report arrives as input.
+    pub(crate) fn ask_background(&mut self) -> io::Result<()> {
+        if !self.reports_background {
+            return Ok(());
+        }
+        self.pending_reply.expect();
+        let mut out = io::stdout();
+        out.write_all(BACKGROUND_QUERY)?;
+        out.flush()
     }
 
     /// Returns the canvas for images. Call this again when the terminal's size or font may have changed.
@@ -157,18 +185,27 @@ impl ChatTerminal {
     /// Takes over the terminal again after [`suspend`](Self::suspend).
     pub(crate) fn resume(&mut self) -> io::Result<()> {
         set_up_terminal(self.mouse)?;
-        self.key_reader = KeyReader::start(Vec::new());
+        self.key_reader = KeyReader::start(Vec::new(), Arc::clone(&self.pending_reply));
         self.clear()
     }
 
     /// Returns the next input event, or `None` at the end of the input.
-    pub(crate) async fn next(&mut self) -> Option<Event> {
-        self.key_reader.next().await
+    pub(crate) async fn next(&mut self) -> Option<TerminalInput> {
+        let input = self.key_reader.next().await;
+        self.note_report(input.as_ref());
+        input
     }
 
     /// Returns an input event that has already been read, if any.
-    pub(crate) fn try_next(&mut self) -> Option<Event> {
-        self.key_reader.try_next()
+    pub(crate) fn try_next(&mut self) -> Option<TerminalInput> {
+        let input = self.key_reader.try_next();
+        self.note_report(input.as_ref());
+        input
+    }
+
+    /// Remembers that the terminal reports its background, so that it can be asked again.
+    fn note_report(&mut self, input: Option<&TerminalInput>) {
+        self.reports_background |= matches!(input, Some(TerminalInput::Background(_)));
     }
 
     /// Calls the user back to the terminal.
@@ -252,6 +289,12 @@ fn restore_terminal() {
         cursor::Show
     );
     let _ = terminal::disable_raw_mode();
+}
+
+/// Returns whether to ask the terminal for its background. Without colors, it does not matter. The Linux console and
+/// terminals that are called `dumb` do not understand the query.
+fn can_query(colors: Colors, term: Option<&str>) -> bool {
+    cfg!(unix) && colors != Colors::None && !matches!(term, None | Some("linux" | "dumb"))
 }
 
 /// Returns the size of a cell in pixels, if the system reports it.

@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 
 use acp_agent::Mode;
+use acp_config::themes::list_themes;
 use acp_config::{
     AgentChoice, AgentList, AgentSelector, InstalledAgents, SessionNames, UserConfig,
 };
@@ -37,6 +38,19 @@ pub(crate) fn installed_agents() -> ArgValueCandidates {
             CompletionCandidate::new(agent.id).help(Some(summary.into()))
         });
         candidates.collect()
+    })
+}
+
+/// Returns the themes of the chat.
+pub(crate) fn theme_names() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let auto = CompletionCandidate::new("auto");
+        let auto = auto.help(Some("dark or light, like the terminal".into()));
+        let themes = list_themes().into_iter().map(|theme| {
+            let about = terminal_text::clean_line(&theme.about);
+            CompletionCandidate::new(theme.name.to_string()).help(Some(about.into()))
+        });
+        std::iter::once(auto).chain(themes).collect()
     })
 }
 

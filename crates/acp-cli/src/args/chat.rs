@@ -1,6 +1,7 @@
 //! Arguments of `acp chat`.
 
-use acp_config::{Background, SessionName};
+use acp_config::SessionName;
+use acp_config::themes::ThemeSetting;
 use acp_host::Policy;
 
 use super::agent_choice::AgentChoiceArgs;
@@ -58,31 +59,40 @@ pub(crate) struct ChatArgs {
     #[command(flatten)]
     pub(crate) session_args: SessionArgs,
 
-    /// Colors for a dark or light terminal.
+    /// Theme, or `auto` to choose one by the terminal's background.
     ///
-    /// The default is as configured, or else as detected.
-    #[arg(long, value_enum, value_name = "THEME")]
-    pub(crate) theme: Option<ThemeArg>,
+    /// Your own themes are TOML files in the directory `themes` of your configuration directory. The default is the
+    /// configured theme, or else `auto`.
+    #[arg(long, value_name = "NAME", add = candidates::theme_names())]
+    pub(crate) theme: Option<ThemeSetting>,
 
-    /// Scroll with the mouse wheel.
+    #[command(flatten)]
+    pub(crate) mouse: MouseArgs,
+}
+
+/// Whether to use the mouse.
+#[derive(Debug, clap::Args)]
+pub(crate) struct MouseArgs {
+    /// Leave the mouse to the terminal.
     ///
-    /// Hold Shift to select text.
+    /// By default, the chat uses the mouse: the wheel scrolls, and a click expands an item or selects one in a list.
+    /// To select text, hold Shift while you drag. With this option, Shift is not needed. The option `mouse = false`
+    /// under `[chat]` in config.toml has the same effect.
     #[arg(long)]
-    pub(crate) mouse: bool,
+    no_mouse: bool,
+
+    /// Use the mouse, even if it is turned off in config.toml.
+    #[arg(long, conflicts_with = "no_mouse")]
+    mouse: bool,
 }
 
-/// The terminal background for which colors are chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum ThemeArg {
-    Dark,
-    Light,
-}
-
-impl From<ThemeArg> for Background {
-    fn from(theming: ThemeArg) -> Self {
-        match theming {
-            ThemeArg::Dark => Self::Dark,
-            ThemeArg::Light => Self::Light,
+impl MouseArgs {
+    /// Returns whether to use the mouse, or `None` if no option says so.
+    pub(crate) fn choice(&self) -> Option<bool> {
+        match (self.mouse, self.no_mouse) {
+            (true, _) => Some(true),
+            (false, true) => Some(false),
+            (false, false) => None,
         }
     }
 }

@@ -88,6 +88,7 @@ impl App {
             KeyAction::Modes => self.choose_value(&SessionConfigOptionCategory::Mode),
             KeyAction::Models => self.choose_value(&SessionConfigOptionCategory::Model),
             KeyAction::Options => self.choose_option(),
+            KeyAction::Theme => self.choose_theme(),
             KeyAction::ExpandAll => tab.view.toggle_all(),
             KeyAction::DiffLayout => tab.view.toggle_layout(),
             KeyAction::Plan => tab.plan_hidden = !tab.plan_hidden,
@@ -117,7 +118,7 @@ impl App {
             KeyAction::Restart => return self.retry_or_restart(),
             KeyAction::AgentOutput => self.show_agent_output(),
             KeyAction::Suspend => return vec![ChatEffect::Suspend],
-            KeyAction::Redraw => return vec![ChatEffect::Redraw],
+            KeyAction::Redraw => return vec![ChatEffect::Redraw, ChatEffect::AskBackground],
             KeyAction::Quit => return self.request_quit(),
         }
         Vec::new()

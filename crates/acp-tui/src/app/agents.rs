@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use acp::client::AgentConnection;
 use acp::v1::{AuthMethod, ListSessionsResponse, ProtocolVersion, SessionId};
+use acp_config::EditingMode;
 use acp_host::AgentProcess;
 use tokio::sync::Notify;
 
@@ -121,7 +122,8 @@ impl App {
     pub(super) fn new_tab(&mut self, agent: AgentKey, open: SessionSource) -> Vec<ChatEffect> {
         let key = super::TabKey(self.next_tab);
         self.next_tab += 1;
-        let tab = Tab::new(key, agent, open, self.files.clone(), self.history.clone());
+        let mut tab = Tab::new(key, agent, open, self.files.clone(), self.history.clone());
+        tab.editor.set_vim(self.setup.editing == EditingMode::Vim);
         self.tabs.push(tab);
         self.active = self.tabs.len() - 1;
         self.focus = super::ChatFocus::Input;

@@ -19,6 +19,7 @@ const COMMANDS: &[(&str, KeyAction)] = &[
     ("model", KeyAction::Models),
     ("mode", KeyAction::Modes),
     ("options", KeyAction::Options),
+    ("theme", KeyAction::Theme),
     ("undo", KeyAction::Undo),
     ("redo", KeyAction::Redo),
     ("rewind", KeyAction::Rewind),

@@ -85,11 +85,16 @@ impl App {
         draw_line(&footer, rows.footer, buf);
         // Drawn after the conversation, because the status line shows whether there is more below, and before the
         // prompt, because the prompt's completion list covers it.
+        let mode_width = self.draw_vim_mode(rows.status, buf);
+        let row = Rect {
+            width: rows.status.width - mode_width,
+            ..rows.status
+        };
         let status = self
             .tabs
             .get(self.active)
-            .map(|tab| self.render_status(tab));
-        draw_line(&status.unwrap_or_default(), rows.status, buf);
+            .map(|tab| self.render_status(tab, row.width));
+        draw_line(&status.unwrap_or_default(), row, buf);
         let tab = self.tabs.get_mut(self.active)?;
         let focused = focus == ChatFocus::Input;
         let style = if focused { theme.focus } else { theme.border };
@@ -108,11 +113,29 @@ impl App {
             .overlay
             .as_mut()
             .map(|overlay| overlay.draw(area, buf, &look));
+        theme.fill(buf);
         self.images.finish_frame(buf);
         match over {
             Some(cursor) => cursor,
             None => cursor.filter(|_| focused),
         }
+    }
+
+    /// Draws the Vim mode of the prompt at the right end of the status line, and returns its width.
+    fn draw_vim_mode(&self, area: Rect, buf: &mut Buffer) -> u16 {
+        let tab = self.tabs.get(self.active);
+        let tab = tab.filter(|tab| tab.question.is_none() && self.focus == ChatFocus::Input);
+        let Some(mode) = tab.and_then(|tab| tab.editor.vim_mode()) else {
+            return 0;
+        };
+        let text = format!(" {} ", terminal_text::clean_line(&mode));
+        let width = u16::try_from(text.width()).unwrap_or(u16::MAX);
+        if area.height == 0 || width >= area.width {
+            return 0;
+        }
+        let x = area.right() - width;
+        buf.set_stringn(x, area.y, &text, width.into(), self.setup.theme.accent);
+        width
     }
 
     /// Builds the tab bar. If the tabs do not all fit, shows the active tab and as many others as possible.
@@ -226,7 +249,7 @@ impl App {
     }
 
     /// Builds the status line: what the agent is doing, how the last turn ended, or what is queued.
-    fn render_status(&self, tab: &Tab) -> Line<'static> {
+    fn render_status(&self, tab: &Tab, width: u16) -> Line<'static> {
         let theme = &self.setup.theme;
         let spinner = SPINNER_FRAMES
             .get(self.frame % SPINNER_FRAMES.len())
@@ -285,10 +308,11 @@ impl App {
                     format!("   Enter: steer  {queue}: queue")
                 }
             };
-            return moving(format!(
-                "{doing} {}{enter}   Esc: cancel{below}",
-                took.unwrap_or_default()
-            ));
+            let rest = format!(" {}{enter}   Esc: cancel{below}", took.unwrap_or_default());
+            // The keys matter more than the end of a long title. Three columns are for the spinner.
+            let taken = u16::try_from(rest.width() + 3).unwrap_or(u16::MAX);
+            let doing = truncate_to_width(&doing, width.saturating_sub(taken));
+            return moving(doing + &rest);
         }
         if tab.is_shell_prompt() {
             return Line::styled(" Enter: run the command", theme.accent);

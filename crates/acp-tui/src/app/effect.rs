@@ -173,6 +173,8 @@ pub(crate) enum ChatEffect {
     Copy(String),
     /// Suspend the process until the shell resumes it.
     Suspend,
+    /// Ask the terminal for its background.
+    AskBackground,
     /// Redraw the whole screen.
     Redraw,
     /// Ring the terminal's bell, because a key has no effect.

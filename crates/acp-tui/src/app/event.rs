@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use acp::client::ClientSession;
 use acp::v1::{ListSessionsResponse, SessionId, SteeringOutcome, StopReason};
+use acp_config::Background;
 use acp_host::AgentProcess;
 use acp_rewind::{SkippedPath, Snapshot};
 use crossterm::event::{KeyEvent, MouseEvent};
@@ -41,6 +42,8 @@ pub(crate) enum ChatEvent {
     Mouse(MouseEvent),
     /// The terminal's window gained or lost the keyboard focus.
     FocusChanged { is_focused: bool },
+    /// The terminal has reported its background.
+    BackgroundReported(Background),
     /// The terminal was resized.
     Resized,
     /// A thread, a question queue or the notes changed.

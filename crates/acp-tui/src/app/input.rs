@@ -2,9 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use acp_config::EditingMode;
 use crossterm::event::{
     KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
+use ratatui::layout::Position;
 
 use super::overlay::ChatOverlay;
 use super::search::SearchDirection;
@@ -52,7 +54,9 @@ impl App {
         }
         match key.code {
             // A popup of the editor is closed before anything is cancelled.
-            KeyCode::Esc if !self.tab_key_moves_focus() => return self.handle_prompt_key(key),
+            KeyCode::Esc if !self.tab_key_moves_focus() || self.escape_is_for_prompt() => {
+                return self.handle_prompt_key(key);
+            }
             KeyCode::Esc => return self.handle_escape(rewinding),
             KeyCode::Char('c') if key.modifiers == KeyModifiers::CONTROL => {
                 return self.handle_interrupt();
@@ -148,11 +152,15 @@ impl App {
         let by = match mouse.kind {
             MouseEventKind::ScrollUp => -WHEEL_LINES,
             MouseEventKind::ScrollDown => WHEEL_LINES,
-            MouseEventKind::Down(MouseButton::Left) => return self.handle_click(mouse),
+            MouseEventKind::Down(MouseButton::Left) => {
+                self.handle_click(Position::new(mouse.column, mouse.row));
+                return Vec::new();
+            }
             _ => return Vec::new(),
         };
         if let Some(overlay) = &mut self.overlay {
             overlay.scroll(by);
+            self.show_selected_theme();
         } else if let Some(tab) = self.active_tab_mut() {
             match &mut tab.question {
                 Some(question) => drop(question.scroll(by)),
@@ -161,6 +169,20 @@ impl App {
             }
         }
         Vec::new()
+    }
+
+    /// Handles a click: selects an item of a list, or expands or collapses an item of the conversation.
+    ///
+    /// A click never confirms anything, and it does nothing in a question.
+    fn handle_click(&mut self, at: Position) {
+        if let Some(overlay) = &mut self.overlay {
+            overlay.select_at(at);
+            self.show_selected_theme();
+        } else if let Some(tab) = self.active_tab_mut()
+            && let Some(item) = tab.view.item_at(at)
+        {
+            tab.view.toggle_item(item);
+        }
     }
 
     /// Handles a key for the open question.
@@ -203,12 +225,20 @@ impl App {
             return None;
         }
         let plain = key.modifiers.is_empty() || key.modifiers == KeyModifiers::SHIFT;
+        let control = key.modifiers == KeyModifiers::CONTROL;
+        let is_vim = self.setup.editing == EditingMode::Vim;
         let tab = self.tabs.get_mut(self.active)?;
         match key.code {
             KeyCode::Up | KeyCode::Char('k') if plain => tab.select(-1),
             KeyCode::Down | KeyCode::Char('j') if plain => tab.select(1),
             KeyCode::Char('g') | KeyCode::Home if plain => tab.view.go_to_beginning(),
             KeyCode::Char('G') | KeyCode::End if plain => tab.view.go_to_end(),
+            KeyCode::Char('u') if is_vim && control => {
+                tab.view.scroll_up(tab.view.page_height() / 2)
+            }
+            KeyCode::Char('d') if is_vim && control => {
+                tab.view.scroll_down(tab.view.page_height() / 2);
+            }
             KeyCode::Enter | KeyCode::Char(' ') if plain => tab.view.toggle(),
             KeyCode::Char('d') if plain => tab.view.toggle_layout(),
             KeyCode::Char('e') if plain => tab.view.toggle_all(),
@@ -243,6 +273,12 @@ impl App {
     fn tab_key_moves_focus(&self) -> bool {
         let tab = self.tabs.get(self.active);
         tab.is_none_or(|tab| !tab.editor.has_popup())
+    }
+
+    /// Returns whether Esc leaves Vim's insert mode, which comes before what it otherwise does.
+    fn escape_is_for_prompt(&self) -> bool {
+        let tab = self.tabs.get(self.active);
+        tab.is_some_and(|tab| tab.question.is_none() && tab.editor.uses_escape())
     }
 
     fn is_prompt_empty(&self) -> bool {

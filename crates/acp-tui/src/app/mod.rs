@@ -26,6 +26,7 @@ mod steering;
 mod tab;
 #[cfg(test)]
 mod tests;
+mod themes;
 mod time;
 mod turn_history;
 mod turns;
@@ -113,6 +114,7 @@ pub(crate) struct App {
 impl App {
     /// Creates the state of a new chat. `wake` is notified when there is something new to show.
     pub(crate) fn new(mut setup: ChatSetup, wake: Arc<Notify>) -> (Self, Vec<ChatEffect>) {
+        setup.theme = setup.themes.for_background(setup.background).clone();
         let environment = Arc::new(ChatEnvironment {
             cwd: setup.cwd.clone(),
             permissions: setup.permissions.clone(),
@@ -217,6 +219,14 @@ impl App {
             ChatEvent::Resized => vec![ChatEffect::Redraw],
             ChatEvent::FocusChanged { is_focused } => {
                 self.attention.on_focus_changed(is_focused);
+                // The terminal's colors may have changed with those of the desktop.
+                match is_focused && self.setup.themes.follows_terminal() {
+                    true => vec![ChatEffect::AskBackground],
+                    false => Vec::new(),
+                }
+            }
+            ChatEvent::BackgroundReported(background) => {
+                self.on_background_reported(background);
                 Vec::new()
             }
             ChatEvent::Woken => Vec::new(),

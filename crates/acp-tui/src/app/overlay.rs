@@ -8,13 +8,14 @@ use acp::v1::{
     SessionConfigSelectOptions, SessionId,
 };
 use acp_host::terminal_text;
-use crossterm::event::{KeyEvent, MouseEvent};
+use crossterm::event::KeyEvent;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
 use super::pager::Pager;
 use super::prompt_line::PromptLine;
 use super::rewind_view::{RewindOutcome, RewindScope, RewindTarget, RewindView};
+use super::themes::ThemePicker;
 use super::turn_history::TurnNumber;
 use super::{AgentKey, App, ChatEffect};
 use crate::agent::AgentFailure;
@@ -23,7 +24,7 @@ use crate::editor;
 use crate::keys::{KeyAction, KeyBindings};
 use crate::picker::{Picker, PickerItem, PickerOutcome};
 use crate::setup::SessionSource;
-use crate::theme::Theme;
+use crate::theme::{Theme, ThemePair};
 
 /// A popup over the conversation. It handles keys before the chat does.
 #[allow(
@@ -39,6 +40,7 @@ pub(super) enum ChatOverlay {
     Values(Picker<(SessionConfigId, SessionConfigOptionValue)>),
     Sessions(SessionPicker),
     Turns(Picker<TurnNumber>),
+    Themes(ThemePicker),
     Rewind(Box<RewindView>),
     PromptLine(LinePurpose, PromptLine),
 }
@@ -276,6 +278,7 @@ impl ChatOverlay {
             Self::Values(picker) => drop(picker.paste(text)),
             Self::Sessions(sessions) => drop(sessions.picker.paste(text)),
             Self::Turns(picker) => drop(picker.paste(text)),
+            Self::Themes(picker) => drop(picker.paste(text)),
             Self::Pager(_) | Self::Rewind(_) => {}
         }
     }
@@ -290,8 +293,24 @@ impl ChatOverlay {
             Self::Values(picker) => drop(picker.scroll(by)),
             Self::Sessions(sessions) => drop(sessions.picker.scroll(by)),
             Self::Turns(picker) => drop(picker.scroll(by)),
+            Self::Themes(picker) => drop(picker.scroll(by)),
             Self::Rewind(view) => view.scroll(by),
             Self::PromptLine(..) => {}
+        }
+    }
+
+    /// Selects the item at this position. A click never chooses it: the user must see what they choose.
+    pub(super) fn select_at(&mut self, at: Position) {
+        match self {
+            Self::Palette(picker) => picker.select_at(at),
+            Self::Agents(picker) => picker.select_at(at),
+            Self::AuthMethods(_, picker) => picker.select_at(at),
+            Self::Options(picker) => picker.select_at(at),
+            Self::Values(picker) => picker.select_at(at),
+            Self::Sessions(sessions) => sessions.picker.select_at(at),
+            Self::Turns(picker) => picker.select_at(at),
+            Self::Themes(picker) => picker.select_at(at),
+            Self::Pager(_) | Self::Rewind(_) | Self::PromptLine(..) => {}
         }
     }
 
@@ -313,6 +332,7 @@ impl ChatOverlay {
             Self::Values(picker) => picker.draw(area, buf, look),
             Self::Sessions(sessions) => sessions.picker.draw(area, buf, look),
             Self::Turns(picker) => picker.draw(area, buf, look),
+            Self::Themes(picker) => picker.draw(area, buf, look),
             Self::Rewind(view) => {
                 view.draw(area, buf, look);
                 None
@@ -347,6 +367,7 @@ enum OverlayOutcome {
     Session(AgentKey, SessionId),
     SessionAction(AgentKey, char, SessionId),
     Turn(TurnNumber),
+    Themes(Option<ThemePair>),
     Rewind(RewindScope),
     Line(LinePurpose, String),
 }
@@ -397,6 +418,9 @@ impl App {
             ChatOverlay::Turns(picker) => {
                 picker_outcome(picker.handle_key(key), OverlayOutcome::Turn)
             }
+            ChatOverlay::Themes(picker) => {
+                picker_outcome(picker.handle_key(key), OverlayOutcome::Themes)
+            }
             ChatOverlay::Rewind(view) => match view.handle_key(key) {
                 RewindOutcome::KeepOpen => OverlayOutcome::KeepOpen,
                 RewindOutcome::Close => OverlayOutcome::Close,
@@ -412,43 +436,6 @@ impl App {
         })
     }
 
-    /// Chooses the item that was clicked.
-    pub(super) fn handle_click(&mut self, mouse: MouseEvent) -> Vec<ChatEffect> {
-        let at = Position::new(mouse.column, mouse.row);
-        self.with_overlay(|overlay| match overlay {
-            ChatOverlay::Pager(_) | ChatOverlay::Rewind(_) | ChatOverlay::PromptLine(..) => {
-                OverlayOutcome::KeepOpen
-            }
-            ChatOverlay::Turns(picker) => {
-                picker_outcome(picker.handle_click(at), OverlayOutcome::Turn)
-            }
-            ChatOverlay::Palette(picker) => {
-                picker_outcome(picker.handle_click(at), OverlayOutcome::KeyAction)
-            }
-            ChatOverlay::Agents(picker) => {
-                picker_outcome(picker.handle_click(at), OverlayOutcome::Agent)
-            }
-            ChatOverlay::AuthMethods(agent, picker) => {
-                let agent = *agent;
-                picker_outcome(picker.handle_click(at), |method| {
-                    OverlayOutcome::Login(agent, method)
-                })
-            }
-            ChatOverlay::Options(picker) => {
-                picker_outcome(picker.handle_click(at), OverlayOutcome::Option)
-            }
-            ChatOverlay::Values(picker) => picker_outcome(picker.handle_click(at), |(id, v)| {
-                OverlayOutcome::Value(id, v)
-            }),
-            ChatOverlay::Sessions(sessions) => {
-                let agent = sessions.agent;
-                picker_outcome(sessions.picker.handle_click(at), |id| {
-                    OverlayOutcome::Session(agent, id)
-                })
-            }
-        })
-    }
-
     /// Passes input to the overlay, and handles the outcome.
     fn with_overlay(
         &mut self,
@@ -458,10 +445,14 @@ impl App {
             return Vec::new();
         };
         let done = have(overlay);
+        let is_theme = matches!(overlay, ChatOverlay::Themes(_));
         let closed = match done {
             OverlayOutcome::KeepOpen | OverlayOutcome::SessionAction(..) => None,
             _ => self.overlay.take(),
         };
+        if is_theme {
+            self.show_selected_theme();
+        }
         match done {
             OverlayOutcome::KeepOpen | OverlayOutcome::Close => Vec::new(),
             OverlayOutcome::KeyAction(action) => self.perform_action(action),
@@ -475,6 +466,12 @@ impl App {
             OverlayOutcome::Session(agent, id) => self.open_session(agent, id),
             OverlayOutcome::SessionAction(agent, key, id) => {
                 self.run_session_action(agent, key, id)
+            }
+            OverlayOutcome::Themes(themes) => {
+                if let Some(themes) = themes {
+                    self.use_themes(themes);
+                }
+                Vec::new()
             }
             OverlayOutcome::Turn(number) => self.start_rewind(RewindTarget::Turn(number)),
             OverlayOutcome::Rewind(scope) => match closed {

@@ -45,7 +45,7 @@ fn app_with_agent() -> (App, Vec<ChatEffect>) {
     let first = AgentSpec::new("first", command.clone());
     let mut setup = ChatSetup::new(first, "/", permissions);
     setup.agents.push(AgentSpec::new("second", command));
-    setup.theme = Theme::new(Background::Dark, Colors::None);
+    setup.themes = Theme::new(Background::Dark, Colors::None).into();
     App::new(setup, Arc::new(Notify::new()))
 }
 

@@ -11,7 +11,7 @@ use super::{EditorOutcome, HistoryPosition, MAX_EXPANDED_BYTES, PromptEditor, fi
 
 /// A modifier that is held while a key is pressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Modifier {
+pub(super) enum Modifier {
     None,
     Shift,
     Ctrl,
@@ -50,6 +50,9 @@ impl PromptEditor {
             return outcome;
         }
         let goal = self.goal_column.take();
+        if let Some(outcome) = self.handle_vim_key(key.code, with, goal) {
+            return outcome;
+        }
         let (revision, cursor) = (self.buffer.revision(), self.buffer.cursor());
         let outcome = self.handle_edit_key(key.code, with, goal);
         if self.buffer.revision() != revision {
@@ -142,7 +145,10 @@ impl PromptEditor {
     }
 
     /// Applies a change to the text. From then on, the text counts as new rather than as a prompt from the history.
-    fn apply_change(&mut self, change: impl FnOnce(&mut super::TextBuffer) -> bool) -> bool {
+    pub(super) fn apply_change(
+        &mut self,
+        change: impl FnOnce(&mut super::TextBuffer) -> bool,
+    ) -> bool {
         let done = change(&mut self.buffer);
         if done {
             self.walk = None;
@@ -233,7 +239,7 @@ impl PromptEditor {
 
     /// Moves the cursor up or down a row. At the first or last row, moves to the previous or next prompt in the
     /// history.
-    fn move_vertically(&mut self, way: TextDirection, goal: Option<u16>) -> bool {
+    pub(super) fn move_vertically(&mut self, way: TextDirection, goal: Option<u16>) -> bool {
         self.update_layout(self.layout.width);
         let (rows, cursor) = (&self.layout.rows, self.buffer.cursor());
         let row = row_at(rows, cursor);

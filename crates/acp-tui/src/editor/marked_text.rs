@@ -130,6 +130,12 @@ impl MarkedText {
         end
     }
 
+    /// Returns the text of a range, extended to include each mark that it overlaps.
+    pub(super) fn slice(&self, range: Range<usize>) -> Self {
+        let range = self.extend_to_marks(range);
+        self.clone().replace(range, &Self::default())
+    }
+
     /// Extends the range to include each mark that it overlaps.
     pub(super) fn extend_to_marks(&self, range: Range<usize>) -> Range<usize> {
         let mut whole = range.clone();

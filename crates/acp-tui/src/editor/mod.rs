@@ -2,7 +2,7 @@
 //!
 //! A prompt is text in which some ranges stand for more than they show ([`marked_text`]): a long text that was pasted,
 //! or a file that is mentioned. [`text_buffer`] edits it, [`rows`] lays it out, [`keys`] handles keys, and [`draft`]
-//! turns it into the content that is sent.
+//! turns it into the content that is sent. [`vim`] handles keys instead if the user wants Vim keys.
 
 mod attach;
 mod complete;
@@ -16,6 +16,7 @@ mod popup;
 mod rows;
 mod search;
 mod text_buffer;
+mod vim;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -32,6 +33,7 @@ pub(crate) use self::history::{HistoryEntry, PromptHistory};
 pub(crate) use self::marked_text::{MarkContent, MarkedText};
 use self::search::HistorySearch;
 use self::text_buffer::TextBuffer;
+use self::vim::VimState;
 
 /// The maximum size of a prompt, in bytes, including pasted text.
 const MAX_PROMPT_BYTES: usize = 4 * 1024 * 1024;
@@ -74,6 +76,8 @@ pub(crate) struct PromptEditor {
     top: usize,
     /// The column that vertical movement tries to keep.
     goal_column: Option<u16>,
+    /// The state of the Vim keys, or `None` without them.
+    vim: Option<VimState>,
 }
 
 /// The position in the prompt history while the user is browsing it.
@@ -116,6 +120,7 @@ impl PromptEditor {
             layout: laid,
             top: 0,
             goal_column: None,
+            vim: None,
         }
     }
 
@@ -194,6 +199,7 @@ impl PromptEditor {
         self.search = None;
         self.goal_column = None;
         self.top = 0;
+        self.reset_vim();
     }
 
     /// Attaches a file to the prompt.
@@ -308,7 +314,7 @@ impl PromptEditor {
     /// Opens or updates the completion list at the cursor after the text has changed.
     fn update_completion(&mut self) {
         let trigger = CompletionTrigger::find_before(self.buffer.marked(), self.buffer.cursor());
-        let Some(trigger) = trigger else {
+        let Some(trigger) = trigger.filter(|_| !self.is_in_normal_mode()) else {
             self.completion = None;
             self.dismissed_at = None;
             return;

@@ -2,8 +2,8 @@
 
 use acp_config::ImageMode;
 
-use super::query::TerminalReply;
 use super::{ColorDepth, ImageProtocol, PixelSize};
+use crate::terminal_query::TerminalReply;
 use crate::theme::Colors;
 
 /// The terminal's image support, as far as environment variables reveal it.

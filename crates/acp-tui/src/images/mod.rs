@@ -10,7 +10,6 @@ mod decode;
 mod detect;
 mod iterm2;
 pub(crate) mod kitty;
-pub(crate) mod query;
 mod sixel;
 mod store;
 #[cfg(test)]

@@ -228,18 +228,14 @@ impl<T: Clone + PartialEq> Picker<T> {
         self.on_filter_changed()
     }
 
-    /// Handles a click, which chooses the item at this position.
-    pub(crate) fn handle_click(&mut self, at: Position) -> PickerOutcome<T> {
+    /// Selects the item at this position, if there is one.
+    pub(crate) fn select_at(&mut self, at: Position) {
         let (area, rows) = &self.drawn_rows;
         if !area.contains(at) {
-            return PickerOutcome::Ignored;
+            return;
         }
-        match rows.get(usize::from(at.y - area.y)) {
-            Some(Some(found)) => {
-                self.selected = *found;
-                self.choose()
-            }
-            _ => PickerOutcome::Changed,
+        if let Some(Some(found)) = rows.get(usize::from(at.y - area.y)) {
+            self.selected = *found;
         }
     }
 

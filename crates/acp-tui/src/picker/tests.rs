@@ -227,7 +227,7 @@ fn added_items_keep_the_selection() {
 }
 
 #[test]
-fn click_picks_the_item_under_the_mouse() {
+fn click_selects_the_item_under_the_mouse() {
     let mut picker = Picker::new("Model", sample_models());
     let (buf, _) = draw_picker(&mut picker, 80, 24);
     let at = buf
@@ -236,16 +236,16 @@ fn click_picks_the_item_under_the_mouse() {
         .position(|cells| cells.iter().map(|cell| cell.symbol()).collect::<String>() == "opus");
     let at = u16::try_from(at.unwrap()).unwrap();
     let at = Position::new(at % 80, at / 80);
-    assert_eq!(picker.handle_click(at), PickerOutcome::Picked(1));
-    // A heading cannot be chosen, and a click outside the window is not for the picker.
-    assert_eq!(
-        picker.handle_click(Position::new(at.x, at.y - 1)),
-        PickerOutcome::Changed
-    );
-    assert_eq!(
-        picker.handle_click(Position::new(0, 0)),
-        PickerOutcome::Ignored
-    );
+    picker.scroll(2);
+    picker.select_at(at);
+    assert_eq!(picker.selected(), Some(&1));
+    // A heading cannot be selected, and a click outside the window is not for the picker.
+    picker.scroll(1);
+    let before = picker.selected().copied();
+    picker.select_at(Position::new(at.x, at.y - 1));
+    picker.select_at(Position::new(0, 0));
+    assert_eq!(picker.selected().copied(), before);
+    picker.scroll(-9);
     picker.scroll(2);
     assert_eq!(picker.selected(), Some(&3));
     picker.scroll(-9);

@@ -14,15 +14,14 @@ use std::sync::OnceLock;
 use ratatui::text::{Line, Span};
 use syntect::highlighting::{self, HighlightIterator, HighlightState};
 use syntect::parsing::{ParseState, ScopeStack, SyntaxReference, SyntaxSet};
-use two_face::theme::EmbeddedThemeName;
 
 #[cfg(test)]
 pub(crate) use self::highlight_thread::wait_until_idle;
 pub(crate) use self::highlight_thread::{
     HighlightedCode, highlight_count, highlighted_lines, wait_for_highlights, with_pending_flag,
 };
-use self::palette::{ColorPalette, ansi_theme};
-use crate::theme::{Background, Colors};
+use self::palette::element_theme;
+use crate::theme::SyntaxStyles;
 
 /// The maximum number of lines to highlight per text. The rest are shown plain.
 pub(crate) const MAX_LINES: usize = 2_000;
@@ -55,7 +54,7 @@ struct Highlighter {
 
 struct LineHighlighter {
     assets: &'static HighlightAssets,
-    palette: &'static ColorPalette,
+    styles: SyntaxStyles,
     parse: ParseState,
     highlight: HighlightState,
     line: String,
@@ -63,23 +62,17 @@ struct LineHighlighter {
 
 impl Highlighter {
     /// Creates a highlighter for text whose first line is `first`. Unpacks the syntax definitions if necessary.
-    fn new(language: Language<'_>, first: &str, background: Background, colors: Colors) -> Self {
-        let state = match colors {
-            Colors::None => None,
-            colors => {
-                let loaded = highlight_assets();
-                loaded.syntax(language, first).map(|syntax| {
-                    let palette = loaded.palette(background, colors);
-                    LineHighlighter {
-                        assets: loaded,
-                        palette,
-                        parse: ParseState::new(syntax),
-                        highlight: HighlightState::new(&palette.highlighter, ScopeStack::new()),
-                        line: String::new(),
-                    }
-                })
-            }
-        };
+    fn new(language: Language<'_>, first: &str, styles: SyntaxStyles) -> Self {
+        let loaded = highlight_assets();
+        let state = loaded
+            .syntax(language, first)
+            .map(|syntax| LineHighlighter {
+                assets: loaded,
+                styles,
+                parse: ParseState::new(syntax),
+                highlight: HighlightState::new(&loaded.highlighter, ScopeStack::new()),
+                line: String::new(),
+            });
         Self {
             state,
             lines: 0,
@@ -122,12 +115,12 @@ impl LineHighlighter {
             &mut self.highlight,
             &changes,
             &self.line,
-            &self.palette.highlighter,
+            &self.assets.highlighter,
         );
         let mut spans: Vec<Span<'static>> = Vec::new();
         for (style, text) in pieces {
             let text = text.strip_suffix('\n').unwrap_or(text);
-            let style = self.palette.style(style);
+            let style = self.styles.style_for(style.foreground);
             match spans.last_mut() {
                 _ if text.is_empty() => {}
                 Some(span) if span.style == style => span.content.to_mut().push_str(text),
@@ -145,30 +138,15 @@ fn highlight_assets() -> &'static HighlightAssets {
 
 struct HighlightAssets {
     syntaxes: SyntaxSet,
-    dark: ColorPalette,
-    light: ColorPalette,
-    ansi: ColorPalette,
+    highlighter: highlighting::Highlighter<'static>,
 }
 
 impl HighlightAssets {
     fn new() -> Self {
-        static THEMES: OnceLock<two_face::theme::EmbeddedLazyThemeSet> = OnceLock::new();
-        static ANSI_THEME: OnceLock<highlighting::Theme> = OnceLock::new();
-        let themes = THEMES.get_or_init(two_face::theme::extra);
-        let palette = |name| ColorPalette::new(themes.get(name));
+        static THEME: OnceLock<highlighting::Theme> = OnceLock::new();
         Self {
             syntaxes: two_face::syntax::extra_newlines(),
-            dark: palette(EmbeddedThemeName::CatppuccinMocha),
-            light: palette(EmbeddedThemeName::ColdarkCold),
-            ansi: ColorPalette::new(ANSI_THEME.get_or_init(ansi_theme)),
-        }
-    }
-
-    fn palette(&self, background: Background, colors: Colors) -> &ColorPalette {
-        match (colors, background) {
-            (Colors::Full, Background::Dark) => &self.dark,
-            (Colors::Full, Background::Light) => &self.light,
-            _ => &self.ansi,
+            highlighter: highlighting::Highlighter::new(THEME.get_or_init(element_theme)),
         }
     }
 

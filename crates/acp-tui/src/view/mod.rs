@@ -90,6 +90,8 @@ pub(crate) struct ThreadView {
     selected: Option<usize>,
     /// The part of the thread shown in the last frame.
     viewport: ViewportState,
+    /// The index of the item in each row of the last frame.
+    drawn_items: Vec<Option<usize>>,
     /// The image rows in the last frame.
     images: Vec<ImageRow>,
     /// The number of frames drawn so far.
@@ -101,8 +103,7 @@ pub(crate) struct ThreadView {
 struct ViewportState {
     top: Option<LinePosition>,
     bottom: Option<LinePosition>,
-    width: u16,
-    height: u16,
+    area: Rect,
     /// Whether there is more below the visible part.
     has_more_below: bool,
 }
@@ -126,7 +127,9 @@ impl ThreadView {
 
     /// Returns how many lines a page key scrolls: the view's height minus two, so that two lines stay visible.
     pub(crate) fn page_height(&self) -> usize {
-        usize::from(self.viewport.height).saturating_sub(2).max(1)
+        usize::from(self.viewport.area.height)
+            .saturating_sub(2)
+            .max(1)
     }
 
     /// Scrolls to the first line.
@@ -200,9 +203,21 @@ impl ThreadView {
     /// Expands or collapses the selected item.
     pub(crate) fn toggle(&mut self) {
         if let Some(number) = self.selected {
-            let open = self.layouts.get(&number).is_some_and(|laid| laid.is_open);
-            self.open_overrides.insert(number, !open);
+            self.toggle_item(number);
         }
+    }
+
+    /// Returns the index of the item that was drawn at this position.
+    pub(crate) fn item_at(&self, at: Position) -> Option<usize> {
+        let area = self.viewport.area;
+        let row = at.y.checked_sub(area.y).filter(|_| area.contains(at))?;
+        *self.drawn_items.get(usize::from(row))?
+    }
+
+    /// Expands or collapses the item with this index.
+    pub(crate) fn toggle_item(&mut self, number: usize) {
+        let open = self.layouts.get(&number).is_some_and(|laid| laid.is_open);
+        self.open_overrides.insert(number, !open);
     }
 
     /// Expands or collapses all items.
@@ -218,6 +233,11 @@ impl ThreadView {
             DiffLayout::Unified => DiffLayout::SideBySide,
             DiffLayout::SideBySide => DiffLayout::Auto,
         };
+    }
+
+    /// Drops all layouts, because the theme has changed.
+    pub(crate) fn forget_layouts(&mut self) {
+        self.layouts.clear();
     }
 
     /// Returns whether part of the visible area is not laid out yet.
@@ -239,8 +259,7 @@ impl ThreadView {
         buf: &mut Buffer,
         look: &DrawContext<'_>,
     ) {
-        self.viewport.width = area.width;
-        self.viewport.height = area.height;
+        self.viewport.area = area;
         let first = thread.truncation().items;
         let end = first + thread.items().len();
         self.drawings += 1;
@@ -519,6 +538,7 @@ impl ViewRenderer<'_> {
     fn paint(&mut self, top: LinePosition, area: Rect, buf: &mut Buffer) {
         let mut at = top;
         let mut last = top;
+        self.view.drawn_items.clear();
         for row in 0..area.height {
             while at.item < self.end && at.line >= self.item_height(at.item) {
                 at = LinePosition {
@@ -531,7 +551,9 @@ impl ViewRenderer<'_> {
             }
             last = at;
             let gap = self.gap_before(at.item);
-            if at.line >= gap {
+            let is_item = at.line >= gap;
+            self.view.drawn_items.push(is_item.then_some(at.item));
+            if is_item {
                 self.paint_line(at.item, at.line - gap, area, row, buf);
             }
             at.line += 1;

@@ -55,14 +55,23 @@ fn markdown_is_shown_with_colors() {
     screen.wait_for("That is all.");
     screen.wait_until_gone("Esc: cancel");
     let heading = find_cell(&screen, "Why the parser");
-    assert_eq!((heading.fgcolor(), heading.bold()), (Color::Idx(5), true));
+    assert_eq!(
+        (heading.fgcolor(), heading.bold()),
+        (theme_color(ThemeRole::Heading), true)
+    );
     assert!(find_cell(&screen, "every line twice").bold());
     assert!(find_cell(&screen, "count").italic());
     let link = find_cell(&screen, "the profile");
-    assert_eq!((link.fgcolor(), link.underline()), (Color::Idx(4), true));
+    assert_eq!(
+        (link.fgcolor(), link.underline()),
+        (theme_color(ThemeRole::Link), true)
+    );
     // Where it leads is seen, for nobody can be sure to be able to point at it.
     screen.wait_for("https://example.org/profile");
-    assert_eq!(find_cell(&screen, "read_line").fgcolor(), Color::Idx(6));
+    assert_eq!(
+        find_cell(&screen, "read_line").fgcolor(),
+        theme_color(ThemeRole::Code)
+    );
     // Code has the colors of its language: what is a word of it, a comment and a text differ.
     assert_colored(&mut screen, "let lines");
     let colors =

@@ -6,7 +6,11 @@ use vt100::Color;
 use super::*;
 
 /// Starts a chat in this environment and shows everything that is drawn in color.
-fn start_with_colors(project: &TestProject, environment: &str, args: &str) -> ChatScreen {
+pub(super) fn start_with_colors(
+    project: &TestProject,
+    environment: &str,
+    args: &str,
+) -> ChatScreen {
     write_hello_file(project);
     write_agents_config(project, &[("player", "--player --options")]);
     let line = format!("env {environment} {ACP} chat --agent player {args}");

@@ -167,7 +167,7 @@ fn deceptive_url_gets_a_warning() {
     screen.wait_for("not encrypted");
     assert_eq!(
         find_cell(&screen, "! The part before").fgcolor(),
-        vt100::Color::Idx(3)
+        theme_color(ThemeRole::Warn)
     );
     screen.send_keys(ESCAPE);
     wait_for_record(&project, &json!({"action": "cancel"}));

@@ -22,10 +22,14 @@ mod stage;
 mod steering;
 mod tabs;
 mod terminal;
+mod themes;
 mod tools;
 mod trouble;
 mod turns;
+mod vim;
 mod writing;
+
+use acp_config::themes::ThemeRole;
 
 use crate::common::screen::ChatScreen;
 use crate::common::{self, ACP, TestProject, itself};

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use acp_config::themes::{ThemeColor, builtin_theme};
 use serde_json::{Value, json};
 
 use super::*;
@@ -39,6 +40,15 @@ pub(crate) fn start_with_player(
     let mut screen = start_chat_with_args(project, columns, rows, "--agent player");
     screen.wait_for("· Player");
     screen
+}
+
+/// Returns the color of text with this role in the theme for dark terminals, which tests get by default.
+pub(crate) fn theme_color(role: ThemeRole) -> vt100::Color {
+    let theme = builtin_theme(&"dark".parse().unwrap()).unwrap();
+    match theme.style(role).color {
+        Some(ThemeColor::Rgb(r, g, b)) => vt100::Color::Rgb(r, g, b),
+        other => panic!("{role:?} has no color of its own: {other:?}"),
+    }
 }
 
 /// Configures agents under these names. Each agent is this program, run with the given flags.

@@ -62,7 +62,10 @@ fn activity_in_another_tab_is_marked_in_the_tab_bar() {
     screen.send_keys("\u{1b}1");
     screen.wait_for("Type a prompt");
     screen.wait_for("2 ? /run echo one");
-    assert_eq!(find_cell(&screen, "? /run").fgcolor(), vt100::Color::Idx(3));
+    assert_eq!(
+        find_cell(&screen, "? /run").fgcolor(),
+        theme_color(ThemeRole::Warn)
+    );
     // The window's title says so, too, to whom it is behind others.
     assert!(screen.title().starts_with("? "), "{}", screen.title());
     screen.send_keys("\u{1b}2");

@@ -1,5 +1,7 @@
 //! Tests of the terminal: its size, keys, mouse, and how it is restored on exit.
 
+use serde_json::json;
+
 use super::*;
 
 #[test]
@@ -61,6 +63,7 @@ fn terminal_is_restored_after_every_exit() {
         assert!(!screen.screen().alternate_screen(), "{how}");
         assert!(!screen.screen().hide_cursor(), "{how}");
         assert!(!screen.screen().bracketed_paste(), "{how}");
+        assert!(!is_mouse_used(&screen), "{how}");
         assert_eq!(
             project.read_file("before"),
             project.read_file("after"),
@@ -91,39 +94,46 @@ fn closed_terminal_ends_the_chat_and_its_agent() {
 }
 
 #[test]
-fn mouse_scrolls_and_selects_if_enabled() {
+fn wheel_scrolls_and_click_selects_or_expands() {
     let project = TestProject::new();
     write_hello_file(&project);
     write_agents_config(&project, &[("player", "--player --options")]);
-    let mut screen = start_chat_with_args(&project, 80, 24, "--agent player --mouse");
+    let mut screen = start_chat_with_args(&project, 80, 24, "--agent player");
     screen.wait_for("· Player");
-    assert_ne!(
-        screen.screen().mouse_protocol_mode(),
-        vt100::MouseProtocolMode::None
-    );
     let lines: String = (1..=100).map(|n| format!("line {n}\n\n")).collect();
-    play_steps(
-        &project,
-        &mut screen,
-        &serde_json::json!([message_step(&lines)]),
-    );
-    screen.wait_for("line 100");
+    let output =
+        json!({"type": "content", "content": {"type": "text", "text": "what it has read"}});
+    let steps = json!([
+        message_step(&lines),
+        tool_call_step(
+            json!({"toolCallId": "1", "title": "Read it", "kind": "read",
+            "status": "completed", "content": [output]})
+        ),
+    ]);
+    play_steps(&project, &mut screen, &steps);
+    screen.wait_for("✓ ▤ Read it");
     screen.wait_until_gone("Esc: cancel");
-    // The wheel, up.
+    // The wheel, up and down.
     for _ in 0..3 {
         screen.send_keys("\u{1b}[<64;10;10M");
     }
-    screen.wait_until_gone("line 100");
+    screen.wait_until_gone("Read it");
     screen.wait_for("more below");
     for _ in 0..3 {
         screen.send_keys("\u{1b}[<65;10;10M");
     }
-    screen.wait_for("line 100");
-    // What is clicked on is chosen.
+    screen.wait_for("✓ ▤ Read it");
+    // A click expands an item, and collapses it again.
+    click(&mut screen, "Read it");
+    screen.wait_for("what it has read");
+    click(&mut screen, "Read it");
+    screen.wait_until_gone("what it has read");
+    // A click in a list selects an entry, and does not choose it.
     screen.send_keys("\u{1b}m");
     screen.wait_for("╭ Mode");
-    let (row, column) = find_position(&screen, "Guide");
-    screen.send_keys(&format!("\u{1b}[<0;{};{}M", column + 1, row + 1));
+    click(&mut screen, "Guide");
+    screen.wait_for("› Guide");
+    screen.send_keys(ENTER);
     screen.wait_until_gone("╭ Mode");
     screen.wait_for_matching_text("the mode", |text| {
         text.lines()
@@ -133,13 +143,50 @@ fn mouse_scrolls_and_selects_if_enabled() {
 }
 
 #[test]
-fn mouse_is_not_captured_by_default() {
+fn click_does_not_answer_a_question() {
     let project = TestProject::new();
-    let screen = start_chat(&project, 80, 24);
-    assert_eq!(
-        screen.screen().mouse_protocol_mode(),
-        vt100::MouseProtocolMode::None
-    );
+    write_hello_file(&project);
+    let mut screen = start_chat(&project, 80, 24);
+    screen.send_line("/run touch made");
+    screen.wait_for("1 y  Allow");
+    for choice in ["1 y  Allow", "2 a  Always", "touch made"] {
+        click(&mut screen, choice);
+        click(&mut screen, choice);
+    }
+    wait_until_question_accepts_keys();
+    // The clicks were handled before this key.
+    screen.send_keys("n");
+    screen.wait_until_gone("1 y  Allow");
+    screen.wait_until_gone("Esc: cancel");
+    assert!(!project.file("made").exists());
+}
+
+/// Presses and releases the left button on this text.
+fn click(screen: &mut ChatScreen, text: &str) {
+    let (row, column) = find_position(screen, text);
+    let (row, column) = (row + 1, column + 1);
+    screen.send_keys(&format!(
+        "\u{1b}[<0;{column};{row}M\u{1b}[<0;{column};{row}m"
+    ));
+}
+
+fn is_mouse_used(screen: &ChatScreen) -> bool {
+    screen.screen().mouse_protocol_mode() != vt100::MouseProtocolMode::None
+}
+
+#[test]
+fn mouse_is_left_to_the_terminal_if_it_is_turned_off() {
+    for (config, args, expected) in [
+        ("", "", true),
+        ("", "--no-mouse", false),
+        ("[chat]\nmouse = false\n", "", false),
+        ("[chat]\nmouse = false\n", "--mouse", true),
+    ] {
+        let project = TestProject::new();
+        project.write_config("config.toml", config);
+        let screen = start_chat_with_args(&project, 80, 24, args);
+        assert_eq!(is_mouse_used(&screen), expected, "{config:?} {args:?}");
+    }
 }
 
 #[test]
@@ -170,10 +217,12 @@ fn prompt_is_edited_in_an_external_editor() {
     screen.send_keys("\u{7}");
     screen.wait_for("an editor");
     screen.wait_for("begun here");
+    assert!(!is_mouse_used(&screen));
     // It has the terminal for itself.
     screen.send_keys("written there\n");
     screen.wait_for("│written there, please");
     screen.wait_for(" Ask");
+    assert!(is_mouse_used(&screen));
 }
 
 #[test]
@@ -203,6 +252,7 @@ fn chat_is_suspended_to_the_shell_and_resumed() {
     screen.send_keys("\u{1a}");
     screen.wait_for("in the shell");
     assert!(!screen.screen().alternate_screen());
+    assert!(!is_mouse_used(&screen));
     screen.send_keys("\n");
     screen.wait_for("│half a thought");
     assert!(screen.screen().alternate_screen());

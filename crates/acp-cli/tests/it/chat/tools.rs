@@ -59,15 +59,30 @@ fn tool_call_statuses_have_colors() {
     let mut screen = start_with_player(&project, 100, 40, "");
     play_steps(&project, &mut screen, &tool_card_steps(&project));
     screen.wait_for("○ ⌫ Delete old.txt");
-    assert_eq!(find_cell(&screen, "✓ ⌕").fgcolor(), Color::Idx(2));
-    assert_eq!(find_cell(&screen, "✗ ↓").fgcolor(), Color::Idx(1));
-    assert_eq!(find_cell(&screen, "404: there").fgcolor(), Color::Idx(1));
-    assert!(find_cell(&screen, "○ ⌫").dim());
+    assert_eq!(
+        find_cell(&screen, "✓ ⌕").fgcolor(),
+        theme_color(ThemeRole::Good)
+    );
+    assert_eq!(
+        find_cell(&screen, "✗ ↓").fgcolor(),
+        theme_color(ThemeRole::Bad)
+    );
+    assert_eq!(
+        find_cell(&screen, "404: there").fgcolor(),
+        theme_color(ThemeRole::Bad)
+    );
+    assert_eq!(
+        find_cell(&screen, "○ ⌫").fgcolor(),
+        theme_color(ThemeRole::Dim)
+    );
     // What is between backquotes in a title is code, without them.
-    assert_eq!(find_cell(&screen, "cargo bench").fgcolor(), Color::Idx(6));
+    assert_eq!(
+        find_cell(&screen, "cargo bench").fgcolor(),
+        theme_color(ThemeRole::Code)
+    );
     let (row, column) = find_position(&screen, " $ Run");
     let running = screen.screen().cell(row, column - 1).unwrap();
-    assert_eq!(running.fgcolor(), Color::Idx(6));
+    assert_eq!(running.fgcolor(), theme_color(ThemeRole::Accent));
     // A line that goes and one that comes differ in what is behind them.
     let gone = find_cell(&screen, "let n = count").bgcolor();
     let (row, column) = find_position(&screen, "split(text)");
@@ -79,18 +94,24 @@ fn tool_call_statuses_have_colors() {
     // What is under way in the plan stands out.
     assert_eq!(
         find_cell(&screen, "▸ Read each line").fgcolor(),
-        Color::Idx(6)
+        theme_color(ThemeRole::Accent)
     );
     assert_eq!(
         find_cell(&screen, "✓ Find the slow").fgcolor(),
-        Color::Idx(2)
+        theme_color(ThemeRole::Good)
     );
-    assert!(find_cell(&screen, "Measure again").dim());
+    assert_eq!(
+        find_cell(&screen, "Measure again").fgcolor(),
+        theme_color(ThemeRole::Dim)
+    );
     project.write_file("go", "");
     screen.wait_for("It is done.");
     // A context that is nearly full is a warning.
     screen.wait_for("186k of 200k (93 %)");
-    assert_eq!(find_cell(&screen, "186k of").fgcolor(), Color::Idx(1));
+    assert_eq!(
+        find_cell(&screen, "186k of").fgcolor(),
+        theme_color(ThemeRole::Bad)
+    );
 }
 
 #[test]
@@ -113,7 +134,7 @@ fn card_details_are_shown_on_demand() {
     screen.wait_for("\"found\": 3");
     assert_eq!(
         find_cell(&screen, "src/lines.rs:12").fgcolor(),
-        Color::Idx(4)
+        theme_color(ThemeRole::Link)
     );
     screen.send_keys(ENTER);
     screen.wait_until_gone("src/lines.rs:12");

@@ -109,9 +109,9 @@ impl TestProject {
 
     /// Writes a file to the user's configuration directory.
     pub(crate) fn write_config(&self, name: &str, text: &str) {
-        let directory = self.home.path().join("XDG_CONFIG_HOME/acp");
-        std::fs::create_dir_all(&directory).unwrap();
-        std::fs::write(directory.join(name), text).unwrap();
+        let file = self.home.path().join("XDG_CONFIG_HOME/acp").join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
     }
 
     /// Adds a user rule that allows all commands, so that the bundled agent runs them in code mode without asking.

@@ -38,7 +38,9 @@ fn to_nonzero(cells: u16) -> NonZeroU16 {
 struct TerminalEvents {
     title: String,
     bells: usize,
-    /// The operating system commands that are not about the title, each with its parameters joined by `;`.
+    /// How often the program has asked for the background.
+    background_queries: usize,
+    /// The other operating system commands that are not about the title, each with its parameters joined by `;`.
     commands: Vec<String>,
 }
 
@@ -48,6 +50,10 @@ impl vt100::Callbacks for TerminalEvents {
     }
 
     fn unhandled_osc(&mut self, _: &mut vt100::Screen, params: &[&[u8]]) {
+        if params == [b"11".as_slice(), b"?"] {
+            self.background_queries += 1;
+            return;
+        }
         let params = params.iter().map(|param| String::from_utf8_lossy(param));
         self.commands.push(params.collect::<Vec<_>>().join(";"));
     }
@@ -133,7 +139,12 @@ impl ChatScreen {
         self.picture.callbacks().bells
     }
 
-    /// Returns the operating system commands that are not about the title, each without its delimiters.
+    /// Returns how often the program has asked the terminal for its background. This terminal never replies by itself.
+    pub(crate) fn background_queries(&self) -> usize {
+        self.picture.callbacks().background_queries
+    }
+
+    /// Returns the other operating system commands that are not about the title, each without its delimiters.
     pub(crate) fn commands(&self) -> &[String] {
         &self.picture.callbacks().commands
     }

@@ -11,7 +11,7 @@ use ratatui::text::Line;
 use tokio::sync::Notify;
 
 use super::{Highlighter, Language, MAX_BYTES, MAX_LINE_BYTES, MAX_LINES};
-use crate::theme::{Background, Colors, Theme};
+use crate::theme::{Colors, SyntaxStyles, Theme};
 
 /// The maximum length of the queue. When it is full, the oldest text is dropped, and can be requested again.
 const MAX_QUEUED_TEXTS: usize = 256;
@@ -29,8 +29,7 @@ pub(crate) struct HighlightedCode(Arc<Mutex<HighlightWork>>);
 
 struct HighlightWork {
     language: Arc<LanguageName>,
-    background: Background,
-    colors: Colors,
+    styles: SyntaxStyles,
     /// The highlighter. The thread creates it for the first line.
     highlighter: Option<Highlighter>,
     /// The lines still to be highlighted.
@@ -77,8 +76,7 @@ impl HighlightedCode {
         };
         Some(Self(Arc::new(Mutex::new(HighlightWork {
             language: Arc::new(language),
-            background: theme.background,
-            colors: theme.colors,
+            styles: theme.syntax,
             highlighter: None,
             pending_lines: VecDeque::new(),
             finished_lines: Vec::new(),
@@ -229,11 +227,10 @@ fn highlight_code(code: &Arc<Mutex<HighlightWork>>) {
         let lines: Vec<String> = work.pending_lines.drain(..count).collect();
         let Some(first) = lines.first() else { break };
         let language = Arc::clone(&work.language);
-        let (background, colors) = (work.background, work.colors);
+        let styles = work.styles;
         drop(work);
-        let highlighter = highlighter.get_or_insert_with(|| {
-            Highlighter::new(language.as_language(), first, background, colors)
-        });
+        let highlighter = highlighter
+            .get_or_insert_with(|| Highlighter::new(language.as_language(), first, styles));
         let colored: Vec<_> = lines
             .iter()
             .map(|line| highlighter.highlight_line(line))
@@ -287,7 +284,7 @@ pub(crate) fn highlighted_lines(
         Language::Name(name) => (name.as_bytes(), false),
         Language::Path(path) => (path.as_os_str().as_encoded_bytes(), true),
     };
-    let key = HASHER.hash_one((of, text, theme.background as u8, theme.colors as u8));
+    let key = HASHER.hash_one((of, text, theme.syntax));
     let mut all = lock(&CACHE);
     let mut known = match all.iter().position(|known| known.key == key) {
         Some(at) => all.remove(at)?,

@@ -1,7 +1,7 @@
 use ratatui::style::{Color, Modifier, Style};
 
 use super::*;
-use crate::theme::Theme;
+use crate::theme::{Background, Colors, Theme};
 
 const RUST_CODE: &str = "// note\nfn main() -> u32 {\n    let s = \"text\"; 42\n}\n";
 
@@ -16,7 +16,8 @@ fn style_of(lines: &[Line<'_>], text: &str) -> Style {
 }
 
 fn highlight_lines(code: &str, language: Language<'_>, colors: Colors) -> Vec<Line<'static>> {
-    let mut highlighter = Highlighter::new(language, "", Background::Dark, colors);
+    let styles = Theme::new(Background::Dark, colors).syntax;
+    let mut highlighter = Highlighter::new(language, "", styles);
     let lines: Vec<Line<'static>> = code
         .lines()
         .map(|line| highlighter.highlight_line(line))
@@ -152,67 +153,6 @@ fn oversized_code_is_not_highlighted() {
     let long = format!("1\n{}\n1\n", "1".repeat(MAX_LINE_BYTES + 1));
     let lines = highlight_lines(&long, Language::Name("json"), Colors::Full);
     assert!(!plain(&lines[0]) && plain(&lines[1]) && plain(&lines[2]));
-}
-
-#[test]
-fn colors_have_enough_contrast() {
-    let light_of = |color: highlighting::Color| {
-        let part = |value: u8| {
-            let value = f64::from(value) / 255.0;
-            if value <= 0.04 {
-                value / 12.92
-            } else {
-                ((value + 0.055) / 1.055).powf(2.4)
-            }
-        };
-        0.2126 * part(color.r) + 0.7152 * part(color.g) + 0.0722 * part(color.b)
-    };
-    let contrast = |a, b| {
-        let (a, b) = (light_of(a), light_of(b));
-        (f64::max(a, b) + 0.05) / (f64::min(a, b) + 0.05)
-    };
-    for background in [Background::Dark, Background::Light] {
-        let theme = Theme::new(background, Colors::Full);
-        let terminal = match background {
-            Background::Dark => Color::Rgb(30, 30, 46),
-            Background::Light => Color::Rgb(255, 255, 255),
-        };
-        let highlighter = &highlight_assets()
-            .palette(background, Colors::Full)
-            .highlighter;
-        for scope in [
-            "comment",
-            "keyword",
-            "string",
-            "constant.numeric",
-            "constant.language",
-            "entity.name.function",
-            "entity.name.type",
-            "storage.type",
-            "variable.parameter",
-            "entity.name.tag",
-            "punctuation",
-        ] {
-            let scope = [syntect::parsing::Scope::new(scope).unwrap()];
-            let color = highlighter.style_for_stack(&scope).foreground;
-            for (behind, least) in [
-                (Some(terminal), 4.5),
-                (theme.added.bg, 4.5),
-                (theme.removed.bg, 4.5),
-                (theme.added_word.bg, 2.5),
-                (theme.removed_word.bg, 2.5),
-            ] {
-                let Some(Color::Rgb(r, g, b)) = behind else {
-                    panic!("the background must be an RGB color")
-                };
-                let contrast = contrast(color, highlighting::Color { r, g, b, a: 255 });
-                assert!(
-                    contrast >= least,
-                    "{background:?} {scope:?} on {behind:?}: {contrast}"
-                );
-            }
-        }
-    }
 }
 
 /// Requests a text's highlighting repeatedly, as drawing does, until it is ready.

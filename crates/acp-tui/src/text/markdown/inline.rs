@@ -49,7 +49,9 @@ impl<'a> InlineText<'a> {
         for span in std::mem::take(&mut line.spans) {
             let mut rest = span.content.as_ref();
             // The target that is shown after a link must not stand out more than the link itself.
-            while !span.style.add_modifier.contains(Modifier::DIM)
+            let dim = self.theme.dim;
+            let is_dim = dim != Style::new() && span.style.patch(dim) == span.style;
+            while !is_dim
                 && let Some(at) = ["https://", "http://"]
                     .iter()
                     .filter_map(|s| rest.find(s))

@@ -1,15 +1,18 @@
-//! Queries the terminal's image support.
+//! Queries the terminal's image support and its background.
 //!
-//! The query is sent before the first drawing, and its response is read after it, before the key reader starts. So the
-//! user only waits, and not for long, if the terminal does not respond. Both responses have a form that the key reader
-//! ignores, because a late one must not look like typed keys. All other input that arrives in the meantime is returned
-//! as keys.
+//! The queries are sent before the first drawing, and the replies are read after it, before the key reader starts. So
+//! the user only waits, and not for long, if the terminal does not reply. A late reply must not look like typed keys:
+//! the key reader ignores those about images, and a [`ReportFilter`](crate::background_report::ReportFilter) finds
+//! those about the background. All other input that arrives in the meantime is returned as keys.
 
 use std::io::{self, Write};
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
-use super::PixelSize;
+use acp_config::Background;
+
+use crate::background_report::{BACKGROUND_QUERY, parse_report};
+use crate::images::PixelSize;
 
 /// The time limit for the reply. Terminals reply within a few milliseconds, but replies over a network take longer.
 #[cfg(unix)]
@@ -19,25 +22,54 @@ const REPLY_TIMEOUT: std::time::Duration = std::time::Duration::from_millis(150)
 #[cfg(unix)]
 const MAX_OTHER_INPUT_BYTES: usize = 64 * 1024;
 
-/// The maximum length of a key's escape sequence, in bytes.
-const MAX_KEY_SEQUENCE_BYTES: usize = 32;
+/// The maximum length of a key's escape sequence or of a reply, in bytes.
+const MAX_KEY_SEQUENCE_BYTES: usize = 48;
 
 const PASTE_START: &[u8] = b"\x1b[200~";
 const PASTE_END: &[u8] = b"\x1b[201~";
 
-/// The terminal's reply to the queries for image support.
+/// The terminal's replies to the queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct TerminalReply {
     /// Whether the terminal supports sixels.
     pub(crate) supports_sixel: bool,
     /// The cell size that the terminal reported.
     pub(crate) cell: Option<PixelSize>,
+    /// The background that the terminal reported.
+    pub(crate) background: Option<Background>,
+    /// Whether the terminal has replied to the last query, so that no reply is outstanding.
+    pub(crate) is_complete: bool,
 }
 
-/// Queries the terminal for its cell size and its device attributes. All terminals reply to the second query.
-pub(crate) fn send_queries(out: &mut impl Write) -> io::Result<()> {
-    out.write_all(b"\x1b[16t\x1b[c")?;
-    out.flush()
+/// What to ask the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct TerminalQueries {
+    /// Ask for the background.
+    pub(crate) background: bool,
+    /// Ask for the size of a cell. The support for sixels is always in the reply.
+    pub(crate) images: bool,
+}
+
+impl TerminalQueries {
+    /// Returns whether there is anything to ask.
+    pub(crate) fn is_any(self) -> bool {
+        self.background || self.images
+    }
+
+    /// Sends the queries, and then one for the device attributes, to which all terminals reply.
+    pub(crate) fn send(self, out: &mut impl Write) -> io::Result<()> {
+        if !self.is_any() {
+            return Ok(());
+        }
+        if self.background {
+            out.write_all(BACKGROUND_QUERY)?;
+        }
+        if self.images {
+            out.write_all(b"\x1b[16t")?;
+        }
+        out.write_all(b"\x1b[c")?;
+        out.flush()
+    }
 }
 
 /// Reads the terminal's reply and the keys that arrive before it.
@@ -85,14 +117,13 @@ struct QueryInput {
     input: Vec<u8>,
     /// The incomplete escape sequence at the end of the input.
     sequence: Vec<u8>,
-    answered: bool,
 }
 
 #[cfg_attr(not(unix), allow(dead_code))]
 impl QueryInput {
     /// Returns `true` if every query has a reply and no paste is in progress.
     fn is_complete(&self) -> bool {
-        self.answered && self.sequence.is_empty() && !self.is_pasting()
+        self.reply.is_complete && self.sequence.is_empty() && !self.is_pasting()
     }
 
     fn is_pasting(&self) -> bool {
@@ -111,7 +142,9 @@ impl QueryInput {
         }
         self.sequence.push(byte);
         let ended = match self.sequence.as_slice() {
-            [_] | [_, b'['] => false,
+            [_] | [_, b'[' | b']'] => false,
+            // A report ends with BEL, or with `ESC \\`.
+            [_, b']', .., last] => *last == 0x07 || self.sequence.ends_with(b"\x1b\\"),
             [_, b'[', .., last] => (0x40..=0x7e).contains(last),
             _ => true,
         };
@@ -129,7 +162,7 @@ impl QueryInput {
         };
         match sequence {
             [0x1b, b'[', b'?', attributes @ .., b'c'] => {
-                self.answered = true;
+                self.reply.is_complete = true;
                 // The first number is the terminal's conformance level.
                 self.reply.supports_sixel = numbers(attributes).iter().skip(1).any(|n| *n == 4);
             }
@@ -137,6 +170,10 @@ impl QueryInput {
                 if let [6, height @ 1..=512, width @ 1..=512] = *numbers(size) {
                     self.reply.cell = Some(PixelSize { width, height });
                 }
+            }
+            [0x1b, b']', report @ .., 0x07] | [0x1b, b']', report @ .., 0x1b, b'\\'] => {
+                let background = parse_report(&String::from_utf8_lossy(report));
+                self.reply.background = background.or(self.reply.background);
             }
             other => self.input.extend(other),
         }
@@ -317,6 +354,19 @@ mod tests {
         assert!(heard.is_complete());
         let (_, typed) = heard.finish();
         assert_eq!(event_names(&typed), ["Paste(\"one\\rtwo\")", "Char('x')"]);
+    }
+
+    #[test]
+    fn background_is_parsed_and_not_typed() {
+        for end in ["\x1b\\", "\x07"] {
+            let input = format!("a\x1b]11;rgb:ffff/ffff/ffff{end}b\x1b[6;17;9t\x1b[?62;4cx");
+            let (heard, read) = handle_bytes(input.as_bytes());
+            assert_eq!(read, input.len() - 1);
+            let (reply, typed) = heard.finish();
+            assert_eq!(reply.background, Some(Background::Light));
+            assert!(reply.supports_sixel && reply.is_complete);
+            assert_eq!(event_names(&typed), ["Char('a')", "Char('b')"]);
+        }
     }
 
     #[test]
