@@ -23,13 +23,16 @@ use crate::agent::{
     self, AgentFailure, ChatEnvironment, ChatNotes, QuestionQueue, RunningAgent,
     SHUTDOWN_GRACE_PERIOD,
 };
-use crate::app::{AgentKey, AgentStart, App, ChatEffect, ChatEvent, TabKey, TurnNumber};
+use crate::app::{
+    AgentKey, AgentStart, App, ChatEffect, ChatEvent, TabKey, TurnNumber, find_targets,
+};
 use crate::clipboard;
 use crate::editor::PromptDraft;
 use crate::file_history::FileHistory;
 use crate::images::DecodeTask;
 use crate::setup::{AgentSpec, SessionSource};
 use crate::terminal::ChatTerminal;
+use crate::user_editor;
 
 /// The minimum time between wake-ups for changes to a thread. Without it, a streamed message would wake the chat for
 /// every chunk.
@@ -90,13 +93,21 @@ impl EffectWorker {
             }
             ChatEffect::EditExternally { tab, text } => {
                 screen.suspend().await;
-                let written = edit_externally(&text).await;
+                let written = user_editor::edit_externally(&text).await;
                 screen.resume()?;
                 let event = match written {
                     Ok(text) => ChatEvent::ExternallyEdited { tab, text },
                     Err(why) => ChatEvent::Note(why),
                 };
                 self.spawn_task(async move { Some(event) });
+            }
+            ChatEffect::OpenFile(place) => {
+                screen.suspend().await;
+                let result = user_editor::open_file(&place).await;
+                screen.resume()?;
+                if let Err(why) = result {
+                    self.spawn_task(async move { Some(ChatEvent::Note(why)) });
+                }
             }
             ChatEffect::PasteImage { tab } => self.paste_image(tab),
             other => self.start(other),
@@ -306,6 +317,24 @@ impl EffectWorker {
                     result,
                 })
             }),
+            ChatEffect::OpenLink(address) => self.spawn_task(async move {
+                Some(ChatEvent::Note(match address.open().await {
+                    Ok(()) => "opened in your browser".to_owned(),
+                    Err(why) => format!("cannot open the link: {why}"),
+                }))
+            }),
+            ChatEffect::FindTargets {
+                tab,
+                thread,
+                selected,
+            } => {
+                let environment = Arc::clone(&self.environment);
+                self.spawn_task(async move {
+                    let find = move || find_targets(&thread, selected, &environment.cwd);
+                    let targets = tokio::task::spawn_blocking(find).await.ok()?;
+                    Some(ChatEvent::TargetsFound { tab, targets })
+                });
+            }
             ChatEffect::DecodeImage(task) => self.spawn_task(decode_image(task)),
             ChatEffect::Steer {
                 tab,
@@ -350,6 +379,7 @@ impl EffectWorker {
             | ChatEffect::UnwatchThread { .. }
             | ChatEffect::LogInInTerminal { .. }
             | ChatEffect::PasteImage { .. }
+            | ChatEffect::OpenFile(_)
             | ChatEffect::EditExternally { .. } => {}
         }
     }
@@ -645,60 +675,6 @@ async fn log_in_in_terminal(
             "cannot start the agent's login program: {e}"
         ))),
     }
-}
-
-/// The editors to look for if none is configured, in order of preference.
-const DEFAULT_EDITORS: &[&str] = if cfg!(windows) {
-    &["notepad.exe"]
-} else {
-    &["vi", "nano"]
-};
-
-/// Returns the command line of the configured editor or, if none is configured, of an installed one.
-fn editor_command() -> Option<String> {
-    let set = |name| {
-        std::env::var(name)
-            .ok()
-            .filter(|line| !line.trim().is_empty())
-    };
-    set("VISUAL").or_else(|| set("EDITOR")).or_else(|| {
-        let path = std::env::var_os("PATH")?;
-        let is_there =
-            |name: &&&str| std::env::split_paths(&path).any(|dir| dir.join(name).is_file());
-        DEFAULT_EDITORS
-            .iter()
-            .find(is_there)
-            .map(|name| (*name).to_owned())
-    })
-}
-
-/// Lets the user edit text in their own editor.
-async fn edit_externally(text: &str) -> Result<String, String> {
-    let Some(line) = editor_command() else {
-        return Err(format!(
-            "no editor found: set VISUAL or EDITOR (tried {})",
-            DEFAULT_EDITORS.join(", ")
-        ));
-    };
-    let failed = |what: &str, e: &dyn std::fmt::Display| format!("{what}: {e}");
-    let directory =
-        tempfile::tempdir().map_err(|e| failed("cannot create a temporary file", &e))?;
-    let file = directory.path().join("prompt.md");
-    std::fs::write(&file, text).map_err(|e| failed("cannot create a temporary file", &e))?;
-    let command = acp_host::AgentCommand::from_line(&line).map_err(|e| failed("EDITOR", &e))?;
-    let command = command
-        .environment(acp_host::Environment::inherit())
-        .args([&file]);
-    let exit = command
-        .run_in_terminal()
-        .await
-        .map_err(|e| failed("cannot start the editor", &e))?;
-    if !exit.success() {
-        return Err(format!("the editor failed ({exit})"));
-    }
-    let text =
-        std::fs::read_to_string(&file).map_err(|e| failed("cannot read the edited prompt", &e))?;
-    Ok(text.trim_end().to_owned())
 }
 
 /// Suspends the process, as Ctrl-Z does, until the shell resumes it.

@@ -203,6 +203,7 @@ actions! {
     Models "models" "Select model" ["alt-p"];
     Options "options" "Change session option" ["alt-o"];
     Theme "theme" "Select theme" [];
+    Open "open" "Open a file or link of the conversation" [];
     ExpandAll "expand-all" "Expand or collapse all thoughts and tool calls" ["alt-e"];
     DiffLayout "diff-layout" "Change diff layout" ["alt-d"];
     Plan "plan" "Show or hide plan" ["alt-l"];

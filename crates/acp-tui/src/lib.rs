@@ -27,7 +27,9 @@ mod terminal;
 mod terminal_query;
 mod text;
 mod theme;
+mod user_editor;
 mod view;
+mod web_address;
 
 pub use keys::{KeyAction, KeyBindings, KeyBindingsError, KeyChord, ParseKeyError};
 pub use run::{ChatError, run_chat};

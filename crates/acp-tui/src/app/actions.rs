@@ -89,6 +89,7 @@ impl App {
             KeyAction::Models => self.choose_value(&SessionConfigOptionCategory::Model),
             KeyAction::Options => self.choose_option(),
             KeyAction::Theme => self.choose_theme(),
+            KeyAction::Open => return self.list_targets(),
             KeyAction::ExpandAll => tab.view.toggle_all(),
             KeyAction::DiffLayout => tab.view.toggle_layout(),
             KeyAction::Plan => tab.plan_hidden = !tab.plan_hidden,

@@ -20,6 +20,7 @@ const COMMANDS: &[(&str, KeyAction)] = &[
     ("mode", KeyAction::Modes),
     ("options", KeyAction::Options),
     ("theme", KeyAction::Theme),
+    ("open", KeyAction::Open),
     ("undo", KeyAction::Undo),
     ("redo", KeyAction::Redo),
     ("rewind", KeyAction::Rewind),

@@ -22,9 +22,10 @@ use crate::agent::{ChatNotes, QuestionQueue, RunningAgent};
 use crate::editor::PromptDraft;
 use crate::images::DecodeTask;
 use crate::notification::DesktopNotification;
-use crate::question::WebAddress;
 use crate::setup::{AgentSpec, InitialOptions, SessionSource};
 use crate::shell::ShellTask;
+use crate::user_editor::FilePlace;
+use crate::web_address::WebAddress;
 
 /// Work that the chat's state requests but does not do itself.
 pub(crate) enum ChatEffect {
@@ -145,6 +146,17 @@ pub(crate) enum ChatEffect {
         question: u64,
         address: WebAddress,
     },
+    /// Look for the files and links of a conversation.
+    FindTargets {
+        tab: TabKey,
+        thread: ThreadHandle,
+        /// The number of the selected item.
+        selected: Option<usize>,
+    },
+    /// Open a file in the user's own editor, which takes over the terminal until it exits.
+    OpenFile(FilePlace),
+    /// Open a link of the conversation in the user's browser.
+    OpenLink(WebAddress),
     /// Run the agent's login program, which takes over the terminal until it exits.
     LogInInTerminal {
         agent: AgentKey,

@@ -12,6 +12,7 @@ use acp_rewind::{SkippedPath, Snapshot};
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use super::rewind_view::{RewindScope, RewindTarget};
+use super::targets::FoundTargets;
 use super::turn_history::TurnNumber;
 use crate::agent::{AgentFailure, RunningAgent};
 use crate::editor::PromptDraft;
@@ -148,6 +149,7 @@ pub(crate) enum ChatEvent {
         result: Result<(), AgentFailure>,
     },
     /// A question's URL was opened in the browser, or opening it failed.
+    TargetsFound { tab: TabKey, targets: FoundTargets },
     AddressOpened {
         tab: TabKey,
         question: u64,

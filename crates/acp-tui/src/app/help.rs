@@ -23,11 +23,13 @@ const CONVERSATION_KEYS: &[(&str, &str)] = &[
     ("↑ ↓, k j", "Select an item"),
     ("Enter", "Expand or collapse the item"),
     ("y", "Copy the item"),
+    ("o", "Open a file or link"),
     ("d", "Change diff layout"),
     ("e", "Expand or collapse all items"),
     ("/", "Search for text; n, N: next, previous"),
     ("g, G", "Go to top, go to bottom"),
     ("Esc", "Back to the prompt"),
+    ("Shift-drag", "Select text with the mouse"),
 ];
 
 /// Builds the help page, with keys grouped by the part of the chat in which they work.

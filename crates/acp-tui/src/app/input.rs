@@ -251,6 +251,7 @@ impl App {
             KeyCode::Char('?') if plain => {
                 self.overlay = Some(ChatOverlay::help(&self.setup.keys, &self.setup.theme));
             }
+            KeyCode::Char('o') if plain => return Some(self.list_targets()),
             KeyCode::Char('/') if plain => self.ask_for_search(),
             KeyCode::Char('n') if plain => self.search_again(SearchDirection::Forward),
             KeyCode::Char('N') if plain => self.search_again(SearchDirection::Backward),

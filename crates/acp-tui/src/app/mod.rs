@@ -24,6 +24,7 @@ mod search;
 mod shell;
 mod steering;
 mod tab;
+mod targets;
 #[cfg(test)]
 mod tests;
 mod themes;
@@ -40,6 +41,7 @@ use tokio::sync::Notify;
 
 pub(crate) use effect::ChatEffect;
 pub(crate) use event::{AgentKey, AgentStart, ChatEvent, TabKey};
+pub(crate) use targets::find_targets;
 pub(crate) use turn_history::TurnNumber;
 
 use crate::agent::ChatEnvironment;
@@ -317,6 +319,10 @@ impl App {
             ChatEvent::ImagePasted { tab, result } => self.on_image_pasted(tab, result),
             ChatEvent::ImageDecoded(image) => {
                 self.images.add_result(image);
+                Vec::new()
+            }
+            ChatEvent::TargetsFound { tab, targets } => {
+                self.on_targets_found(tab, targets);
                 Vec::new()
             }
             ChatEvent::AddressOpened {

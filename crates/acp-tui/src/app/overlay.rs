@@ -15,6 +15,7 @@ use ratatui::layout::{Position, Rect};
 use super::pager::Pager;
 use super::prompt_line::PromptLine;
 use super::rewind_view::{RewindOutcome, RewindScope, RewindTarget, RewindView};
+use super::targets::{LinkOutcome, LinkView, OpenTarget};
 use super::themes::ThemePicker;
 use super::turn_history::TurnNumber;
 use super::{AgentKey, App, ChatEffect};
@@ -25,6 +26,7 @@ use crate::keys::{KeyAction, KeyBindings};
 use crate::picker::{Picker, PickerItem, PickerOutcome};
 use crate::setup::SessionSource;
 use crate::theme::{Theme, ThemePair};
+use crate::web_address::WebAddress;
 
 /// A popup over the conversation. It handles keys before the chat does.
 #[allow(
@@ -41,6 +43,8 @@ pub(super) enum ChatOverlay {
     Sessions(SessionPicker),
     Turns(Picker<TurnNumber>),
     Themes(ThemePicker),
+    Targets(Picker<OpenTarget>),
+    Link(Box<LinkView>),
     Rewind(Box<RewindView>),
     PromptLine(LinePurpose, PromptLine),
 }
@@ -279,7 +283,8 @@ impl ChatOverlay {
             Self::Sessions(sessions) => drop(sessions.picker.paste(text)),
             Self::Turns(picker) => drop(picker.paste(text)),
             Self::Themes(picker) => drop(picker.paste(text)),
-            Self::Pager(_) | Self::Rewind(_) => {}
+            Self::Targets(picker) => drop(picker.paste(text)),
+            Self::Pager(_) | Self::Link(_) | Self::Rewind(_) => {}
         }
     }
 
@@ -294,6 +299,8 @@ impl ChatOverlay {
             Self::Sessions(sessions) => drop(sessions.picker.scroll(by)),
             Self::Turns(picker) => drop(picker.scroll(by)),
             Self::Themes(picker) => drop(picker.scroll(by)),
+            Self::Targets(picker) => drop(picker.scroll(by)),
+            Self::Link(view) => view.scroll(by),
             Self::Rewind(view) => view.scroll(by),
             Self::PromptLine(..) => {}
         }
@@ -310,7 +317,8 @@ impl ChatOverlay {
             Self::Sessions(sessions) => sessions.picker.select_at(at),
             Self::Turns(picker) => picker.select_at(at),
             Self::Themes(picker) => picker.select_at(at),
-            Self::Pager(_) | Self::Rewind(_) | Self::PromptLine(..) => {}
+            Self::Targets(picker) => picker.select_at(at),
+            Self::Pager(_) | Self::Link(_) | Self::Rewind(_) | Self::PromptLine(..) => {}
         }
     }
 
@@ -333,6 +341,11 @@ impl ChatOverlay {
             Self::Sessions(sessions) => sessions.picker.draw(area, buf, look),
             Self::Turns(picker) => picker.draw(area, buf, look),
             Self::Themes(picker) => picker.draw(area, buf, look),
+            Self::Targets(picker) => picker.draw(area, buf, look),
+            Self::Link(view) => {
+                view.draw(area, buf, look);
+                None
+            }
             Self::Rewind(view) => {
                 view.draw(area, buf, look);
                 None
@@ -368,6 +381,8 @@ enum OverlayOutcome {
     SessionAction(AgentKey, char, SessionId),
     Turn(TurnNumber),
     Themes(Option<ThemePair>),
+    Target(OpenTarget),
+    Link(WebAddress),
     Rewind(RewindScope),
     Line(LinePurpose, String),
 }
@@ -421,6 +436,14 @@ impl App {
             ChatOverlay::Themes(picker) => {
                 picker_outcome(picker.handle_key(key), OverlayOutcome::Themes)
             }
+            ChatOverlay::Targets(picker) => {
+                picker_outcome(picker.handle_key(key), OverlayOutcome::Target)
+            }
+            ChatOverlay::Link(view) => match view.handle_key(key) {
+                LinkOutcome::KeepOpen => OverlayOutcome::KeepOpen,
+                LinkOutcome::Close => OverlayOutcome::Close,
+                LinkOutcome::Open(address) => OverlayOutcome::Link(address),
+            },
             ChatOverlay::Rewind(view) => match view.handle_key(key) {
                 RewindOutcome::KeepOpen => OverlayOutcome::KeepOpen,
                 RewindOutcome::Close => OverlayOutcome::Close,
@@ -473,6 +496,8 @@ impl App {
                 }
                 Vec::new()
             }
+            OverlayOutcome::Target(target) => self.open_target(target),
+            OverlayOutcome::Link(address) => vec![ChatEffect::OpenLink(address)],
             OverlayOutcome::Turn(number) => self.start_rewind(RewindTarget::Turn(number)),
             OverlayOutcome::Rewind(scope) => match closed {
                 Some(ChatOverlay::Rewind(view)) => self.rewind(*view, scope),

@@ -22,7 +22,6 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Clear, Padding, Widget};
 
 use self::address::AddressView;
-pub(crate) use self::address::WebAddress;
 use self::form::FormView;
 use self::permission::PermissionView;
 use crate::Theme;
@@ -31,6 +30,7 @@ use crate::draw_context::DrawContext;
 use crate::text::columns::pluralize;
 use crate::text::fit::truncate_to_width;
 use crate::text::highlight;
+use crate::web_address::WebAddress;
 
 /// How long the keyboard must be idle before a key counts as an answer. A user who is typing a prompt does not stop the
 /// moment a question replaces the editor.

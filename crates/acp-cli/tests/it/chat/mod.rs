@@ -12,6 +12,7 @@ mod live;
 mod login;
 mod newcomers;
 mod notifications;
+mod open;
 mod options;
 mod player;
 mod remote;

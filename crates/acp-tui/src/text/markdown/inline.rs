@@ -51,12 +51,7 @@ impl<'a> InlineText<'a> {
             // The target that is shown after a link must not stand out more than the link itself.
             let dim = self.theme.dim;
             let is_dim = dim != Style::new() && span.style.patch(dim) == span.style;
-            while !is_dim
-                && let Some(at) = ["https://", "http://"]
-                    .iter()
-                    .filter_map(|s| rest.find(s))
-                    .min()
-            {
+            while !is_dim && let Some(at) = find_url(rest) {
                 let (before, from) = rest.split_at(at);
                 let (found, after) = from.split_at(url_len(from));
                 if !before.is_empty() {
@@ -196,6 +191,24 @@ fn url_len(text: &str) -> usize {
         })
         .len()
         .max("http".len())
+}
+
+/// Returns the web addresses in a text.
+pub(crate) fn find_urls(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let at = find_url(rest)?;
+        let from = rest.get(at..)?;
+        let (url, after) = from.split_at_checked(url_len(from))?;
+        rest = after;
+        Some(url)
+    })
+}
+
+/// Returns where the first web address of a text begins.
+fn find_url(text: &str) -> Option<usize> {
+    let starts = ["https://", "http://"].iter();
+    starts.filter_map(|start| text.find(start)).min()
 }
 
 /// Formats a URL for display, abbreviating long data.

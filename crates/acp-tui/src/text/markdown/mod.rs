@@ -16,6 +16,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::inline::find_urls;
 use std::time::Instant;
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
