@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use acp::v1::SessionId;
 use acp_rewind::{
-    HistoryOptions, LeftOutPath, ProjectHistory, RestorePlan, RewindError, SkippedPath, Snapshot,
+    HistoryOptions, KeptTurn, LeftOutPath, ProjectHistory, RestorePlan, RewindError, SkippedPath,
+    Snapshot,
 };
 
 /// How long a prompt waits for the snapshot of the files before it. Without a limit, a slow disk would delay every turn.
@@ -109,6 +111,22 @@ impl FileHistory {
         restored.map_err(|e| match e {
             HistoryFailure::Rewind(RewindError::FilesChanged) => RestoreFailure::FilesChanged,
             e => RestoreFailure::Other(e.to_string()),
+        })
+    }
+
+    /// Remembers turns for the next time that their session is opened. If that fails, they are taken back only in this chat.
+    pub(crate) async fn keep_turns(&self, turns: Vec<KeptTurn>) {
+        if let Err(e) = self.run(move |history| history.keep_turns(&turns)).await {
+            tracing::info!("{e}");
+        }
+    }
+
+    /// Returns the turns of a session that are remembered, oldest first.
+    pub(crate) async fn kept_turns(&self, agent: String, session: SessionId) -> Vec<KeptTurn> {
+        let kept = self.run(move |history| history.kept_turns(&agent, session.as_str()));
+        kept.await.unwrap_or_else(|e| {
+            tracing::info!("{e}");
+            Vec::new()
         })
     }
 

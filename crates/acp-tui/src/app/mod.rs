@@ -13,6 +13,7 @@ mod event;
 mod failure;
 mod help;
 mod input;
+mod leave_conversation;
 mod overlay;
 mod pager;
 mod palette;
@@ -28,6 +29,7 @@ mod tab;
 mod tests;
 mod time;
 mod turn_history;
+mod turn_position;
 mod turns;
 mod usage;
 
@@ -40,6 +42,7 @@ use tokio::sync::Notify;
 pub(crate) use effect::ChatEffect;
 pub(crate) use event::{AgentKey, AgentStart, ChatEvent, TabKey};
 pub(crate) use turn_history::TurnNumber;
+pub(crate) use turn_position::PromptText;
 
 use crate::agent::ChatEnvironment;
 use crate::draw_context::DrawContext;
@@ -277,9 +280,9 @@ impl App {
                 self.on_shell_ended(tab, result);
                 Vec::new()
             }
-            ChatEvent::PromptSent { tab } => {
+            ChatEvent::PromptSent { tab, turn, text } => {
                 if let Some(tab) = self.tab_mut(tab) {
-                    tab.on_prompt_sent();
+                    tab.on_prompt_sent(turn, text);
                 }
                 Vec::new()
             }
@@ -289,6 +292,11 @@ impl App {
                 }
                 Vec::new()
             }
+            ChatEvent::KeptTurnsFound {
+                tab,
+                session,
+                turns,
+            } => self.on_kept_turns_found(tab, &session, turns),
             ChatEvent::OptionSet { tab, result } => {
                 if let Err(failure) = result {
                     self.show_error(tab, &failure);

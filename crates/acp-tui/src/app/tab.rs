@@ -9,9 +9,11 @@ use acp::ThreadHandle;
 use acp::client::ClientSession;
 use acp::v1::{AvailableCommand, PromptCapabilities, StopReason};
 
+use super::leave_conversation::LeavingConversation;
 use super::shell::RunningShell;
 use super::steering::SteeringMessage;
-use super::turn_history::{TurnHistory, TurnPosition};
+use super::turn_history::{TurnHistory, TurnNumber};
+use super::turn_position::{PromptText, TurnPosition};
 use super::usage::{SessionUsage, UsageBefore};
 use super::{AgentKey, ChatEffect, TabKey, commands};
 use crate::agent::{AgentFailure, ChatAnswer, OpenQuestion, QuestionQueue};
@@ -66,6 +68,8 @@ pub(super) enum LastTurnEnd {
 pub(super) struct Tab {
     pub(super) key: TabKey,
     pub(super) agent: AgentKey,
+    /// What identifies the agent in what the chat stores.
+    pub(super) storage_key: String,
     /// The source of the session, also used to reopen a lost session.
     pub(super) session_source: SessionSource,
     pub(super) phase: TabPhase,
@@ -82,6 +86,8 @@ pub(super) struct Tab {
     pub(super) turn: Option<TabTurn>,
     pub(super) last_turn_end: Option<LastTurnEnd>,
     pub(super) history: TurnHistory,
+    /// The conversation that was left for one that is being opened.
+    pub(super) leaving: Option<LeavingConversation>,
     /// The command that the user has started with `!` and that is running.
     pub(super) shell: Option<RunningShell>,
     /// What the turns of the tab have taken.
@@ -108,7 +114,7 @@ pub(super) struct Tab {
 impl Tab {
     pub(super) fn new(
         key: TabKey,
-        agent: AgentKey,
+        (agent, storage_key): (AgentKey, String),
         open: SessionSource,
         files: FileFinder,
         history: PromptHistory,
@@ -119,6 +125,7 @@ impl Tab {
         Self {
             key,
             agent,
+            storage_key,
             session_source: open,
             phase: TabPhase::Starting,
             initial_options: InitialOptions::default(),
@@ -131,6 +138,7 @@ impl Tab {
             turn: None,
             last_turn_end: None,
             history: TurnHistory::default(),
+            leaving: None,
             shell: None,
             usage: SessionUsage::default(),
             search: None,
@@ -261,11 +269,12 @@ impl Tab {
         self.steered.clear();
         let transcript = self.transcript.take();
         let position = TurnPosition {
+            session: session.id().clone(),
             thread: self.thread.clone(),
             item_count: self.thread.read(item_count),
             transcript: transcript.clone(),
         };
-        let (turn, left) = self.history.start(&draft.text(), position);
+        let (turn, started_at, left) = self.history.start(&draft.text(), position);
         self.editor.set_placeholder(PLACEHOLDER);
         let cancelled = Arc::default();
         self.turn = Some(TabTurn {
@@ -285,6 +294,8 @@ impl Tab {
             tab: self.key,
             session,
             turn,
+            agent: self.storage_key.clone(),
+            started_at,
             draft,
             transcript,
             cancelled,
@@ -293,7 +304,8 @@ impl Tab {
     }
 
     /// Records that the turn's prompt is being sent.
-    pub(super) fn on_prompt_sent(&mut self) {
+    pub(super) fn on_prompt_sent(&mut self, turn: TurnNumber, text: PromptText) {
+        self.history.set_text(turn, text);
         if let Some(turn) = &mut self.turn {
             turn.is_sent = true;
         }
@@ -394,6 +406,7 @@ impl Tab {
     pub(super) fn on_opened(&mut self, session: ClientSession) -> Vec<ChatEffect> {
         self.session_source = SessionSource::Existing(session.id().clone());
         self.thread = session.thread().clone();
+        self.history.locate(session.id(), &self.thread);
         self.session = Some(session);
         self.editor
             .set_prompt_capabilities(self.prompt_capabilities());

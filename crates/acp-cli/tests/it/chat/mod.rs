@@ -16,6 +16,7 @@ mod options;
 mod player;
 mod remote;
 mod rewind;
+mod rewind_by_agent;
 mod sessions;
 mod shell;
 mod stage;
