@@ -147,12 +147,7 @@ impl ProjectHistory {
             .map_err(RewindError::io("open", &root))?;
         create_private_directory(store)?;
         let store = fs::canonicalize(store).map_err(RewindError::io("open", store))?;
-        let name: String = Sha256::digest(path_bytes(&root))
-            .iter()
-            .take(16)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        let own = store.join(name);
+        let own = project_directory(&store, &root);
         create_private_directory(&own)?;
         let lock_path = own.join("lock");
         let lock = fs::OpenOptions::new()
@@ -429,7 +424,7 @@ impl ProjectHistory {
     }
 
     /// Returns the path of a file beside the snapshots.
-    pub(crate) fn turn_log_path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path_beside_snapshots(&self, name: &str) -> PathBuf {
         self.repository.path().with_file_name(name)
     }
 
@@ -544,6 +539,16 @@ pub(crate) fn is_gone(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
     )
+}
+
+/// Returns the directory in `store` that belongs to the project in the directory `root`.
+pub(crate) fn project_directory(store: &Path, root: &Path) -> PathBuf {
+    let name: String = Sha256::digest(path_bytes(root))
+        .iter()
+        .take(16)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    store.join(name)
 }
 
 /// Rejects directories in which most files are no project's.

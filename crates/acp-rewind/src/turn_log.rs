@@ -10,7 +10,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::error::RewindError;
-use crate::history::{ProjectHistory, Snapshot};
+use crate::history::{ProjectHistory, Snapshot, project_directory};
 
 /// The name of the file, and of the one that replaces it.
 const FILE_NAME: &str = "turns.jsonl";
@@ -37,6 +37,31 @@ pub struct KeptTurn {
     pub snapshot: Snapshot,
 }
 
+impl KeptTurn {
+    /// Returns the turns of a session in the project in the directory `project`, oldest first. Snapshots that were removed
+    /// since the list was last pruned can be among theirs.
+    ///
+    /// This does not wait for a snapshot that is being taken.
+    ///
+    /// # Errors
+    ///
+    /// If the list cannot be read.
+    pub fn find(
+        project: &Path,
+        store: &Path,
+        agent: &str,
+        session: &str,
+    ) -> Result<Vec<Self>, RewindError> {
+        let root = fs::canonicalize(project).map_err(RewindError::io("open", project))?;
+        let Ok(store) = fs::canonicalize(store) else {
+            return Ok(Vec::new());
+        };
+        let mut turns = read_turns(&project_directory(&store, &root).join(FILE_NAME))?;
+        turns.retain(|turn| turn.agent == agent && turn.session == session);
+        Ok(turns)
+    }
+}
+
 impl ProjectHistory {
     /// Adds turns to the list of turns.
     ///
@@ -44,7 +69,7 @@ impl ProjectHistory {
     ///
     /// If the list cannot be written.
     pub fn keep_turns(&self, turns: &[KeptTurn]) -> Result<(), RewindError> {
-        let path = self.turn_log_path(FILE_NAME);
+        let path = self.path_beside_snapshots(FILE_NAME);
         let mut lines = Vec::new();
         for turn in turns {
             // It also ends a line that another process could not complete.
@@ -66,26 +91,11 @@ impl ProjectHistory {
         append().map_err(RewindError::io("write", &path))
     }
 
-    /// Returns the turns of a session whose snapshots still exist, oldest first.
-    ///
-    /// # Errors
-    ///
-    /// If the list cannot be read.
-    pub fn kept_turns(&self, agent: &str, session: &str) -> Result<Vec<KeptTurn>, RewindError> {
-        let _lock = self.lock()?;
-        let snapshots = self.snapshot_ids()?;
-        let mut turns = self.read_turns()?;
-        turns.retain(|turn| {
-            turn.agent == agent && turn.session == session && snapshots.contains(turn.snapshot.id())
-        });
-        Ok(turns)
-    }
-
     /// Removes the turns whose snapshots were removed, and the oldest ones if there are too many. The caller holds the
     /// lock.
     pub(crate) fn prune_turns(&self) -> Result<(), RewindError> {
         let snapshots = self.snapshot_ids()?;
-        let mut turns = self.read_turns()?;
+        let mut turns = read_turns(&self.path_beside_snapshots(FILE_NAME))?;
         let count = turns.len();
         turns.retain(|turn| snapshots.contains(turn.snapshot.id()));
         turns.drain(..turns.len().saturating_sub(MAX_TURNS));
@@ -93,8 +103,8 @@ impl ProjectHistory {
             return Ok(());
         }
         let (path, new) = (
-            self.turn_log_path(FILE_NAME),
-            self.turn_log_path(NEW_FILE_NAME),
+            self.path_beside_snapshots(FILE_NAME),
+            self.path_beside_snapshots(NEW_FILE_NAME),
         );
         let mut lines = Vec::new();
         for turn in &turns {
@@ -106,23 +116,23 @@ impl ProjectHistory {
         fs::rename(&new, &path).map_err(RewindError::io("replace", &path))
     }
 
-    fn read_turns(&self) -> Result<Vec<KeptTurn>, RewindError> {
-        let path = self.turn_log_path(FILE_NAME);
-        let bytes = match read_start(&path) {
-            Ok(bytes) => bytes,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(e) => return Err(RewindError::io("read", &path)(e)),
-        };
-        let lines = bytes.split(|byte| *byte == b'\n');
-        let turns = lines.filter_map(|line| serde_json::from_slice(line).ok());
-        Ok(turns.collect())
-    }
-
     /// Returns the ids of all snapshots.
     fn snapshot_ids(&self) -> Result<HashSet<String>, RewindError> {
         let listed = self.list_references("%(objectname)")?;
         Ok(listed.lines().map(str::to_owned).collect())
     }
+}
+
+/// Reads a list of turns. Returns none if there is no list.
+fn read_turns(path: &Path) -> Result<Vec<KeptTurn>, RewindError> {
+    let bytes = match read_start(path) {
+        Ok(bytes) => bytes,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(RewindError::io("read", path)(e)),
+    };
+    let lines = bytes.split(|byte| *byte == b'\n');
+    let turns = lines.filter_map(|line| serde_json::from_slice(line).ok());
+    Ok(turns.collect())
 }
 
 /// Reads a file, but not more of it than is allowed.

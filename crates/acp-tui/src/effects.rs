@@ -249,7 +249,7 @@ impl EffectWorker {
             } => {
                 let files = self.environment.files.clone();
                 self.spawn_task(async move {
-                    let turns = files.kept_turns(agent, session.clone()).await;
+                    let turns = files.find_turns(agent, session.clone()).await;
                     Some(ChatEvent::KeptTurnsFound {
                         tab,
                         session,

@@ -121,13 +121,23 @@ impl FileHistory {
         }
     }
 
-    /// Returns the turns of a session that are remembered, oldest first.
-    pub(crate) async fn kept_turns(&self, agent: String, session: SessionId) -> Vec<KeptTurn> {
-        let kept = self.run(move |history| history.kept_turns(&agent, session.as_str()));
-        kept.await.unwrap_or_else(|e| {
-            tracing::info!("{e}");
-            Vec::new()
-        })
+    /// Returns the turns of a session that are remembered, oldest first. Does not wait for a snapshot that is being taken.
+    pub(crate) async fn find_turns(&self, agent: String, session: SessionId) -> Vec<KeptTurn> {
+        let Some(store) = self.store.clone() else {
+            return Vec::new();
+        };
+        let project = self.project.clone();
+        let found = tokio::task::spawn_blocking(move || {
+            KeptTurn::find(&project, &store, &agent, session.as_str())
+        });
+        match found.await {
+            Ok(Ok(turns)) => turns,
+            Ok(Err(e)) => {
+                tracing::info!("{e}");
+                Vec::new()
+            }
+            Err(_) => Vec::new(),
+        }
     }
 
     /// Runs work on the history, which is opened if necessary, on a thread that may block.

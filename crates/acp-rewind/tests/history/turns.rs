@@ -18,16 +18,17 @@ fn turn(session: &str, prompt: &str, snapshot: &Snapshot) -> KeptTurn {
     }
 }
 
-fn prompts(history: &ProjectHistory, agent: &str, session: &str) -> Vec<String> {
-    let turns = history.kept_turns(agent, session).unwrap();
+fn prompts(project: &TestProject, agent: &str, session: &str) -> Vec<String> {
+    let turns = KeptTurn::find(&project.root, &project.store, agent, session).unwrap();
     turns.into_iter().map(|turn| turn.prompt).collect()
 }
 
 #[test]
 fn turns_of_a_session_are_kept_for_other_processes() {
     let project = TestProject::new();
+    assert_eq!(prompts(&project, "an agent", "s1"), [""; 0]);
     let mut history = project.open();
-    assert_eq!(prompts(&history, "an agent", "s1"), [""; 0]);
+    assert_eq!(prompts(&project, "an agent", "s1"), [""; 0]);
     let before = history.take_snapshot().unwrap();
     history
         .keep_turns(&[
@@ -53,10 +54,10 @@ fn turns_of_a_session_are_kept_for_other_processes() {
     broken.write_all(b"\n{\"agent\":\"an ag").unwrap();
     let again = project.open();
     again.keep_turns(&[turn("s1", "three", &before)]).unwrap();
-    assert_eq!(prompts(&history, "an agent", "s1"), ["one\ntwo", "three"]);
-    assert_eq!(prompts(&history, "an agent", "s2"), ["other"]);
-    assert_eq!(prompts(&history, "another agent", "s1"), [""; 0]);
-    let turns = again.kept_turns("an agent", "s1").unwrap();
+    assert_eq!(prompts(&project, "an agent", "s1"), ["one\ntwo", "three"]);
+    assert_eq!(prompts(&project, "an agent", "s2"), ["other"]);
+    assert_eq!(prompts(&project, "another agent", "s1"), [""; 0]);
+    let turns = KeptTurn::find(&project.root, &project.store, "an agent", "s1").unwrap();
     assert_eq!(turns[1], turn("s1", "three", &before));
 }
 
@@ -71,9 +72,9 @@ fn turns_are_forgotten_with_their_snapshots() {
     let new = history.take_snapshot().unwrap();
     let turns = [turn("s", "old", &old), turn("s", "new", &new)];
     history.keep_turns(&turns).unwrap();
-    assert_eq!(prompts(&history, "an agent", "s"), ["old", "new"]);
+    assert_eq!(prompts(&project, "an agent", "s"), ["old", "new"]);
     assert_eq!(history.prune().unwrap(), 1);
-    assert_eq!(prompts(&history, "an agent", "s"), ["new"]);
+    assert_eq!(prompts(&project, "an agent", "s"), ["new"]);
     history.keep_turns(&[turn("s", "newer", &new)]).unwrap();
-    assert_eq!(prompts(&history, "an agent", "s"), ["new", "newer"]);
+    assert_eq!(prompts(&project, "an agent", "s"), ["new", "newer"]);
 }

@@ -80,6 +80,7 @@ impl Tab {
         self.view = ThreadView::default();
         self.last_turn_end = None;
         self.phase = TabPhase::Opening(Instant::now());
+        self.turn_search = None;
         self.leaving = None;
         self.set_transcript(None);
     }

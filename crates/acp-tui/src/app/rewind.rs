@@ -21,6 +21,22 @@ use crate::file_history::{RestoreFailure, RestorePreview};
 use crate::picker::{Picker, PickerItem};
 use crate::setup::SessionSource;
 
+/// What the user wants to undo.
+#[derive(Debug, Clone, Copy)]
+enum UndoRequest {
+    /// The last turn.
+    Last,
+    /// The turns since one that the user chooses from a list.
+    Choose,
+}
+
+/// A search for turns of earlier chats that is not finished.
+#[derive(Debug, Default)]
+pub(super) struct TurnSearch {
+    /// What the user wants to undo then.
+    wanted: Option<UndoRequest>,
+}
+
 impl App {
     /// Records the snapshot before a turn. If there is none, tells the user why, once for each reason.
     pub(super) fn on_snapshot_taken(
@@ -50,21 +66,41 @@ impl App {
         session: &SessionId,
         turns: Vec<KeptTurn>,
     ) -> Vec<ChatEffect> {
-        let tab = self.tab_mut(key);
-        let is_open = |tab: &&mut Tab| {
-            tab.session
-                .as_ref()
-                .is_some_and(|open| open.id() == session)
-        };
+        let tab = self.tab_mut(key).filter(|tab| {
+            let open = tab.session.as_ref();
+            open.is_some_and(|open| open.id() == session)
+        });
         // The tab may have turned to another session in the meantime.
-        if let Some(tab) = tab.filter(is_open) {
-            tab.history.add_kept(turns, session, &tab.thread);
+        let Some(tab) = tab else {
+            return Vec::new();
+        };
+        tab.history.add_kept(turns, session, &tab.thread);
+        let wanted = tab.turn_search.take().and_then(|search| search.wanted);
+        let is_active = self.tabs.get(self.active).is_some_and(|tab| tab.key == key);
+        match wanted.filter(|_| is_active) {
+            Some(UndoRequest::Last) => self.undo(),
+            Some(UndoRequest::Choose) => {
+                self.show_turns();
+                Vec::new()
+            }
+            None => Vec::new(),
         }
-        Vec::new()
+    }
+
+    /// Remembers what the user wants to undo until the turns of earlier chats were found. Returns `false` if they are not
+    /// being looked for.
+    fn defer_undo(&mut self, wanted: UndoRequest) -> bool {
+        let search = self
+            .active_tab_mut()
+            .and_then(|tab| tab.turn_search.as_mut());
+        search.map(|search| search.wanted = Some(wanted)).is_some()
     }
 
     /// Shows what undoing the last turn would change.
     pub(super) fn undo(&mut self) -> Vec<ChatEffect> {
+        if self.defer_undo(UndoRequest::Last) {
+            return Vec::new();
+        }
         let tab = self.tabs.get(self.active);
         match tab.and_then(|tab| tab.history.turns().last()) {
             Some(turn) => {
@@ -90,6 +126,9 @@ impl App {
 
     /// Lists the turns that can be undone, the latest first.
     pub(super) fn show_turns(&mut self) {
+        if self.defer_undo(UndoRequest::Choose) {
+            return;
+        }
         let turns = self.tabs.get(self.active).map(|tab| tab.history.turns());
         let items: Vec<_> = turns
             .unwrap_or_default()
@@ -289,11 +328,13 @@ impl App {
 
 impl Tab {
     /// Finds the turns of earlier chats in the session.
-    pub(super) fn find_kept_turns(&self) -> Option<ChatEffect> {
+    pub(super) fn find_kept_turns(&mut self) -> Option<ChatEffect> {
+        let session = self.session.as_ref()?.id().clone();
+        self.turn_search = Some(TurnSearch::default());
         Some(ChatEffect::FindKeptTurns {
             tab: self.key,
             agent: self.storage_key.clone(),
-            session: self.session.as_ref()?.id().clone(),
+            session,
         })
     }
 }

@@ -10,6 +10,7 @@ use acp::client::ClientSession;
 use acp::v1::{AvailableCommand, PromptCapabilities, StopReason};
 
 use super::leave_conversation::LeavingConversation;
+use super::rewind::TurnSearch;
 use super::shell::RunningShell;
 use super::steering::SteeringMessage;
 use super::turn_history::{TurnHistory, TurnNumber};
@@ -86,6 +87,8 @@ pub(super) struct Tab {
     pub(super) turn: Option<TabTurn>,
     pub(super) last_turn_end: Option<LastTurnEnd>,
     pub(super) history: TurnHistory,
+    /// The search for turns of earlier chats, if it is not finished.
+    pub(super) turn_search: Option<TurnSearch>,
     /// The conversation that was left for one that is being opened.
     pub(super) leaving: Option<LeavingConversation>,
     /// The command that the user has started with `!` and that is running.
@@ -138,6 +141,7 @@ impl Tab {
             turn: None,
             last_turn_end: None,
             history: TurnHistory::default(),
+            turn_search: None,
             leaving: None,
             shell: None,
             usage: SessionUsage::default(),
@@ -437,6 +441,7 @@ impl Tab {
     pub(super) fn reset(&mut self) -> Vec<ChatEffect> {
         self.session = None;
         self.turn = None;
+        self.turn_search = None;
         self.question = None;
         self.question_count = 0;
         self.last_turn_end = None;
