@@ -73,7 +73,9 @@ pub(crate) struct PromptText(String);
 impl PromptText {
     pub(crate) fn new(text: &str) -> Self {
         let text = text.trim();
-        Self(text[..text.floor_char_boundary(MAX_TEXT_BYTES)].to_owned())
+        let ends = text.char_indices().map(|(at, c)| at + c.len_utf8());
+        let end = ends.take_while(|end| *end <= MAX_TEXT_BYTES).last();
+        Self(text[..end.unwrap_or(0)].to_owned())
     }
 
     /// Returns whether a message of the user is this prompt. A transcript can come before it.

@@ -1,73 +1,10 @@
 //! Tests of undo where the agent can copy a session up to a message. They look at what the model is sent.
 
-use acp_agent::Provider;
-use serde_json::{Value, json};
-use tokio::runtime::Runtime;
+use serde_json::json;
 
 use super::*;
-use crate::full_task::provider::{AnswerPiece, ProviderReply, ProviderServer};
-
-/// A model that gives prepared answers, on a runtime of its own.
-struct PreparedModel {
-    runtime: Runtime,
-    server: ProviderServer,
-}
-
-impl PreparedModel {
-    fn new(answers: &[&'static str]) -> Self {
-        let answers = answers
-            .iter()
-            .map(|text| ProviderReply::Says(vec![AnswerPiece::Text(text)]));
-        Self::with_replies(answers.collect())
-    }
-
-    fn with_replies(replies: Vec<ProviderReply>) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .unwrap();
-        let server = runtime.block_on(ProviderServer::new(Provider::OpenAi, replies));
-        Self { runtime, server }
-    }
-
-    /// Returns the command line of an agent that uses the model.
-    fn agent(&self) -> String {
-        let url = format!("http://{}/v1", self.server.address);
-        format!("{ACP} agent --model openai/prepared --base-url {url}")
-    }
-
-    /// Returns the messages of the last request, without the instructions: who said what.
-    fn last_messages(&self, count: usize) -> Vec<String> {
-        self.runtime.block_on(self.server.wait_for_requests(count));
-        let requests = self.server.requests();
-        assert_eq!(requests.len(), count);
-        let messages = requests[count - 1].body["messages"].as_array().unwrap();
-        let messages = messages
-            .iter()
-            .filter(|message| message["role"] != "system" && message["role"] != "developer");
-        messages
-            .map(|message| {
-                format!(
-                    "{}: {}",
-                    message["role"].as_str().unwrap(),
-                    content(message)
-                )
-            })
-            .collect()
-    }
-}
-
-/// Returns the text of a message in a request.
-fn content(message: &Value) -> String {
-    match &message["content"] {
-        Value::Array(parts) => parts
-            .iter()
-            .map(|part| part["text"].as_str().unwrap_or("?"))
-            .collect(),
-        content => content.as_str().unwrap_or_default().to_owned(),
-    }
-}
+use crate::full_task::provider::{AnswerPiece, ProviderReply};
+use prepared_model::{PreparedModel, say};
 
 /// Starts a chat with an agent, and waits until its session is open.
 fn start(project: &TestProject, agent: &str, args: &str) -> ChatScreen {
@@ -78,7 +15,7 @@ fn start(project: &TestProject, agent: &str, args: &str) -> ChatScreen {
 }
 
 /// Sends a prompt and waits until the turn has ended with this answer.
-fn ask(screen: &mut ChatScreen, prompt: &str, answer: &str) {
+pub(super) fn ask(screen: &mut ChatScreen, prompt: &str, answer: &str) {
     screen.send_line(prompt);
     screen.wait_for(answer);
     screen.wait_until_gone("Esc: cancel");
@@ -256,10 +193,6 @@ fn an_agent_that_dies_while_it_copies_a_session_copies_it_after_a_restart() {
 fn write_file(path: &str, text: &str) -> ProviderReply {
     let arguments = json!({"path": path, "text": text});
     ProviderReply::Says(vec![AnswerPiece::Call("call", "write", arguments)])
-}
-
-fn say(text: &'static str) -> ProviderReply {
-    ProviderReply::Says(vec![AnswerPiece::Text(text)])
 }
 
 #[test]
