@@ -78,17 +78,12 @@ impl ProjectHistory {
                 .map_err(|e| RewindError::io("write", &path)(e.into()))?;
         }
         let _lock = self.lock()?;
-        let append = || {
-            let mut options = OpenOptions::new();
-            options.create(true).append(true);
-            #[cfg(unix)]
-            {
-                use std::os::unix::fs::OpenOptionsExt;
-                options.mode(0o600);
-            }
-            options.open(&path)?.write_all(&lines)
-        };
-        append().map_err(RewindError::io("write", &path))
+        let mut file = private_file()
+            .append(true)
+            .open(&path)
+            .map_err(RewindError::io("open", &path))?;
+        file.write_all(&lines)
+            .map_err(RewindError::io("write", &path))
     }
 
     /// Removes the turns whose snapshots were removed, and the oldest ones if there are too many. The caller holds the
@@ -112,7 +107,13 @@ impl ProjectHistory {
                 .map_err(|e| RewindError::io("write", &new)(e.into()))?;
             lines.push(b'\n');
         }
-        fs::write(&new, lines).map_err(RewindError::io("write", &new))?;
+        let mut file = private_file()
+            .write(true)
+            .truncate(true)
+            .open(&new)
+            .map_err(RewindError::io("open", &new))?;
+        file.write_all(&lines)
+            .map_err(RewindError::io("write", &new))?;
         fs::rename(&new, &path).map_err(RewindError::io("replace", &path))
     }
 
@@ -121,6 +122,18 @@ impl ProjectHistory {
         let listed = self.list_references("%(objectname)")?;
         Ok(listed.lines().map(str::to_owned).collect())
     }
+}
+
+/// Returns options that create a file for the user only.
+fn private_file() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.create(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600);
+    }
+    options
 }
 
 /// Reads a list of turns. Returns none if there is no list.

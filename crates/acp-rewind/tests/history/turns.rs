@@ -3,6 +3,7 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 use acp_rewind::{KeptTurn, ProjectHistory, Snapshot};
 
@@ -16,6 +17,17 @@ fn turn(session: &str, prompt: &str, snapshot: &Snapshot) -> KeptTurn {
         prompt: prompt.to_owned(),
         snapshot: snapshot.clone(),
     }
+}
+
+/// Returns the path of the list.
+fn log_file(project: &TestProject) -> PathBuf {
+    let mut directories = fs::read_dir(&project.store).unwrap();
+    let directory = directories.next().unwrap().unwrap().path();
+    directory.join("turns.jsonl")
+}
+
+fn mode(file: &Path) -> u32 {
+    fs::metadata(file).unwrap().permissions().mode() & 0o777
 }
 
 fn prompts(project: &TestProject, agent: &str, session: &str) -> Vec<String> {
@@ -37,19 +49,8 @@ fn turns_of_a_session_are_kept_for_other_processes() {
         ])
         .unwrap();
     // A process that was killed while it wrote does not spoil what others write.
-    let file = project.store.join(
-        fs::read_dir(&project.store)
-            .unwrap()
-            .next()
-            .unwrap()
-            .unwrap()
-            .file_name(),
-    );
-    let file = file.join("turns.jsonl");
-    assert_eq!(
-        fs::metadata(&file).unwrap().permissions().mode() & 0o777,
-        0o600
-    );
+    let file = log_file(&project);
+    assert_eq!(mode(&file), 0o600);
     let mut broken = OpenOptions::new().append(true).open(&file).unwrap();
     broken.write_all(b"\n{\"agent\":\"an ag").unwrap();
     let again = project.open();
@@ -74,6 +75,7 @@ fn turns_are_forgotten_with_their_snapshots() {
     history.keep_turns(&turns).unwrap();
     assert_eq!(prompts(&project, "an agent", "s"), ["old", "new"]);
     assert_eq!(history.prune().unwrap(), 1);
+    assert_eq!(mode(&log_file(&project)), 0o600);
     assert_eq!(prompts(&project, "an agent", "s"), ["new"]);
     history.keep_turns(&[turn("s", "newer", &new)]).unwrap();
     assert_eq!(prompts(&project, "an agent", "s"), ["new", "newer"]);

@@ -36,6 +36,12 @@ fn undo_conversation(screen: &mut ChatScreen, explanation: &str, gone: &str) {
 
 #[test]
 fn the_model_does_not_see_what_was_taken_back() {
+    for version in ["1", "2"] {
+        check_that_the_model_does_not_see(version);
+    }
+}
+
+fn check_that_the_model_does_not_see(version: &str) {
     let model = PreparedModel::new(&[
         "Answer 1.",
         "Answer 2.",
@@ -44,7 +50,7 @@ fn the_model_does_not_see_what_was_taken_back() {
         "Answer 5.",
     ]);
     let project = TestProject::new();
-    let mut screen = start(&project, &model.agent(), "");
+    let mut screen = start(&project, &model.agent(), &format!("--protocol {version}"));
     ask(&mut screen, "Question 1", "Answer 1.");
     ask(&mut screen, "Question 2", "Answer 2.");
     ask(&mut screen, "Question 3", "Answer 3.");
@@ -126,6 +132,33 @@ fn what_was_taken_back_goes_on_after_a_redo() {
     assert!(listed.status.success(), "{errors}");
     let listed = String::from_utf8(listed.stdout).unwrap();
     assert_eq!(listed.matches("Question 1").count(), 1, "{listed}");
+}
+
+#[test]
+fn the_name_of_a_session_moves_to_the_copy_and_back() {
+    let model = PreparedModel::new(&["Answer 1.", "Answer 2.", "Answer 3."]);
+    let project = TestProject::new();
+    let named = "--session garden --no-server";
+    let mut screen = start(&project, &model.agent(), named);
+    ask(&mut screen, "Question 1", "Answer 1.");
+    ask(&mut screen, "Question 2", "Answer 2.");
+    undo_conversation(&mut screen, COPY, "Answer 2.");
+    screen.wait_for("Answer 1.");
+    quit(&mut screen);
+    screen.wait_for_exit();
+    let mut screen = start(&project, &model.agent(), named);
+    screen.wait_for("Answer 1.");
+    assert!(!screen.text().contains("Answer 2."), "{}", screen.text());
+    ask(&mut screen, "Question 3", "Answer 3.");
+    undo_conversation(&mut screen, COPY, "Answer 3.");
+    screen.send_line("/redo");
+    screen.wait_for("Redo 1 turn");
+    screen.send_keys("r");
+    screen.wait_for("Answer 3.");
+    quit(&mut screen);
+    screen.wait_for_exit();
+    let mut screen = start(&project, &model.agent(), named);
+    screen.wait_for("Answer 3.");
 }
 
 /// A program between the chat and the agent. When the file `refuse` exists, it asks for a copy up to a message that does
