@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use acp::Update;
 use acp::update::MessageChunk;
-use acp::v1::ContentBlock;
+use acp::v1::{ContentBlock, MessageId};
 use serde_json::Value;
 
 use crate::model::message::{ModelMessage, ToolResult, ToolStatus};
 use crate::store::entry::{StoreEntry, StoreEntryContent};
 use crate::store::error::StoreError;
 use crate::store::session_store::SessionStore;
-use crate::store::stored_session::{EntryFilter, StoredSession};
+use crate::store::stored_session::{EntryFilter, HistoryEnd, StoredSession};
 
 /// The result of a tool call that was still running when the process exited.
 const INTERRUPTED_RESULT: &str =
@@ -49,6 +49,38 @@ impl StoredHistory {
             filter: which,
             next_entry: Some(from),
         }
+    }
+
+    /// Returns where the history ends if it contains a message, but nothing from the user's next message on. Returns `None`
+    /// if no message has this id.
+    pub(crate) async fn end_after(
+        &self,
+        last: &MessageId,
+    ) -> Result<Option<HistoryEnd>, StoreError> {
+        let mut was_found = false;
+        let mut pages = self.entry_pages(EntryFilter::Updates, 0);
+        while let Some(entries) = pages.next_with_numbers().await? {
+            for (number, entry) in entries {
+                // What cannot be parsed is not replayed either.
+                let Ok(content) = entry.parse() else {
+                    continue;
+                };
+                let chunk = match content {
+                    StoreEntryContent::Update(Update::UserMessageChunk(chunk)) => {
+                        if was_found && chunk.message_id.as_ref() != Some(last) {
+                            return Ok(Some(HistoryEnd::new(self.session.revision, number)));
+                        }
+                        chunk
+                    }
+                    StoreEntryContent::Update(
+                        Update::AgentMessageChunk(chunk) | Update::AgentThoughtChunk(chunk),
+                    ) => chunk,
+                    _ => continue,
+                };
+                was_found |= chunk.message_id.as_ref() == Some(last);
+            }
+        }
+        Ok(was_found.then(|| HistoryEnd::new(self.session.revision, self.session.next_entry)))
     }
 
     /// Reads the model's conversation, and fills gaps that a killed process may have left. A partial response that the
@@ -97,6 +129,12 @@ pub(crate) struct EntryPages<'a> {
 impl EntryPages<'_> {
     /// Reads the next page. Returns `None` after the last one.
     pub(crate) async fn next(&mut self) -> Result<Option<Vec<StoreEntry>>, StoreError> {
+        let page = self.next_with_numbers().await?;
+        Ok(page.map(|entries| entries.into_iter().map(|(_, entry)| entry).collect()))
+    }
+
+    /// Reads the next page, with the numbers of the entries. Returns `None` after the last one.
+    async fn next_with_numbers(&mut self) -> Result<Option<Vec<(u64, StoreEntry)>>, StoreError> {
         let Some(from) = self.next_entry else {
             return Ok(None);
         };
@@ -107,9 +145,7 @@ impl EntryPages<'_> {
             .read(session.id.clone(), session.revision, self.filter, from);
         let page = page.await?;
         self.next_entry = page.next;
-        Ok(Some(
-            page.entries.into_iter().map(|(_, entry)| entry).collect(),
-        ))
+        Ok(Some(page.entries))
     }
 }
 

@@ -53,9 +53,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use acp::agent::{
-    ArchiveSession, AuthStatusHandler, Authentication, CloseSession, DeleteSession, ForkSession,
-    ListSessions, LoadSession, OpenedSession, Prompt, Recorder, ResumeSession, Session,
-    SessionSetup, SessionStatusHandler, SetSessionTitle, SteerTurn, Turn,
+    ArchiveSession, AuthStatusHandler, Authentication, CloseSession, DeleteSession, ForkAtMessage,
+    ForkSession, ListSessions, LoadSession, OpenedSession, Prompt, Recorder, ResumeSession,
+    Session, SessionSetup, SessionStatusHandler, SetSessionTitle, SteerTurn, Turn,
 };
 use acp::v1::{
     Implementation, McpCapabilities, McpServer, PromptCapabilities, SessionConfigId,
@@ -267,6 +267,10 @@ impl acp::Agent for CodingAgent {
     }
 
     fn fork_session(&self) -> Option<&impl ForkSession<Self::State>> {
+        self.sessions.if_persistent()
+    }
+
+    fn fork_at_message(&self) -> Option<&impl ForkAtMessage<Self::State>> {
         self.sessions.if_persistent()
     }
 

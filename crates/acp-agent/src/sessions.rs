@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use acp::Update;
 use acp::agent::{
-    ArchiveSession, CloseSession, DeleteSession, ForkSession, ListSessions, LoadSession,
-    OpenedSession, Prompt, Recorder, ResumeSession, Session, SessionSetup, SessionStatusHandler,
-    SetSessionTitle, SteerTurn,
+    ArchiveSession, CloseSession, DeleteSession, ForkAtMessage, ForkSession, ListSessions,
+    LoadSession, OpenedSession, Prompt, Recorder, ResumeSession, Session, SessionSetup,
+    SessionStatusHandler, SetSessionTitle, SteerTurn,
 };
 use acp::v1::{
-    ListSessionsRequest, ListSessionsResponse, McpServer, SessionArchiveFilter, SessionId,
-    SessionInfo, SessionStatus,
+    ListSessionsRequest, ListSessionsResponse, McpServer, MessageId, SessionArchiveFilter,
+    SessionId, SessionInfo, SessionStatus,
 };
 use acp_host::{Environment, SandboxRules};
 use jiff::Timestamp;
@@ -29,7 +29,7 @@ use crate::session::{OpenSession, SessionState};
 use crate::store::error::StoreError;
 use crate::store::session_store::SessionStore;
 use crate::store::stored_session::{
-    ClientInstructions, SessionFilter, SessionProperties, StoredSession,
+    ClientInstructions, HistoryEnd, SessionFilter, SessionProperties, StoredSession,
 };
 use crate::workspace::access::WorkspaceAccess;
 
@@ -303,15 +303,53 @@ impl ForkSession<OpenSession> for AgentSessions {
         session: &Session,
         setup: SessionSetup,
     ) -> acp::Result<OpenedSession<OpenSession>> {
+        let original = self.store()?.find(from.clone()).await?;
+        self.fork_history(original, None, session, setup).await
+    }
+}
+
+impl ForkAtMessage<OpenSession> for AgentSessions {
+    async fn fork_at(
+        &self,
+        from: &SessionId,
+        last: &MessageId,
+        session: &Session,
+        setup: SessionSetup,
+    ) -> acp::Result<OpenedSession<OpenSession>> {
         let store = self.store()?;
-        let mut properties = store.find(from.clone()).await?.properties;
+        let original = store.find(from.clone()).await?;
+        let history = StoredHistory::new(Arc::clone(store), original.clone());
+        let end = history.end_after(last).await?.ok_or_else(|| {
+            let mut error = acp::jsonrpc::Error::invalid_params(format!(
+                "session {from} has no message {last}"
+            ));
+            error.data = Some(serde_json::json!({ "messageId": last.as_str() }));
+            acp::Error::Rpc(error)
+        })?;
+        self.fork_history(original, Some(end), session, setup).await
+    }
+}
+
+impl AgentSessions {
+    /// Opens `session` as a copy of a stored session, up to `end` if it is given.
+    async fn fork_history(
+        &self,
+        original: StoredSession,
+        end: Option<HistoryEnd>,
+        session: &Session,
+        setup: SessionSetup,
+    ) -> acp::Result<OpenedSession<OpenSession>> {
+        let store = self.store()?;
+        let (from, mut properties) = (original.id, original.properties);
         let mut roots = session.roots().iter().cloned();
         properties.cwd = roots.next().unwrap_or_default();
         properties.additional_directories = roots.collect();
         // A user who forks a session expects to see the fork in the list.
         properties.archived = false;
         let id = session.id().clone();
-        store.fork(from.clone(), id.clone(), properties).await?;
+        store
+            .fork(from.clone(), id.clone(), properties, end)
+            .await?;
         let opened = self.reopen(session, setup, false).await;
         if opened.is_err() {
             // The client does not know this id yet. If the copy stays, it can be deleted like any other session.

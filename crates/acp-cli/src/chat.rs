@@ -218,6 +218,7 @@ fn agent_spec(
     spec.initial_options.mode.clone_from(&agent.mode);
     spec.initial_options.config.clone_from(&agent.options);
     spec.mcp_servers.clone_from(&agent.mcp_servers);
+    spec.storage_key = agent.storage_key();
     spec.names = Some(SessionNames::open(agent.storage_key(), cwd));
     spec.install = agent.install.map(str::to_owned).filter(|i| !i.is_empty());
     let chosen = agent.clone();

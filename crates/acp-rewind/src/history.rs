@@ -10,6 +10,7 @@ use std::time::SystemTime;
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, OpenOptions};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::error::RewindError;
@@ -28,7 +29,8 @@ const REFERENCES: &str = "refs/snapshots";
 const MAX_READ_AHEAD: usize = 8;
 
 /// A snapshot of a project's files.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Snapshot {
     id: String,
 }
@@ -44,6 +46,20 @@ impl Snapshot {
     #[must_use]
     pub fn from_id(id: &str) -> Option<Self> {
         is_object_id(id).then(|| Self { id: id.to_owned() })
+    }
+}
+
+impl TryFrom<String> for Snapshot {
+    type Error = RewindError;
+
+    fn try_from(id: String) -> Result<Self, RewindError> {
+        Self::from_id(&id).ok_or(RewindError::SnapshotNotFound(id))
+    }
+}
+
+impl From<Snapshot> for String {
+    fn from(snapshot: Snapshot) -> Self {
+        snapshot.id
     }
 }
 
@@ -131,12 +147,7 @@ impl ProjectHistory {
             .map_err(RewindError::io("open", &root))?;
         create_private_directory(store)?;
         let store = fs::canonicalize(store).map_err(RewindError::io("open", store))?;
-        let name: String = Sha256::digest(path_bytes(&root))
-            .iter()
-            .take(16)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        let own = store.join(name);
+        let own = project_directory(&store, &root);
         create_private_directory(&own)?;
         let lock_path = own.join("lock");
         let lock = fs::OpenOptions::new()
@@ -362,15 +373,7 @@ impl ProjectHistory {
     /// If git fails.
     pub fn prune(&mut self) -> Result<usize, RewindError> {
         let _lock = self.lock()?;
-        let listed = self.repository.output(
-            "for-each-ref",
-            [
-                "--sort=refname",
-                "--format=%(objectname) %(refname)",
-                REFERENCES,
-            ],
-        )?;
-        let listed = String::from_utf8_lossy(&listed).into_owned();
+        let listed = self.list_references("%(objectname) %(refname)")?;
         let references: Vec<(&str, &str)> = listed
             .lines()
             .filter_map(|line| line.split_once(' '))
@@ -408,7 +411,21 @@ impl ProjectHistory {
                 .output("repack", ["-a", "-d", "-F", "-q", "--window=0"])?;
         }
         self.remove_unused_objects()?;
+        self.prune_turns()?;
         Ok(removed)
+    }
+
+    /// Lists the references that keep snapshots, oldest first, in a format of `git for-each-ref`.
+    pub(crate) fn list_references(&self, format: &str) -> Result<String, RewindError> {
+        let format = format!("--format={format}");
+        let arguments = ["--sort=refname", &format, REFERENCES];
+        let listed = self.repository.output("for-each-ref", arguments)?;
+        Ok(String::from_utf8_lossy(&listed).into_owned())
+    }
+
+    /// Returns the path of a file beside the snapshots.
+    pub(crate) fn path_beside_snapshots(&self, name: &str) -> PathBuf {
+        self.repository.path().with_file_name(name)
     }
 
     /// Returns the size of the repository's objects, in bytes.
@@ -428,7 +445,7 @@ impl ProjectHistory {
     }
 
     /// Waits until no other process writes to the repository.
-    fn lock(&self) -> Result<HistoryLock, RewindError> {
+    pub(crate) fn lock(&self) -> Result<HistoryLock, RewindError> {
         let failed = || RewindError::io("lock", self.repository.path());
         // A duplicate shares the lock, and can be held while the history is changed.
         let file = self.lock.try_clone().map_err(failed())?;
@@ -438,7 +455,7 @@ impl ProjectHistory {
 }
 
 /// The lock of a history. Unlocked when dropped.
-struct HistoryLock(File);
+pub(crate) struct HistoryLock(File);
 
 impl Drop for HistoryLock {
     fn drop(&mut self) {
@@ -522,6 +539,16 @@ pub(crate) fn is_gone(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
     )
+}
+
+/// Returns the directory in `store` that belongs to the project in the directory `root`.
+pub(crate) fn project_directory(store: &Path, root: &Path) -> PathBuf {
+    let name: String = Sha256::digest(path_bytes(root))
+        .iter()
+        .take(16)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    store.join(name)
 }
 
 /// Rejects directories in which most files are no project's.

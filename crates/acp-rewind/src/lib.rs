@@ -29,6 +29,7 @@ mod options;
 mod restore;
 mod scan;
 mod stamp;
+mod turn_log;
 
 pub use changes::{ChangeKind, SnapshotChange};
 pub use error::RewindError;
@@ -36,3 +37,4 @@ pub use history::{ProjectHistory, Snapshot};
 pub use options::HistoryOptions;
 pub use restore::{RestorePlan, SkippedPath};
 pub use scan::{LeftOutPath, LeftOutReason};
+pub use turn_log::KeptTurn;

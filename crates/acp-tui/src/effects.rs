@@ -13,8 +13,10 @@ use acp::v1::{
     AuthMethodTerminal, ContentBlock, EmbeddedResource, EmbeddedResourceResource,
     ListSessionsRequest, SessionId, SteeringOutcome, TextResourceContents,
 };
-use acp_config::SessionNames;
+use acp_config::{ConfigError, SessionNames};
 use acp_host::AgentProcess;
+use acp_rewind::KeptTurn;
+use jiff::Timestamp;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
@@ -24,10 +26,11 @@ use crate::agent::{
     SHUTDOWN_GRACE_PERIOD,
 };
 use crate::app::{
-    AgentKey, AgentStart, App, ChatEffect, ChatEvent, TabKey, TurnNumber, find_targets,
+    AgentKey, AgentStart, App, ChatEffect, ChatEvent, PromptText, TabKey, TurnNumber, find_targets,
 };
 use crate::clipboard;
 use crate::editor::PromptDraft;
+use crate::export::TRANSCRIPT_INTRODUCTION;
 use crate::file_history::FileHistory;
 use crate::images::DecodeTask;
 use crate::setup::{AgentSpec, SessionSource};
@@ -230,6 +233,8 @@ impl EffectWorker {
                 tab,
                 session,
                 turn,
+                agent,
+                started_at,
                 draft,
                 transcript,
                 cancelled,
@@ -238,12 +243,36 @@ impl EffectWorker {
                     tab,
                     session,
                     turn,
+                    agent,
+                    started_at,
                     draft,
                     transcript,
                     cancelled,
                 };
                 let files = self.environment.files.clone();
                 self.spawn_task(prompt.send(files, self.events.clone()));
+            }
+            ChatEffect::FindKeptTurns {
+                tab,
+                agent,
+                session,
+            } => {
+                let files = self.environment.files.clone();
+                self.spawn_task(async move {
+                    let turns = files.find_turns(agent, session.clone()).await;
+                    Some(ChatEvent::KeptTurnsFound {
+                        tab,
+                        session,
+                        turns,
+                    })
+                });
+            }
+            ChatEffect::KeepTurns { turns } => {
+                let files = self.environment.files.clone();
+                self.spawn_task(async move {
+                    files.keep_turns(turns).await;
+                    None
+                });
             }
             ChatEffect::PlanRestore { tab, target, to } => {
                 let files = self.environment.files.clone();
@@ -293,6 +322,14 @@ impl EffectWorker {
             ChatEffect::CloseSession { session } => self.spawn_task(async move {
                 // An agent that does not support closing keeps its session open.
                 let _ = session.close().await;
+                None
+            }),
+            ChatEffect::DiscardSession { session } => self.spawn_task(async move {
+                agent::discard_session(&session).await;
+                None
+            }),
+            ChatEffect::MoveSessionNames { names, from, to } => self.spawn_task(async move {
+                move_session_names(names, from, to).await;
                 None
             }),
             ChatEffect::NameSession {
@@ -493,6 +530,8 @@ struct OutgoingPrompt {
     tab: TabKey,
     session: ClientSession,
     turn: TurnNumber,
+    agent: String,
+    started_at: Timestamp,
     draft: PromptDraft,
     transcript: Option<Arc<str>>,
     cancelled: Arc<AtomicBool>,
@@ -505,15 +544,15 @@ impl OutgoingPrompt {
             tab,
             session,
             turn,
+            agent,
+            started_at,
             draft,
             transcript,
             cancelled,
         } = self;
-        let taken = ChatEvent::SnapshotTaken {
-            tab,
-            turn,
-            result: files.take_snapshot().await,
-        };
+        let result = files.take_snapshot().await;
+        let snapshot = result.as_ref().ok().cloned();
+        let taken = ChatEvent::SnapshotTaken { tab, turn, result };
         events.send(taken).await.ok()?;
         let takes = &session.agent().capabilities().prompt_capabilities;
         let takes_resources = takes.embedded_context;
@@ -526,10 +565,23 @@ impl OutgoingPrompt {
             let why = "cancelled".to_owned();
             return Some(ChatEvent::PromptNotSent { tab, why });
         }
+        let text: String = content.iter().filter_map(ContentBlock::as_text).collect();
+        let text = PromptText::new(&text);
+        if let Some(snapshot) = snapshot {
+            let kept = KeptTurn {
+                agent,
+                session: session.id().to_string(),
+                started_at: started_at.to_string(),
+                prompt: text.clone().into(),
+                snapshot,
+            };
+            files.keep_turns(vec![kept]).await;
+        }
         if let Some(transcript) = transcript {
             content.insert(0, transcript_block(&transcript, takes_resources));
         }
-        events.send(ChatEvent::PromptSent { tab }).await.ok()?;
+        let sent = ChatEvent::PromptSent { tab, turn, text };
+        events.send(sent).await.ok()?;
         let result = session.prompt(content).await;
         let result = result.map_err(|e| AgentFailure::from_error(&e));
         Some(ChatEvent::TurnEnded { tab, result })
@@ -566,7 +618,7 @@ fn transcript_block(transcript: &str, takes_resources: bool) -> ContentBlock {
         return ContentBlock::Resource(Box::new(EmbeddedResource::new(resource)));
     }
     ContentBlock::text(format!(
-        "The conversation so far, for context:\n\n<conversation>\n{transcript}</conversation>\n\n"
+        "{TRANSCRIPT_INTRODUCTION}\n\n<conversation>\n{transcript}</conversation>\n\n"
     ))
 }
 
@@ -612,6 +664,24 @@ async fn assign_name(names: SessionNames, id: SessionId, name: String) -> Result
     match assigned.await {
         Ok(assigned) => assigned.map_err(|e| e.to_string()),
         Err(e) => Err(e.to_string()),
+    }
+}
+
+/// Gives the names of a session to another one.
+async fn move_session_names(names: SessionNames, from: SessionId, to: SessionId) {
+    let moved = tokio::task::spawn_blocking(move || {
+        for named in names
+            .list()?
+            .into_iter()
+            .filter(|named| named.id == from.as_str())
+        {
+            let name = named.name.parse().map_err(ConfigError::Usage)?;
+            names.assign(&name, to.as_str(), Some(from.as_str()))?;
+        }
+        Ok::<_, ConfigError>(())
+    });
+    if let Ok(Err(e)) = moved.await {
+        tracing::warn!("cannot move the names of a session: {e}");
     }
 }
 

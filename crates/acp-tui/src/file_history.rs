@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use acp::v1::SessionId;
 use acp_rewind::{
-    HistoryOptions, LeftOutPath, ProjectHistory, RestorePlan, RewindError, SkippedPath, Snapshot,
+    HistoryOptions, KeptTurn, LeftOutPath, ProjectHistory, RestorePlan, RewindError, SkippedPath,
+    Snapshot,
 };
 
 /// How long a prompt waits for the snapshot of the files before it. Without a limit, a slow disk would delay every turn.
@@ -110,6 +112,32 @@ impl FileHistory {
             HistoryFailure::Rewind(RewindError::FilesChanged) => RestoreFailure::FilesChanged,
             e => RestoreFailure::Other(e.to_string()),
         })
+    }
+
+    /// Remembers turns for the next time that their session is opened. If that fails, they are taken back only in this chat.
+    pub(crate) async fn keep_turns(&self, turns: Vec<KeptTurn>) {
+        if let Err(e) = self.run(move |history| history.keep_turns(&turns)).await {
+            tracing::info!("{e}");
+        }
+    }
+
+    /// Returns the turns of a session that are remembered, oldest first. Does not wait for a snapshot that is being taken.
+    pub(crate) async fn find_turns(&self, agent: String, session: SessionId) -> Vec<KeptTurn> {
+        let Some(store) = self.store.clone() else {
+            return Vec::new();
+        };
+        let project = self.project.clone();
+        let found = tokio::task::spawn_blocking(move || {
+            KeptTurn::find(&project, &store, &agent, session.as_str())
+        });
+        match found.await {
+            Ok(Ok(turns)) => turns,
+            Ok(Err(e)) => {
+                tracing::info!("{e}");
+                Vec::new()
+            }
+            Err(_) => Vec::new(),
+        }
     }
 
     /// Runs work on the history, which is opened if necessary, on a thread that may block.

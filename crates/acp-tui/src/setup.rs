@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use acp::v1::{McpServer, SessionId};
+use acp::v1::{McpServer, MessageId, SessionId};
 use acp_config::{EditingMode, ImageMode, NotifyMode, SessionNames};
 use acp_host::{AgentCommand, Environment, Permissions, Sandbox};
 
@@ -36,6 +36,8 @@ pub struct AgentSpec {
     /// Such an agent asks about everything that its mode and the rules do not allow, and is bound by the policy.
     /// Actions that it performs through the client are then not asked about a second time.
     pub asks: bool,
+    /// What identifies the agent in what the chat stores about its sessions. By default, this is its name.
+    pub storage_key: String,
     /// The stored names of the agent's sessions in this directory, or `None` if names are not stored.
     pub names: Option<SessionNames>,
 }
@@ -105,8 +107,10 @@ impl fmt::Debug for SandboxHook {
 impl AgentSpec {
     /// Creates an agent specification with this name and command.
     pub fn new(name: impl Into<String>, command: AgentCommand) -> Self {
+        let name = name.into();
         Self {
-            name: name.into(),
+            storage_key: name.clone(),
+            name,
             command,
             sandbox_hook: SandboxHook::default(),
             options: acp::Options::new(),
@@ -140,6 +144,13 @@ pub enum SessionSource {
     Existing(SessionId),
     /// A new session that starts as a copy of this one.
     Fork(SessionId),
+    /// A new session that starts as a copy of another one up to a message of the agent, and is shown with it.
+    ForkAt {
+        /// The session to copy.
+        session: SessionId,
+        /// The last message that is copied.
+        last: MessageId,
+    },
 }
 
 /// A session that was open when a chat ended, and that its agent has stored.

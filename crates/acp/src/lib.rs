@@ -59,6 +59,7 @@ mod connection;
 mod dialect;
 mod error;
 mod extension;
+mod fork_point;
 pub mod guide;
 mod lru_map;
 mod memory;

@@ -10,8 +10,8 @@ use super::entry::StoreEntry;
 use super::error::StoreError;
 use super::session_store::{SessionStore, StoreFuture};
 use super::stored_session::{
-    EntryFilter, EntryPage, SessionFilter, SessionPage, SessionProperties, SessionRevision,
-    StoredSession,
+    EntryFilter, EntryPage, HistoryEnd, SessionFilter, SessionPage, SessionProperties,
+    SessionRevision, StoredSession,
 };
 
 /// Opens a store. May block.
@@ -68,8 +68,12 @@ impl SessionStore for LazyStore {
         from: SessionId,
         id: SessionId,
         properties: SessionProperties,
+        end: Option<HistoryEnd>,
     ) -> StoreFuture<'_, StoredSession> {
-        Box::pin(async move { self.store().await?.fork(from, id, properties).await })
+        Box::pin(async move {
+            let store = self.store().await?;
+            store.fork(from, id, properties, end).await
+        })
     }
 
     fn find(&self, id: SessionId) -> StoreFuture<'_, StoredSession> {

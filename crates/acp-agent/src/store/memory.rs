@@ -10,8 +10,8 @@ use super::entry::StoreEntry;
 use super::error::StoreError;
 use super::session_store::{SessionStore, StoreFuture};
 use super::stored_session::{
-    EntryFilter, EntryPage, SessionFilter, SessionPage, SessionProperties, SessionRevision,
-    StoredSession,
+    EntryFilter, EntryPage, HistoryEnd, SessionFilter, SessionPage, SessionProperties,
+    SessionRevision, StoredSession,
 };
 
 /// The default size limit of a store, in bytes of entries.
@@ -148,12 +148,21 @@ impl SessionStore for MemoryStore {
         from: SessionId,
         id: SessionId,
         properties: SessionProperties,
+        end: Option<HistoryEnd>,
     ) -> StoreFuture<'_, StoredSession> {
         ready_future(self.with_state(|held| {
             if held.sessions.contains_key(&id) {
                 return Err(StoreError::Exists(id));
             }
-            let MemorySession { stored, log } = held.session(&from)?;
+            let MemorySession { stored, log } = match end {
+                Some(end) => held.session_at_revision(&from, end.revision)?,
+                None => held.session(&from)?,
+            };
+            let next_entry = end.map_or(stored.next_entry, |end| end.next_entry);
+            let log: BTreeMap<_, _> = log
+                .range(..next_entry)
+                .map(|(number, entry)| (*number, entry.clone()))
+                .collect();
             let now = SystemTime::now();
             let stored = StoredSession {
                 id: id.clone(),
@@ -161,10 +170,9 @@ impl SessionStore for MemoryStore {
                 created_at: now,
                 updated_at: now,
                 revision: SessionRevision::default(),
-                next_entry: stored.next_entry,
-                folded_until: stored.folded_until,
+                next_entry,
+                folded_until: stored.folded_until.min(next_entry),
             };
-            let log = log.clone();
             held.reserve_bytes(log.values(), self.max_bytes)?;
             let session = MemorySession {
                 stored: stored.clone(),

@@ -29,6 +29,6 @@ pub use postgres::{PostgresStore, PostgresStoreSummary};
 pub use session_store::{SessionStore, StoreFuture};
 pub use sqlite::SqliteStore;
 pub use stored_session::{
-    AlwaysAnswer, ClientInstructions, EntryFilter, EntryPage, SessionFilter, SessionPage,
-    SessionProperties, SessionRevision, StoredSession,
+    AlwaysAnswer, ClientInstructions, EntryFilter, EntryPage, HistoryEnd, SessionFilter,
+    SessionPage, SessionProperties, SessionRevision, StoredSession,
 };

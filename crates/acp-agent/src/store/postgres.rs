@@ -18,8 +18,8 @@ use super::entry::StoreEntry;
 use super::error::StoreError;
 use super::session_store::{SessionStore, StoreFuture};
 use super::stored_session::{
-    EntryFilter, EntryPage, SessionFilter, SessionPage, SessionProperties, SessionRevision,
-    StoredSession,
+    EntryFilter, EntryPage, HistoryEnd, SessionFilter, SessionPage, SessionProperties,
+    SessionRevision, StoredSession,
 };
 
 /// The tables. The number of the lock has no meaning.
@@ -169,10 +169,11 @@ impl SessionStore for PostgresStore {
         from: SessionId,
         id: SessionId,
         properties: SessionProperties,
+        end: Option<HistoryEnd>,
     ) -> StoreFuture<'_, StoredSession> {
-        let args = (from, id, properties, ChangeNumber::random());
-        self.call(args, |db, (from, id, properties, change)| {
-            Box::pin(statements::fork(db, from, id, properties, *change))
+        let args = (from, id, properties, end, ChangeNumber::random());
+        self.call(args, |db, (from, id, properties, end, change)| {
+            Box::pin(statements::fork(db, from, id, properties, *end, *change))
         })
     }
 

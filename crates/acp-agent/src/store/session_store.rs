@@ -7,8 +7,8 @@ use acp::v1::SessionId;
 use super::entry::StoreEntry;
 use super::error::StoreError;
 use super::stored_session::{
-    EntryFilter, EntryPage, SessionFilter, SessionPage, SessionProperties, SessionRevision,
-    StoredSession,
+    EntryFilter, EntryPage, HistoryEnd, SessionFilter, SessionPage, SessionProperties,
+    SessionRevision, StoredSession,
 };
 
 /// The future returned by a store's operations.
@@ -27,17 +27,19 @@ pub trait SessionStore: Send + Sync + 'static {
         properties: SessionProperties,
     ) -> StoreFuture<'_, StoredSession>;
 
-    /// Stores a new session with these properties and a copy of another session's current history. Either stores
-    /// everything or changes nothing.
+    /// Stores a new session with these properties and a copy of another session's history: of the current one, or of what
+    /// comes before `end`. Either stores everything or changes nothing.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`] if there is no session `from`, or [`StoreError::Exists`] if there already is a session
-    /// `id`. Other errors mean that the session cannot be stored.
+    /// [`StoreError::NotFound`] if there is no session `from`, [`StoreError::Conflict`] if it has changed since the revision
+    /// of `end`, or [`StoreError::Exists`] if there already is a session `id`. Other errors mean that the session cannot
+    /// be stored.
     fn fork(
         &self,
         from: SessionId,
         id: SessionId,
         properties: SessionProperties,
+        end: Option<HistoryEnd>,
     ) -> StoreFuture<'_, StoredSession>;
 
     /// Returns a session in its current state.

@@ -16,8 +16,8 @@ use super::entry::StoreEntry;
 use super::error::StoreError;
 use super::session_store::{SessionStore, StoreFuture};
 use super::stored_session::{
-    EntryFilter, EntryPage, SessionFilter, SessionPage, SessionProperties, SessionRevision,
-    StoredSession,
+    EntryFilter, EntryPage, HistoryEnd, SessionFilter, SessionPage, SessionProperties,
+    SessionRevision, StoredSession,
 };
 use crate::private_file;
 
@@ -70,10 +70,11 @@ impl SessionStore for SqliteStore {
         from: SessionId,
         id: SessionId,
         properties: SessionProperties,
+        end: Option<HistoryEnd>,
     ) -> StoreFuture<'_, StoredSession> {
         Box::pin(
             self.worker
-                .write(move |db| fork::fork(db, &from, &id, &properties)),
+                .write(move |db| fork::fork(db, &from, &id, &properties, end)),
         )
     }
 

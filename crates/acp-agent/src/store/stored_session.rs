@@ -18,6 +18,27 @@ pub(super) const MAX_PAGE_BYTES: usize = 1024 * 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct SessionRevision(pub u64);
 
+/// Where the history of a fork ends, in the history of the session that it copies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HistoryEnd {
+    /// The revision of the copied session that `next_entry` belongs to.
+    pub revision: SessionRevision,
+    /// The number of the first entry that is not copied.
+    pub next_entry: u64,
+}
+
+impl HistoryEnd {
+    /// Creates the end of a history before an entry, in a revision of a session.
+    #[must_use]
+    pub fn new(revision: SessionRevision, next_entry: u64) -> Self {
+        Self {
+            revision,
+            next_entry,
+        }
+    }
+}
+
 /// Everything that is stored about a session except its history.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[non_exhaustive]

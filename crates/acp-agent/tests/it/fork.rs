@@ -4,7 +4,8 @@ use crate::common;
 use crate::common::hears::RequestRecorder;
 use crate::common::{ALLOW, ALLOW_ALWAYS, AgentFixture, NO_CAPABILITIES, mode_of_thread};
 use acp::Options;
-use acp::v1::ListSessionsRequest;
+use acp::thread::ItemKind;
+use acp::v1::{ListSessionsRequest, MessageId};
 use acp_agent::store::{MemoryStore, PostgresStore, SessionStore, SqliteStore};
 use acp_postgres::TestPostgres;
 
@@ -150,4 +151,141 @@ async fn running_session_can_be_forked() {
     ];
     assert_eq!(asked.message_lines(), lines);
     f.cancel_turn(turn).await;
+}
+
+const THREE_TURNS: &str = r#"{"turns": [
+    [{"say": "one"}, {"list": {"path": "."}}],
+    [{"say": "two"}],
+    [{"say": "three"}],
+    [{"say": "four"}]
+]}"#;
+
+/// Returns the ids of the agent's messages.
+fn agent_messages(thread: &acp::Thread) -> Vec<MessageId> {
+    let messages = thread.items().iter().filter_map(|item| match &item.kind {
+        ItemKind::Agent(message) => message.id.clone(),
+        _ => None,
+    });
+    messages.collect()
+}
+
+#[tokio::test]
+async fn a_fork_ends_at_a_message() {
+    for options in [Options::new(), Options::new().draft_version_2()] {
+        let sessions = tempfile::tempdir().unwrap();
+        check_fork_at_message(SqliteStore::open(sessions.path()).unwrap(), options.clone()).await;
+        check_fork_at_message(MemoryStore::new(), options.clone()).await;
+        if let Some(postgres) = TestPostgres::shared() {
+            let store = PostgresStore::new(&postgres.new_database(), None).unwrap();
+            check_fork_at_message(store, options).await;
+        }
+    }
+}
+
+async fn check_fork_at_message(store: impl SessionStore, options: Options) {
+    let heard = RequestRecorder::default();
+    let f = AgentFixture::start_with_options(
+        options,
+        heard.scripted_agent(THREE_TURNS).keep_sessions(store),
+        NO_CAPABILITIES,
+    )
+    .await;
+    assert!(f.agent.supports_fork_at_message());
+    for prompt in ["first", "second", "third"] {
+        f.prompt_for_text(prompt).await;
+    }
+    let id = f.session.id().clone();
+    let messages = f.session.thread().read(agent_messages);
+    assert_eq!(messages.len(), 3);
+    let fork = |last: &MessageId| {
+        let last = last.clone();
+        f.agent.fork_session_at(id.clone(), last, f.cwd())
+    };
+
+    // The turns after the message are as if they had never been, also for the model.
+    let copy = fork(&messages[0]).await.unwrap();
+    copy.prompt("instead").await.unwrap();
+    let request = heard.last_request();
+    assert!(request.is_well_formed());
+    let lines = request.message_lines();
+    assert_eq!(lines.len(), 4, "{lines:?}");
+    // What the agent did after its last message belongs to the turn.
+    assert_eq!(
+        (&*lines[0], &*lines[1]),
+        ("user first", "assistant one [list]")
+    );
+    assert!(lines[2].starts_with("result of "), "{lines:?}");
+    assert_eq!(lines[3], "user instead");
+    // And when the session is loaded again.
+    let again = f
+        .agent
+        .load_session(copy.id().clone(), f.cwd())
+        .await
+        .unwrap();
+    let shown = again.thread().read(|thread| {
+        let users = thread.items().iter().filter_map(|item| match &item.kind {
+            ItemKind::User(message) => Some(message.text()),
+            _ => None,
+        });
+        users.collect::<Vec<_>>()
+    });
+    assert_eq!(shown, ["first", "instead"]);
+    // The message has the same id there, so that the copy can be copied in turn.
+    assert_eq!(again.thread().read(agent_messages)[0], messages[0]);
+    f.agent
+        .fork_session_at(copy.id().clone(), &messages[0], f.cwd())
+        .await
+        .unwrap();
+
+    // The original session does not change, and ends with its last message.
+    let whole = fork(&messages[2]).await.unwrap();
+    let error = fork(&MessageId::from("unknown")).await.unwrap_err();
+    let error = error.peer_error().unwrap();
+    assert_eq!(error.code, acp::jsonrpc::Error::INVALID_PARAMS);
+    assert_eq!(
+        error.message,
+        format!("session {id} has no message unknown")
+    );
+    whole.prompt("fourth").await.unwrap();
+    let lines = heard.last_request().message_lines();
+    let prompts: Vec<_> = lines
+        .iter()
+        .filter(|line| line.starts_with("user "))
+        .collect();
+    assert_eq!(
+        prompts,
+        ["user first", "user second", "user third", "user fourth"]
+    );
+}
+
+#[tokio::test]
+async fn a_fork_before_a_compaction_has_the_whole_conversation() {
+    let script = r#"{"turns": [
+        [{"say": "one"}],
+        [{"say": "two"}],
+        [{"say": "three"}]
+    ], "summary": [{"say": "They count."}]}"#;
+    let heard = RequestRecorder::default();
+    let agent = heard
+        .scripted_agent(script)
+        .keep_sessions(MemoryStore::new());
+    let f = AgentFixture::new(agent, NO_CAPABILITIES).await;
+    f.prompt_for_text("first").await;
+    f.prompt_for_text("second").await;
+    let messages = f.session.thread().read(agent_messages);
+    f.prompt("/compact").await.unwrap();
+    let copy = f
+        .agent
+        .fork_session_at(f.session.id().clone(), &messages[1], f.cwd())
+        .await
+        .unwrap();
+    copy.prompt("third").await.unwrap();
+    let lines = [
+        "user first",
+        "assistant one []",
+        "user second",
+        "assistant two []",
+        "user third",
+    ];
+    assert_eq!(heard.last_request().message_lines(), lines);
 }

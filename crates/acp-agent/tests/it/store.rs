@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use acp::v1::SessionId;
 use acp_agent::store::{
-    AlwaysAnswer, AlwaysSubject, EntryFilter, LazyStore, MemoryStore, PostgresStore, SessionFilter,
-    SessionProperties, SessionRevision, SessionStore, SqliteStore, StoreEntry, StoreEntryKind,
-    StoreError,
+    AlwaysAnswer, AlwaysSubject, EntryFilter, HistoryEnd, LazyStore, MemoryStore, PostgresStore,
+    SessionFilter, SessionProperties, SessionRevision, SessionStore, SqliteStore, StoreEntry,
+    StoreEntryKind, StoreError,
 };
 use acp_postgres::TestPostgres;
 
@@ -164,6 +164,63 @@ async fn write_with_an_outdated_revision_fails() {
 }
 
 #[tokio::test]
+async fn a_fork_can_end_before_an_entry() {
+    run_on_each_store(async |store| {
+        let entries = ["1", "2", "3", "4"].map(message_entry).to_vec();
+        let (id, unfolded) = create_session(store, "s", entries).await;
+        let version = store.fold(
+            id.clone(),
+            unfolded,
+            0,
+            3,
+            vec![message_entry("12"), message_entry("3")],
+        );
+        let version = version.await.unwrap();
+        let fork = |to: &str, end| {
+            let properties = properties_with_cwd("/other");
+            store.fork(id.clone(), to.into(), properties, Some(end))
+        };
+        for (to, end, folded, numbers) in [
+            ("early", 1, 1, &[0][..]),
+            ("folded", 3, 3, &[0, 1]),
+            ("late", 4, 3, &[0, 1, 3]),
+        ] {
+            let forked = fork(to, HistoryEnd::new(version, end)).await.unwrap();
+            assert_eq!(
+                (forked.next_entry, forked.folded_until),
+                (end, folded),
+                "{to}"
+            );
+            let (read, _) = read_all(store, &forked.id, forked.revision, EntryFilter::All).await;
+            let read: Vec<u64> = read.into_iter().map(|(number, _)| number).collect();
+            assert_eq!(read, numbers, "{to}");
+            // The session goes on from there.
+            let more = vec![message_entry("more")];
+            let more = store.append(forked.id.clone(), forked.revision, more, None);
+            let (read, _) =
+                read_all(store, &forked.id, more.await.unwrap(), EntryFilter::All).await;
+            assert_eq!(read.last(), Some(&(end, message_entry("more"))), "{to}");
+        }
+        // The number of the entry had another meaning before the history was folded.
+        let outdated = fork("outdated", HistoryEnd::new(unfolded, 1)).await;
+        assert_eq!(outdated, Err(StoreError::Conflict(id.clone())));
+        let properties = properties_with_cwd("/other");
+        let missing = store.fork(
+            "no".into(),
+            "outdated".into(),
+            properties,
+            Some(HistoryEnd::new(version, 1)),
+        );
+        assert_eq!(missing.await, Err(StoreError::NotFound("no".into())));
+        let created = store.find("outdated".into()).await;
+        assert_eq!(created, Err(StoreError::NotFound("outdated".into())));
+        let (whole, _) = read_all(store, &id, version, EntryFilter::All).await;
+        assert_eq!(whole.len(), 3);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn fork_copies_the_log_and_has_its_own_properties() {
     run_on_each_store(async |store| {
         let entries = vec![
@@ -175,7 +232,12 @@ async fn fork_copies_the_log_and_has_its_own_properties() {
         let version = store.fold(id.clone(), version, 0, 2, vec![text_update_entry("12")]);
         let version = version.await.unwrap();
         let copy = SessionId::from("copy");
-        let forked = store.fork(id.clone(), copy.clone(), properties_with_cwd("/other"));
+        let forked = store.fork(
+            id.clone(),
+            copy.clone(),
+            properties_with_cwd("/other"),
+            None,
+        );
         let forked = forked.await.unwrap();
         assert_eq!(forked.properties, properties_with_cwd("/other"));
         assert_eq!((forked.next_entry, forked.folded_until), (3, 2));
@@ -187,9 +249,19 @@ async fn fork_copies_the_log_and_has_its_own_properties() {
             whole
         );
 
-        let again = store.fork(id.clone(), copy.clone(), properties_with_cwd("/other"));
+        let again = store.fork(
+            id.clone(),
+            copy.clone(),
+            properties_with_cwd("/other"),
+            None,
+        );
         assert_eq!(again.await, Err(StoreError::Exists(copy.clone())));
-        let missing = store.fork("no".into(), "new".into(), properties_with_cwd("/other"));
+        let missing = store.fork(
+            "no".into(),
+            "new".into(),
+            properties_with_cwd("/other"),
+            None,
+        );
         assert_eq!(missing.await, Err(StoreError::NotFound("no".into())));
         // Each session is changed independently of the other.
         let more = store.append(
@@ -313,7 +385,12 @@ async fn memory_store_is_bounded() {
         None,
     );
     more.await.unwrap();
-    let copied = store.fork(id.clone(), "copy".into(), SessionProperties::default());
+    let copied = store.fork(
+        id.clone(),
+        "copy".into(),
+        SessionProperties::default(),
+        None,
+    );
     assert!(matches!(copied.await, Err(StoreError::Full(_))));
     store.delete(id).await.unwrap();
     create_session(&store, "t", vec![text_update_entry("x".repeat(99))]).await;

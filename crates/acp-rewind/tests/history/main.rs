@@ -10,6 +10,7 @@
 
 mod project;
 mod random;
+mod turns;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -11,5 +11,5 @@ pub(crate) use client::ChatPrompter;
 pub(crate) use failure::{AgentExit, AgentFailure, Remedy, output_tail};
 pub(crate) use question_queue::{ChatAnswer, ChatQuestion, OpenQuestion, QuestionQueue};
 pub(crate) use running_agent::{
-    ChatEnvironment, RunningAgent, SHUTDOWN_GRACE_PERIOD, connect, spawn,
+    ChatEnvironment, RunningAgent, SHUTDOWN_GRACE_PERIOD, connect, discard_session, spawn,
 };

@@ -6,6 +6,7 @@ use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use acp::client::{AgentConnection, ClientSession, SessionSetup};
+use acp::v1::{MessageId, SessionId};
 use acp::{CloseReason, Transport};
 use acp_host::{
     AgentProcess, Environment, Host, PermissionNote, Permissions, Sandbox, literal, terminal_text,
@@ -186,6 +187,7 @@ impl RunningAgent {
             }
             SessionSource::Existing(id) => agent.resume_session(id.clone(), setup).await,
             SessionSource::Fork(id) => agent.fork_session(id.clone(), setup).await,
+            SessionSource::ForkAt { session, last } => self.fork_at(session, last, setup).await,
         };
         let session = opened.map_err(|e| AgentFailure::from_error(&e))?;
         // In an existing session, the user may have changed the mode and the options since.
@@ -204,4 +206,29 @@ impl RunningAgent {
         }
         Ok(session)
     }
+
+    /// Opens a copy of a session up to a message, and loads it so that it is shown.
+    async fn fork_at(
+        &self,
+        session: &SessionId,
+        last: &MessageId,
+        setup: SessionSetup,
+    ) -> acp::Result<ClientSession> {
+        let agent = &self.connection;
+        let forked = agent.fork_session_at(session, last, setup.clone()).await?;
+        if !agent.capabilities().load_session {
+            return Ok(forked);
+        }
+        let loaded = agent.load_session(forked.id().clone(), setup).await;
+        if loaded.is_err() {
+            discard_session(&forked).await;
+        }
+        loaded
+    }
+}
+
+/// Closes a session that is not needed, and deletes it. An agent that supports neither keeps the session.
+pub(crate) async fn discard_session(session: &ClientSession) {
+    let _ = session.close().await;
+    let _ = session.agent().delete_session(session.id()).await;
 }

@@ -122,6 +122,8 @@ impl App {
     pub(super) fn new_tab(&mut self, agent: AgentKey, open: SessionSource) -> Vec<ChatEffect> {
         let key = super::TabKey(self.next_tab);
         self.next_tab += 1;
+        let storage_key = self.spec(agent).map(|spec| spec.storage_key.clone());
+        let agent = (agent, storage_key.unwrap_or_default());
         let mut tab = Tab::new(key, agent, open, self.files.clone(), self.history.clone());
         tab.editor.set_vim(self.setup.editing == EditingMode::Vim);
         self.tabs.push(tab);

@@ -13,7 +13,8 @@ use acp::v1::{
 };
 use acp_config::SessionNames;
 use acp_host::AgentProcess;
-use acp_rewind::{RestorePlan, Snapshot};
+use acp_rewind::{KeptTurn, RestorePlan, Snapshot};
+use jiff::Timestamp;
 
 use super::event::{AgentKey, AgentStart, TabKey};
 use super::rewind_view::{RewindScope, RewindTarget};
@@ -58,6 +59,9 @@ pub(crate) enum ChatEffect {
         tab: TabKey,
         session: ClientSession,
         turn: TurnNumber,
+        /// The agent's [`AgentSpec::storage_key`].
+        agent: String,
+        started_at: Timestamp,
         draft: PromptDraft,
         /// The earlier conversation, as Markdown, which is sent before the prompt.
         transcript: Option<Arc<str>>,
@@ -77,6 +81,17 @@ pub(crate) enum ChatEffect {
     },
     /// Take the first snapshot of the project's files.
     KeepFiles,
+    /// Find the turns of earlier chats in a session.
+    FindKeptTurns {
+        tab: TabKey,
+        /// The agent's [`AgentSpec::storage_key`].
+        agent: String,
+        session: SessionId,
+    },
+    /// Remember turns for the next time that their session is opened.
+    KeepTurns {
+        turns: Vec<KeptTurn>,
+    },
     /// Find out what going back to a snapshot of the files would change.
     PlanRestore {
         tab: TabKey,
@@ -112,12 +127,22 @@ pub(crate) enum ChatEffect {
     CloseSession {
         session: ClientSession,
     },
+    /// Close a session in which nothing was said, and delete it.
+    DiscardSession {
+        session: ClientSession,
+    },
     /// Name a session.
     NameSession {
         tab: TabKey,
         names: SessionNames,
         id: SessionId,
         name: String,
+    },
+    /// Give the names of a session to another one.
+    MoveSessionNames {
+        names: SessionNames,
+        from: SessionId,
+        to: SessionId,
     },
     ListSessions {
         agent: AgentKey,

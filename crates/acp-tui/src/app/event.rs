@@ -8,12 +8,13 @@ use acp::client::ClientSession;
 use acp::v1::{ListSessionsResponse, SessionId, SteeringOutcome, StopReason};
 use acp_config::Background;
 use acp_host::AgentProcess;
-use acp_rewind::{SkippedPath, Snapshot};
+use acp_rewind::{KeptTurn, SkippedPath, Snapshot};
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use super::rewind_view::{RewindScope, RewindTarget};
 use super::targets::FoundTargets;
 use super::turn_history::TurnNumber;
+use super::turn_position::PromptText;
 use crate::agent::{AgentFailure, RunningAgent};
 use crate::editor::PromptDraft;
 use crate::file_history::{RestoreFailure, RestorePreview};
@@ -77,6 +78,12 @@ pub(crate) enum ChatEvent {
         agent: AgentKey,
         result: Result<(), AgentFailure>,
     },
+    /// The turns of earlier chats in a session were found.
+    KeptTurnsFound {
+        tab: TabKey,
+        session: SessionId,
+        turns: Vec<KeptTurn>,
+    },
     /// A session was opened, or opening it failed.
     SessionOpened {
         tab: TabKey,
@@ -123,7 +130,12 @@ pub(crate) enum ChatEvent {
         result: Result<ShellOutput, String>,
     },
     /// The prompt of a turn is about to be sent.
-    PromptSent { tab: TabKey },
+    PromptSent {
+        tab: TabKey,
+        turn: TurnNumber,
+        /// The prompt, without what goes with it.
+        text: PromptText,
+    },
     /// The agent has answered a message to its running turn, or the message could not be sent.
     Steered {
         tab: TabKey,

@@ -195,7 +195,7 @@ impl App {
                 "{again}: restart in a new session (this agent cannot load sessions); {}: save this one first",
                 self.key_name(KeyAction::Palette)
             ),
-            SessionSource::Existing(_) | SessionSource::Fork(_) => {
+            SessionSource::Existing(_) | SessionSource::Fork(_) | SessionSource::ForkAt { .. } => {
                 format!("{again}: restart and load the session   n: new session")
             }
         }

@@ -13,6 +13,7 @@ mod event;
 mod failure;
 mod help;
 mod input;
+mod leave_conversation;
 mod overlay;
 mod pager;
 mod palette;
@@ -30,6 +31,7 @@ mod tests;
 mod themes;
 mod time;
 mod turn_history;
+mod turn_position;
 mod turns;
 mod usage;
 
@@ -43,6 +45,7 @@ pub(crate) use effect::ChatEffect;
 pub(crate) use event::{AgentKey, AgentStart, ChatEvent, TabKey};
 pub(crate) use targets::find_targets;
 pub(crate) use turn_history::TurnNumber;
+pub(crate) use turn_position::PromptText;
 
 use crate::agent::ChatEnvironment;
 use crate::draw_context::DrawContext;
@@ -289,9 +292,9 @@ impl App {
                 self.on_shell_ended(tab, result);
                 Vec::new()
             }
-            ChatEvent::PromptSent { tab } => {
+            ChatEvent::PromptSent { tab, turn, text } => {
                 if let Some(tab) = self.tab_mut(tab) {
-                    tab.on_prompt_sent();
+                    tab.on_prompt_sent(turn, text);
                 }
                 Vec::new()
             }
@@ -301,6 +304,11 @@ impl App {
                 }
                 Vec::new()
             }
+            ChatEvent::KeptTurnsFound {
+                tab,
+                session,
+                turns,
+            } => self.on_kept_turns_found(tab, &session, turns),
             ChatEvent::OptionSet { tab, result } => {
                 if let Err(failure) = result {
                     self.show_error(tab, &failure);

@@ -1,17 +1,12 @@
 //! Undoes and redoes turns: the project's files, the conversation, or both.
 //!
 //! Before anything changes, a popup shows what would (`rewind_view.rs`). Files are restored from the snapshot that was
-//! taken before the turn ([`crate::file_history`]). No agent can forget a part of its conversation, so the chat opens a
-//! new session, which gets the earlier conversation together with the next prompt. The session that was left stays open
-//! until it can no longer be redone.
+//! taken before the turn ([`crate::file_history`]). The conversation is taken back by going on in another session
+//! (`leave_conversation.rs`).
 
-use std::sync::Arc;
-use std::time::Instant;
-
-use acp::ThreadHandle;
-use acp::v1::{SessionConfigKind, SessionConfigOption};
+use acp::v1::SessionId;
 use acp_host::literal;
-use acp_rewind::{SkippedPath, Snapshot};
+use acp_rewind::{KeptTurn, SkippedPath, Snapshot};
 use ratatui::text::Line;
 
 use super::overlay::ChatOverlay;
@@ -19,14 +14,28 @@ use super::pager::Pager;
 use super::rewind_view::{
     RewindDescription, RewindScope, RewindTarget, RewindView, describe_turns,
 };
-use super::tab::{Tab, TabPhase};
-use super::turn_history::{KeptFiles, LeftConversation, TurnNumber, TurnPosition, TurnRecord};
+use super::tab::Tab;
+use super::turn_history::{KeptFiles, TurnNumber, TurnRecord};
 use super::{App, ChatEffect, TabKey};
-use crate::export;
 use crate::file_history::{RestoreFailure, RestorePreview};
 use crate::picker::{Picker, PickerItem};
 use crate::setup::SessionSource;
-use crate::view::ThreadView;
+
+/// What the user wants to undo.
+#[derive(Debug, Clone, Copy)]
+enum UndoRequest {
+    /// The last turn.
+    Last,
+    /// The turns since one that the user chooses from a list.
+    Choose,
+}
+
+/// A search for turns of earlier chats that is not finished.
+#[derive(Debug, Default)]
+pub(super) struct TurnSearch {
+    /// What the user wants to undo then.
+    wanted: Option<UndoRequest>,
+}
 
 impl App {
     /// Records the snapshot before a turn. If there is none, tells the user why, once for each reason.
@@ -50,8 +59,48 @@ impl App {
         }
     }
 
+    /// Adds the turns of earlier chats to those that can be undone.
+    pub(super) fn on_kept_turns_found(
+        &mut self,
+        key: TabKey,
+        session: &SessionId,
+        turns: Vec<KeptTurn>,
+    ) -> Vec<ChatEffect> {
+        let tab = self.tab_mut(key).filter(|tab| {
+            let open = tab.session.as_ref();
+            open.is_some_and(|open| open.id() == session)
+        });
+        // The tab may have turned to another session in the meantime.
+        let Some(tab) = tab else {
+            return Vec::new();
+        };
+        tab.history.add_kept(turns, session, &tab.thread);
+        let wanted = tab.turn_search.take().and_then(|search| search.wanted);
+        let is_active = self.tabs.get(self.active).is_some_and(|tab| tab.key == key);
+        match wanted.filter(|_| is_active) {
+            Some(UndoRequest::Last) => self.undo(),
+            Some(UndoRequest::Choose) => {
+                self.show_turns();
+                Vec::new()
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// Remembers what the user wants to undo until the turns of earlier chats were found. Returns `false` if they are not
+    /// being looked for.
+    fn defer_undo(&mut self, wanted: UndoRequest) -> bool {
+        let search = self
+            .active_tab_mut()
+            .and_then(|tab| tab.turn_search.as_mut());
+        search.map(|search| search.wanted = Some(wanted)).is_some()
+    }
+
     /// Shows what undoing the last turn would change.
     pub(super) fn undo(&mut self) -> Vec<ChatEffect> {
+        if self.defer_undo(UndoRequest::Last) {
+            return Vec::new();
+        }
         let tab = self.tabs.get(self.active);
         match tab.and_then(|tab| tab.history.turns().last()) {
             Some(turn) => {
@@ -77,6 +126,9 @@ impl App {
 
     /// Lists the turns that can be undone, the latest first.
     pub(super) fn show_turns(&mut self) {
+        if self.defer_undo(UndoRequest::Choose) {
+            return;
+        }
         let turns = self.tabs.get(self.active).map(|tab| tab.history.turns());
         let items: Vec<_> = turns
             .unwrap_or_default()
@@ -244,7 +296,7 @@ impl App {
                 effects
             }
             RewindTarget::Redo => match tab.history.redo(before) {
-                Some(conversation) => tab.return_to_conversation(conversation),
+                Some(conversation) => self.return_to_conversation(key, conversation),
                 None => Vec::new(),
             },
         }
@@ -275,70 +327,16 @@ impl App {
 }
 
 impl Tab {
-    /// Leaves the conversation for a new one, which starts with what came before the turn at `position`. Returns `None`
-    /// if no session is open.
-    fn leave_conversation(&mut self, position: &TurnPosition) -> Option<LeftConversation> {
-        let session = self.session.take()?;
-        let transcript = position.transcript.clone().or_else(|| {
-            let thread = &position.thread;
-            let items =
-                thread.read(|thread| export::render_transcript(thread, position.item_count));
-            items.map(Arc::from)
-        });
-        // The new session is to behave as this one did.
-        let options = self
-            .thread
-            .read(|thread| chosen_options(thread.config_options()));
-        let left = LeftConversation {
-            session,
-            thread: self.thread.clone(),
-            source: self.session_source.clone(),
-            transcript: self.transcript.take(),
-        };
-        self.begin_new_conversation();
-        self.initial_options.config = options;
-        self.set_transcript(transcript);
-        Some(left)
-    }
-
-    /// Resets what belongs to the conversation. The new session must be opened then.
-    fn begin_new_conversation(&mut self) {
-        self.session = None;
-        self.session_source = SessionSource::New;
-        self.thread = ThreadHandle::new();
-        self.view = ThreadView::default();
-        self.last_turn_end = None;
-        self.phase = TabPhase::Opening(Instant::now());
-        self.set_transcript(None);
-    }
-
-    /// Goes back to a conversation that was left. Closes the one that was opened instead.
-    fn return_to_conversation(&mut self, left: LeftConversation) -> Vec<ChatEffect> {
-        let opened = self.session.replace(left.session);
-        self.thread = left.thread;
-        self.session_source = left.source;
-        self.view = ThreadView::default();
-        self.last_turn_end = None;
-        self.phase = TabPhase::Open;
-        self.set_transcript(left.transcript);
-        let mut effects = vec![ChatEffect::WatchThread {
-            thread: self.thread.clone(),
+    /// Finds the turns of earlier chats in the session.
+    pub(super) fn find_kept_turns(&mut self) -> Option<ChatEffect> {
+        let session = self.session.as_ref()?.id().clone();
+        self.turn_search = Some(TurnSearch::default());
+        Some(ChatEffect::FindKeptTurns {
             tab: self.key,
-        }];
-        effects.extend(opened.map(|session| ChatEffect::CloseSession { session }));
-        effects
+            agent: self.storage_key.clone(),
+            session,
+        })
     }
-}
-
-/// Returns the values of options that can be set in a new session.
-fn chosen_options(options: &[SessionConfigOption]) -> Vec<(String, String)> {
-    let values = options.iter().filter_map(|option| match &option.kind {
-        SessionConfigKind::Select(select) => {
-            Some((option.id.to_string(), select.current_value.to_string()))
-        }
-        _ => None,
-    });
-    values.collect()
 }
 
 /// Describes a rewind of a tab. Returns `None` if there is nothing to go back to any more.
@@ -355,7 +353,7 @@ fn describe_rewind(tab: &Tab, target: RewindTarget) -> Option<RewindDescription>
             let conversation = match (&turn.position, &tab.session) {
                 (Some(_), Some(_)) => Ok(()),
                 _ => Err(
-                    "The conversation cannot be taken back: it was loaded again or is not open"
+                    "The conversation cannot be taken back: it does not contain this prompt, or is not open"
                         .to_owned(),
                 ),
             };
@@ -383,12 +381,7 @@ fn describe_rewind(tab: &Tab, target: RewindTarget) -> Option<RewindDescription>
     };
     if conversation.is_ok() {
         intro.push(String::new());
-        intro.push(match target {
-            RewindTarget::Turn(_) => {
-                "c and b continue the conversation in a new session, which gets the earlier part with the next prompt."
-            }
-            RewindTarget::Redo => "The conversation that was left is shown again.",
-        }.to_owned());
+        intro.push(describe_conversation(tab, target).to_owned());
     }
     Some(RewindDescription {
         tab: tab.key,
@@ -397,4 +390,22 @@ fn describe_rewind(tab: &Tab, target: RewindTarget) -> Option<RewindDescription>
         intro,
         conversation,
     })
+}
+
+/// Describes how a rewind takes back the conversation.
+fn describe_conversation(tab: &Tab, target: RewindTarget) -> &'static str {
+    let position = match target {
+        RewindTarget::Turn(number) => tab.history.turn(number),
+        RewindTarget::Redo => return "The conversation that was left is shown again.",
+    };
+    let position = position.and_then(|turn| turn.position.as_ref());
+    match position.map(|position| (tab.source_before(position), position.is_beginning())) {
+        Some((SessionSource::ForkAt { .. }, _)) => {
+            "c and b continue in a copy of the session, which the agent ends before this prompt."
+        }
+        Some((_, true)) => "c and b begin a new session, because this prompt is the first one.",
+        _ => {
+            "c and b continue the conversation in a new session, which gets the earlier part with the next prompt."
+        }
+    }
 }

@@ -9,9 +9,12 @@ use acp::ThreadHandle;
 use acp::client::ClientSession;
 use acp::v1::{AvailableCommand, PromptCapabilities, StopReason};
 
+use super::leave_conversation::LeavingConversation;
+use super::rewind::TurnSearch;
 use super::shell::RunningShell;
 use super::steering::SteeringMessage;
-use super::turn_history::{TurnHistory, TurnPosition};
+use super::turn_history::{TurnHistory, TurnNumber};
+use super::turn_position::{PromptText, TurnPosition};
 use super::usage::{SessionUsage, UsageBefore};
 use super::{AgentKey, ChatEffect, TabKey, commands};
 use crate::agent::{AgentFailure, ChatAnswer, OpenQuestion, QuestionQueue};
@@ -66,6 +69,8 @@ pub(super) enum LastTurnEnd {
 pub(super) struct Tab {
     pub(super) key: TabKey,
     pub(super) agent: AgentKey,
+    /// What identifies the agent in what the chat stores.
+    pub(super) storage_key: String,
     /// The source of the session, also used to reopen a lost session.
     pub(super) session_source: SessionSource,
     pub(super) phase: TabPhase,
@@ -82,6 +87,10 @@ pub(super) struct Tab {
     pub(super) turn: Option<TabTurn>,
     pub(super) last_turn_end: Option<LastTurnEnd>,
     pub(super) history: TurnHistory,
+    /// The search for turns of earlier chats, if it is not finished.
+    pub(super) turn_search: Option<TurnSearch>,
+    /// The conversation that was left for one that is being opened.
+    pub(super) leaving: Option<LeavingConversation>,
     /// The command that the user has started with `!` and that is running.
     pub(super) shell: Option<RunningShell>,
     /// What the turns of the tab have taken.
@@ -108,7 +117,7 @@ pub(super) struct Tab {
 impl Tab {
     pub(super) fn new(
         key: TabKey,
-        agent: AgentKey,
+        (agent, storage_key): (AgentKey, String),
         open: SessionSource,
         files: FileFinder,
         history: PromptHistory,
@@ -119,6 +128,7 @@ impl Tab {
         Self {
             key,
             agent,
+            storage_key,
             session_source: open,
             phase: TabPhase::Starting,
             initial_options: InitialOptions::default(),
@@ -131,6 +141,8 @@ impl Tab {
             turn: None,
             last_turn_end: None,
             history: TurnHistory::default(),
+            turn_search: None,
+            leaving: None,
             shell: None,
             usage: SessionUsage::default(),
             search: None,
@@ -261,11 +273,12 @@ impl Tab {
         self.steered.clear();
         let transcript = self.transcript.take();
         let position = TurnPosition {
+            session: session.id().clone(),
             thread: self.thread.clone(),
             item_count: self.thread.read(item_count),
             transcript: transcript.clone(),
         };
-        let (turn, left) = self.history.start(&draft.text(), position);
+        let (turn, started_at, left) = self.history.start(&draft.text(), position);
         self.editor.set_placeholder(PLACEHOLDER);
         let cancelled = Arc::default();
         self.turn = Some(TabTurn {
@@ -285,6 +298,8 @@ impl Tab {
             tab: self.key,
             session,
             turn,
+            agent: self.storage_key.clone(),
+            started_at,
             draft,
             transcript,
             cancelled,
@@ -293,7 +308,8 @@ impl Tab {
     }
 
     /// Records that the turn's prompt is being sent.
-    pub(super) fn on_prompt_sent(&mut self) {
+    pub(super) fn on_prompt_sent(&mut self, turn: TurnNumber, text: PromptText) {
+        self.history.set_text(turn, text);
         if let Some(turn) = &mut self.turn {
             turn.is_sent = true;
         }
@@ -394,6 +410,7 @@ impl Tab {
     pub(super) fn on_opened(&mut self, session: ClientSession) -> Vec<ChatEffect> {
         self.session_source = SessionSource::Existing(session.id().clone());
         self.thread = session.thread().clone();
+        self.history.locate(session.id(), &self.thread);
         self.session = Some(session);
         self.editor
             .set_prompt_capabilities(self.prompt_capabilities());
@@ -424,6 +441,7 @@ impl Tab {
     pub(super) fn reset(&mut self) -> Vec<ChatEffect> {
         self.session = None;
         self.turn = None;
+        self.turn_search = None;
         self.question = None;
         self.question_count = 0;
         self.last_turn_end = None;

@@ -1,13 +1,16 @@
 //! The turns of a tab that can be undone, and those that were.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use acp::ThreadHandle;
 use acp::client::ClientSession;
+use acp::v1::SessionId;
 use acp_host::terminal_text;
-use acp_rewind::Snapshot;
+use acp_rewind::{KeptTurn, Snapshot};
 use jiff::Timestamp;
 
+use super::turn_position::{PromptText, TurnPosition, TurnToFind, find_turns};
 use crate::setup::SessionSource;
 
 /// The maximum number of turns to remember.
@@ -28,19 +31,10 @@ pub(super) struct TurnRecord {
     pub(super) prompt: String,
     pub(super) started_at: Timestamp,
     pub(super) files: KeptFiles,
-    /// Where the turn begins in its conversation, or `None` if the conversation was loaded again since.
+    /// The prompt as the conversation shows it.
+    text: PromptText,
+    /// Where the turn begins in its conversation, or `None` if the conversation is not known to contain it.
     pub(super) position: Option<TurnPosition>,
-}
-
-/// The beginning of a turn in a conversation.
-#[derive(Debug, Clone)]
-pub(super) struct TurnPosition {
-    /// The conversation, which the tab may have left since.
-    pub(super) thread: ThreadHandle,
-    /// The number of items before the turn.
-    pub(super) item_count: usize,
-    /// The earlier conversation, if it was sent with the turn's prompt. Then the turn is the first of its session.
-    pub(super) transcript: Option<Arc<str>>,
 }
 
 /// Whether the project's files before a turn were kept.
@@ -84,26 +78,28 @@ pub(super) struct TurnHistory {
 }
 
 impl TurnHistory {
-    /// Adds a turn that starts now. Returns its number, and the conversations that can no longer be reached.
+    /// Adds a turn that starts now. Returns its number and its time, and the conversations that can no longer be
+    /// reached.
     pub(super) fn start(
         &mut self,
         prompt: &str,
         position: TurnPosition,
-    ) -> (TurnNumber, Vec<ClientSession>) {
+    ) -> (TurnNumber, Timestamp, Vec<ClientSession>) {
         let number = TurnNumber(self.next_number);
         self.next_number += 1;
         if self.turns.len() == MAX_TURNS {
             self.turns.remove(0);
         }
-        let prompt = terminal_text::clean_line(prompt.trim());
+        let started_at = Timestamp::now();
         self.turns.push(TurnRecord {
             number,
-            prompt: terminal_text::truncate_middle(&prompt, MAX_PROMPT_BYTES).into_owned(),
-            started_at: Timestamp::now(),
+            prompt: shorten_prompt(prompt),
+            started_at,
             files: KeptFiles::Pending,
+            text: PromptText::new(prompt),
             position: Some(position),
         });
-        (number, self.forget_undone())
+        (number, started_at, self.forget_undone())
     }
 
     /// Forgets what was undone. Returns the sessions that can no longer be reached, to be closed.
@@ -122,6 +118,104 @@ impl TurnHistory {
     pub(super) fn set_files(&mut self, number: TurnNumber, files: KeptFiles) {
         if let Some(turn) = self.turns.iter_mut().find(|turn| turn.number == number) {
             turn.files = files;
+        }
+    }
+
+    /// Records the text of the prompt, as it was sent.
+    pub(super) fn set_text(&mut self, number: TurnNumber, text: PromptText) {
+        if let Some(turn) = self.turns.iter_mut().find(|turn| turn.number == number) {
+            turn.text = text;
+        }
+    }
+
+    /// Adds turns of earlier chats, as far as the session's conversation contains them. If the conversation is not shown,
+    /// all of them are added, so that their files can be restored.
+    pub(super) fn add_kept(
+        &mut self,
+        kept: Vec<KeptTurn>,
+        session: &SessionId,
+        thread: &ThreadHandle,
+    ) {
+        let undone = self.undone.iter().flat_map(|undone| &undone.turns);
+        let known: HashSet<Timestamp> = self
+            .turns
+            .iter()
+            .chain(undone)
+            .map(|turn| turn.started_at)
+            .collect();
+        let mut added = Vec::new();
+        for turn in kept {
+            let Ok(started_at) = turn.started_at.parse() else {
+                continue;
+            };
+            if known.contains(&started_at) {
+                continue;
+            }
+            added.push(TurnRecord {
+                number: TurnNumber(self.next_number),
+                prompt: shorten_prompt(&turn.prompt),
+                started_at,
+                files: KeptFiles::Kept(turn.snapshot),
+                text: PromptText::new(&turn.prompt),
+                position: None,
+            });
+            self.next_number += 1;
+        }
+        let newest: Vec<TurnNumber> = self.turns.iter().map(|turn| turn.number).collect();
+        added.append(&mut self.turns);
+        self.turns = added;
+        self.locate(session, thread);
+        if !thread.read(|thread| thread.items().is_empty()) {
+            self.turns
+                .retain(|turn| turn.position.is_some() || newest.contains(&turn.number));
+        }
+        let surplus = self.turns.len().saturating_sub(MAX_TURNS);
+        self.turns.drain(..surplus);
+    }
+
+    /// Returns the turns of a session as they are kept for the next time that it is opened.
+    pub(super) fn turns_to_keep(&self, agent: &str, session: &SessionId) -> Vec<KeptTurn> {
+        let turns = self.turns.iter().filter_map(|turn| {
+            let is_here = turn.position.as_ref()?.session == *session;
+            let (KeptFiles::Kept(snapshot), true) = (&turn.files, is_here) else {
+                return None;
+            };
+            Some(KeptTurn {
+                agent: agent.to_owned(),
+                session: session.to_string(),
+                started_at: turn.started_at.to_string(),
+                prompt: turn.text.clone().into(),
+                snapshot: snapshot.clone(),
+            })
+        });
+        turns.collect()
+    }
+
+    /// Finds the turns in a conversation that was loaded.
+    pub(super) fn locate(&mut self, session: &SessionId, thread: &ThreadHandle) {
+        let turns: Vec<_> = self
+            .turns
+            .iter()
+            .map(|turn| TurnToFind {
+                prompt: &turn.text,
+                known: turn
+                    .position
+                    .as_ref()
+                    .filter(|position| position.thread.is_same(thread))
+                    .map(|position| position.item_count),
+            })
+            .collect();
+        let found = thread.read(|thread| find_turns(thread, &turns));
+        for (turn, found) in self.turns.iter_mut().zip(found) {
+            if let Some(item_count) = found {
+                let before = turn.position.take();
+                turn.position = Some(TurnPosition {
+                    session: session.clone(),
+                    thread: thread.clone(),
+                    item_count,
+                    transcript: before.and_then(|position| position.transcript),
+                });
+            }
         }
     }
 
@@ -185,4 +279,10 @@ impl TurnHistory {
             turn.position = None;
         }
     }
+}
+
+/// Shortens a prompt to one line for the list of turns.
+fn shorten_prompt(prompt: &str) -> String {
+    let prompt = terminal_text::clean_line(prompt.trim());
+    terminal_text::truncate_middle(&prompt, MAX_PROMPT_BYTES).into_owned()
 }

@@ -40,8 +40,14 @@ impl App {
                     tab.title
                         .get_or_insert(acp_host::terminal_text::clean_line(&name));
                 }
+                let was_existing = matches!(tab.session_source, SessionSource::Existing(_));
                 let mut effects = tab.on_opened(session);
-                if let Some(name) = tab.pending_name.take() {
+                if was_existing {
+                    effects.extend(tab.find_kept_turns());
+                }
+                let name = tab.pending_name.take();
+                effects.extend(self.finish_leaving(key));
+                if let Some(name) = name {
                     effects.extend(self.set_session_name(key, name));
                 }
                 effects
@@ -53,7 +59,12 @@ impl App {
             // This is reported in more detail when the end of the agent is handled.
             Err(AgentFailure::Exited(_)) if matches!(tab.phase, TabPhase::Failed(_)) => Vec::new(),
             Err(failure) => {
-                tab.phase = TabPhase::Failed(failure);
+                if let Some(effects) = self.open_new_instead_of_copy(key, &failure) {
+                    return effects;
+                }
+                if let Some(tab) = self.tab_mut(key) {
+                    tab.phase = TabPhase::Failed(failure);
+                }
                 Vec::new()
             }
         }

@@ -45,6 +45,9 @@ pub fn render_markdown(thread: &Thread) -> String {
     page.text
 }
 
+/// What comes before a transcript that is part of a prompt's text.
+pub(crate) const TRANSCRIPT_INTRODUCTION: &str = "The conversation so far, for context:";
+
 /// The maximum length of a transcript, in bytes.
 const MAX_TRANSCRIPT_BYTES: usize = 256 * 1024;
 

@@ -19,6 +19,7 @@ use super::side::AgentSide;
 use crate::capabilities::{check_offered, implemented_capabilities, library_implementation};
 use crate::dialect;
 use crate::error::Error;
+use crate::fork_point;
 use crate::object::{to_object, to_raw_value};
 
 /// The client's name, protocol version and capabilities, from the agent's point of view.
@@ -173,6 +174,9 @@ fn agent_capabilities<A: Agent>(side: &AgentSide<A>) -> AgentCapabilities {
         capabilities.session_capabilities.additional_directories = Some(Default::default());
     }
     capabilities.session_capabilities.system_prompt = supported_system_prompt(agent);
+    if agent.fork_session().is_some() && agent.fork_at_message().is_some() {
+        fork_point::declare(capabilities.meta.get_or_insert_default());
+    }
     capabilities
         .prompt_capabilities(agent.prompt_capabilities())
         .mcp_capabilities(agent.mcp_capabilities())

@@ -32,7 +32,7 @@ pub use initialize::ClientInfo;
 pub use methods::CancelWork;
 #[cfg(feature = "unstable")]
 pub use methods::{
-    ArchiveSession, AuthStatusHandler, ForkSession, Providers, SessionStatusHandler,
+    ArchiveSession, AuthStatusHandler, ForkAtMessage, ForkSession, Providers, SessionStatusHandler,
     SetSessionTitle, SteerTurn,
 };
 pub use methods::{
@@ -44,7 +44,7 @@ pub use methods::{
 use methods::CancelWork;
 #[cfg(not(feature = "unstable"))]
 use methods::{
-    ArchiveSession, AuthStatusHandler, ForkSession, Providers, SessionStatusHandler,
+    ArchiveSession, AuthStatusHandler, ForkAtMessage, ForkSession, Providers, SessionStatusHandler,
     SetSessionTitle, SteerTurn,
 };
 pub use permission::PermissionAnswer;
@@ -189,6 +189,13 @@ pub trait Agent: Send + Sync + 'static {
     /// Returns the handler of `session/fork`, or `None` if the agent does not support it. Unstable.
     #[cfg_attr(not(feature = "unstable"), doc(hidden))]
     fn fork_session(&self) -> Option<&impl ForkSession<Self::State>> {
+        None::<&UnsupportedMethod>
+    }
+
+    /// Returns the handler of forks that end at a message, an extension of `session/fork` that several agents support, or
+    /// `None` if the agent can only copy whole sessions. It has no effect without [`fork_session`](Self::fork_session).
+    #[cfg_attr(not(feature = "unstable"), doc(hidden))]
+    fn fork_at_message(&self) -> Option<&impl ForkAtMessage<Self::State>> {
         None::<&UnsupportedMethod>
     }
 

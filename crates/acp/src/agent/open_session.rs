@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use acp_wire::v1::{
-    ForkSessionRequest, ForkSessionResponse, LoadSessionResponse, McpServer, NewSessionResponse,
-    ResumeSessionResponse, SessionConfigOption, SessionId,
+    ForkSessionRequest, ForkSessionResponse, LoadSessionResponse, McpServer, MessageId,
+    NewSessionResponse, ResumeSessionResponse, SessionConfigOption, SessionId,
 };
 use acp_wire::{Request, jsonrpc, v2};
 use serde::Serialize;
 
 use super::initialize::supported_system_prompt;
-use super::methods::{ForkSession, LoadSession, ResumeSession};
+use super::methods::{ForkAtMessage, ForkSession, LoadSession, ResumeSession};
 use super::session::{OpenedSession, Session};
 use super::side::{AgentSessionEntry, AgentSide};
 use super::{Agent, config};
@@ -19,6 +19,7 @@ use crate::capabilities::missing_mcp_capability;
 use crate::connection::{Connection, Responder};
 use crate::dialect;
 use crate::error::{Error, Result};
+use crate::fork_point;
 use crate::session_setup::{MAX_ID_BYTES, SessionSetup, SystemPromptError};
 
 /// A way to open an existing session.
@@ -220,11 +221,19 @@ impl<A: Agent> AgentSide<A> {
             let error = Error::Rpc(jsonrpc::Error::method_not_found(ForkSessionRequest::METHOD));
             return responder.respond(Err::<(), _>(error)).await;
         };
+        let last = match self.last_message_of_fork(&id, &setup) {
+            Ok(last) => last,
+            Err(error) => return responder.respond(Err::<(), _>(error)).await,
+        };
         let new = self.agent.new_session_id();
         match self.open(new, &setup, responder.connection()) {
             Ok(opening) => {
                 let turn_guard = opening.session.lock_turn().await;
-                let opened = fork.fork(&id, &opening.session, setup).await;
+                let session = &opening.session;
+                let opened = match (last, self.agent.fork_at_message()) {
+                    (Some(last), Some(fork)) => fork.fork_at(&id, &last, session, setup).await,
+                    _ => fork.fork(&id, session, setup).await,
+                };
                 let opened = opened.map(|opened| opening.store_state(opened));
                 drop(turn_guard);
                 self.finish_opening(opening, opened, responder, SessionOrigin::Fork)
@@ -232,6 +241,32 @@ impl<A: Agent> AgentSide<A> {
             }
             Err(error) => responder.respond(Err::<(), _>(error)).await,
         }
+    }
+
+    /// Returns the last message that a fork of the session `id` is to contain, or `None` if it is to contain all of them.
+    fn last_message_of_fork(
+        &self,
+        id: &SessionId,
+        setup: &SessionSetup,
+    ) -> Result<Option<MessageId>> {
+        let last = fork_point::read_message(setup.meta.as_ref()).map_err(Error::invalid_params)?;
+        if last.is_none() {
+            return Ok(None);
+        }
+        if self.agent.fork_at_message().is_none() {
+            return Err(Error::invalid_params(
+                "the agent cannot fork a session at a message, only a whole session",
+            ));
+        }
+        // What belongs to the last turn is not known before it ends.
+        if self.session(id).is_ok_and(|session| session.is_prompting()) {
+            let text = format!(
+                "a turn is running in session {id}; cancel it or wait for its end, then fork the session again"
+            );
+            let code = jsonrpc::Error::INVALID_REQUEST;
+            return Err(Error::Rpc(jsonrpc::Error::new(code, text)));
+        }
+        Ok(last)
     }
 
     /// Chooses the agent's method for opening an existing session. Version 1 clients can use only the methods that the

@@ -527,6 +527,11 @@ impl Session {
             .is_some_and(|turn| !turn.is_cancelled())
     }
 
+    /// Returns `true` if [`Agent::prompt`] is running, even in a turn that has been cancelled.
+    pub(super) fn is_prompting(&self) -> bool {
+        self.lock_state().prompt_token.is_some()
+    }
+
     /// Returns an update that reports the agent's current state: idle, running or waiting for the user.
     pub(crate) fn current_state_update(&self) -> v2::StateUpdate {
         let state = self.lock_state();

@@ -1,7 +1,7 @@
 //! Client requests that are not part of the protocol yet (feature `unstable`). See
 //! `docs/decisions/0017-unstable-methods.md`.
 
-use acp_wire::v1::{self, CancelNotification, SessionId, SteerRequest, SteerResponse};
+use acp_wire::v1::{self, CancelNotification, MessageId, SessionId, SteerRequest, SteerResponse};
 use acp_wire::{Request, v2};
 use serde_json::json;
 
@@ -9,6 +9,7 @@ use super::agent::AgentConnection;
 use super::session::{ClientSession, PromptContent};
 use crate::capabilities::agent_capability_error;
 use crate::error::Result;
+use crate::fork_point;
 use crate::session_setup::SessionSetup;
 
 impl AgentConnection {
@@ -68,6 +69,36 @@ impl AgentConnection {
             return self.open(&setup.fork_v2(&id), None).await;
         }
         self.open(&setup.fork_v1(&id), None).await
+    }
+
+    /// Returns `true` if the agent can fork a session at a message. See [`fork_session_at`](Self::fork_session_at).
+    #[must_use]
+    pub fn supports_fork_at_message(&self) -> bool {
+        let capabilities = self.capabilities();
+        capabilities.session_capabilities.fork.is_some()
+            && fork_point::is_declared(capabilities.meta.as_ref())
+    }
+
+    /// Opens a new session that starts as a copy of an existing one up to `last`, a message of the agent (`session/fork`
+    /// with an extension that several agents support; see [`supports_fork_at_message`](Self::supports_fork_at_message)).
+    /// What the user said after that message, and what followed, is not in the copy. To take back a turn, name the last
+    /// message of the agent before it.
+    ///
+    /// # Errors
+    /// The agent does not support the extension; the session has no such message, or a turn is running in it; the agent
+    /// returned another error; or the connection has ended.
+    pub async fn fork_session_at(
+        &self,
+        id: impl Into<SessionId>,
+        last: impl Into<MessageId>,
+        setup: impl Into<SessionSetup>,
+    ) -> Result<ClientSession> {
+        if !self.supports_fork_at_message() {
+            return Err(agent_capability_error("session/fork at a message"));
+        }
+        let mut setup = setup.into();
+        fork_point::insert_message(setup.meta.get_or_insert_default(), &last.into());
+        self.fork_session(id, setup).await
     }
 
     /// Archives a session (`session/archive`), which hides it from lists without deleting it. The agent closes the

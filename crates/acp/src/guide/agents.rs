@@ -160,6 +160,7 @@
 //! | [`load_session`](Agent::load_session) | `session/load`: opens an existing session, with a replay |
 //! | [`resume_session`](Agent::resume_session) | `session/resume`: opens an existing session, without a replay |
 //! | [`fork_session`](Agent::fork_session) | `session/fork`: a copy of a session; unstable |
+//! | [`fork_at_message`](Agent::fork_at_message) | `session/fork` up to a message, an extension that several agents have |
 //! | [`list_sessions`](Agent::list_sessions), [`close_session`](Agent::close_session), [`delete_session`](Agent::delete_session) | `session/list`, `session/close`, `session/delete` |
 //! | [`set_session_title`](Agent::set_session_title) | `session/set_title`; unstable |
 //! | [`archive_session`](Agent::archive_session) | `session/archive` and `session/unarchive`; unstable |

@@ -15,6 +15,7 @@
 //! | [`load_session`](AgentConnection::load_session) | yes | complete when it returns | `loadSession` |
 //! | [`resume_session`](AgentConnection::resume_session) | no | the updates that this client has already received | `sessionCapabilities.resume` |
 //! | [`fork_session`](AgentConnection::fork_session) | no | empty | `sessionCapabilities.fork`, unstable |
+//! | [`fork_session_at`](AgentConnection::fork_session_at) | no | empty | also `_meta.jetbrains.air.fork`, an extension |
 //!
 //! On the agent's side, each of these passes an [`agent::Session`] and a setup to [`Agent::new_session`],
 //! [`LoadSession`], [`ResumeSession`] or [`ForkSession`]. If opening fails, no session is opened, and a session that

@@ -28,6 +28,7 @@ mod driver;
 mod dyn_sides;
 mod examples;
 mod extension;
+mod fork_at_message;
 mod hostile;
 mod large_text;
 mod mcp_servers;

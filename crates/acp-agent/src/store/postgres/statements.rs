@@ -11,8 +11,8 @@ use crate::store::entry::{StoreEntry, StoreEntryKind};
 use crate::store::error::StoreError;
 use crate::store::list_cursor::{list_cursor, parse_list_cursor, to_time};
 use crate::store::stored_session::{
-    EntryFilter, EntryPage, MAX_PAGE_BYTES, MAX_PAGE_ENTRIES, SessionFilter, SessionPage,
-    SessionProperties, SessionRevision, StoredSession,
+    EntryFilter, EntryPage, HistoryEnd, MAX_PAGE_BYTES, MAX_PAGE_ENTRIES, SessionFilter,
+    SessionPage, SessionProperties, SessionRevision, StoredSession,
 };
 
 const CREATE: &str = "
@@ -24,7 +24,9 @@ const CREATE: &str = "
 
 const FORK: &str = "
     with original as (
-        select number, next_entry, folded_until from acp_agent.session where id = $6
+        select number, coalesce($8, next_entry) as next_entry,
+            least(folded_until, coalesce($8, next_entry)) as folded_until
+        from acp_agent.session where id = $6 and ($7::bigint is null or revision = $7)
     ),
     copy as (
         insert into acp_agent.session
@@ -36,7 +38,8 @@ const FORK: &str = "
     )
     insert into acp_agent.entry (session, number, kind, body)
     select c.number, e.number, e.kind, e.body
-    from copy c cross join original o join acp_agent.entry e on e.session = o.number";
+    from copy c cross join original o
+    join acp_agent.entry e on e.session = o.number and e.number < o.next_entry";
 
 const FIND: &str = "
     select id, properties, created_at, updated_at, revision, next_entry, folded_until, change
@@ -160,6 +163,7 @@ pub(super) async fn fork(
     from: &SessionId,
     id: &SessionId,
     properties: &SessionProperties,
+    end: Option<HistoryEnd>,
     change: ChangeNumber,
 ) -> Result<StoredSession, StoreError> {
     let columns = PropertyColumns::new(properties)?;
@@ -168,14 +172,29 @@ pub(super) async fn fork(
         archived,
         json,
     } = &columns;
+    let revision = end.map(|end| to_bigint(end.revision.0));
+    let next_entry = end.map(|end| to_bigint(end.next_entry));
     let (id_text, from_text) = (without_nul(id.as_str()), without_nul(from.as_str()));
     db.query(
         FORK,
-        &[&id_text, cwd, archived, json, &change.0, &from_text],
+        &[
+            &id_text,
+            cwd,
+            archived,
+            json,
+            &change.0,
+            &from_text,
+            &revision,
+            &next_entry,
+        ],
     )
     .await?;
     match created(db, id, change).await {
-        Err(StoreError::NotFound(_)) => Err(StoreError::NotFound(from.clone())),
+        Err(StoreError::NotFound(_)) => {
+            // There is such a session, but at another revision.
+            find_session(db, from).await?;
+            Err(StoreError::Conflict(from.clone()))
+        }
         created => created,
     }
 }

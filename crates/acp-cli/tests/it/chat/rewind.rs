@@ -20,6 +20,14 @@ fn start_with_changes(project: &TestProject) -> ChatScreen {
     screen
 }
 
+/// Starts a chat with an agent that can copy neither sessions nor parts of them.
+fn start_chat_without_copies(project: &TestProject) -> ChatScreen {
+    let args = format!("-- {ACP} agent --sessions none");
+    let mut screen = start_chat_with_args(project, 100, 40, &args);
+    screen.wait_for("Ask");
+    screen
+}
+
 fn mode(project: &TestProject, name: &str) -> u32 {
     let metadata = std::fs::metadata(project.file(name)).unwrap();
     metadata.permissions().mode() & 0o777
@@ -137,7 +145,7 @@ fn what_changed_after_it_was_shown_is_shown_before_it_is_undone() {
 fn a_conversation_is_taken_back_and_the_next_prompt_gets_what_came_before() {
     let project = TestProject::new();
     project.allow_commands();
-    let mut screen = start_chat(&project, 100, 40);
+    let mut screen = start_chat_without_copies(&project);
     screen.send_line("/run echo the first turn");
     screen.wait_for("the first turn exited with code 0");
     screen.wait_until_gone("Esc: cancel");
@@ -184,7 +192,7 @@ fn a_conversation_that_was_left_comes_back() {
 fn a_conversation_is_taken_back_step_by_step() {
     let project = TestProject::new();
     project.allow_commands();
-    let mut screen = start_chat(&project, 100, 40);
+    let mut screen = start_chat_without_copies(&project);
     for turn in ["first", "second", "third"] {
         screen.send_line(&format!("/run echo the {turn} turn"));
         screen.wait_for(&format!("the {turn} turn exited with code 0"));
