@@ -24,14 +24,14 @@ pub(crate) struct ChatArgs {
     /// Continue a session by its id.
     ///
     /// List sessions with `acp sessions`.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, short, value_name = "ID")]
     pub(crate) resume: Option<String>,
 
     /// Continue the session with this name, or start it.
     ///
     /// Names are per agent and directory. The session is live: other commands with this name can join it, and it goes
     /// on when the chat is closed during a turn.
-    #[arg(long, value_name = "NAME", conflicts_with = "resume", add = candidates::session_names())]
+    #[arg(long, short, value_name = "NAME", conflicts_with = "resume", add = candidates::session_names())]
     pub(crate) session: Option<SessionName>,
 
     /// Continue the latest session of this directory.
@@ -39,7 +39,7 @@ pub(crate) struct ChatArgs {
     /// It is the session that changed last, or one whose turn is running. If it has a name, this is the same as
     /// --session with that name, otherwise as --resume with its id. The agent must support listing sessions. It is
     /// started once more to list them, unless it is running already.
-    #[arg(long = "continue", conflicts_with_all = ["session", "resume"])]
+    #[arg(long = "continue", short = 'c', conflicts_with_all = ["session", "resume"])]
     pub(crate) continue_latest: bool,
 
     #[command(flatten)]

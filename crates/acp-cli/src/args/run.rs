@@ -28,21 +28,21 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) agent_choice: AgentChoiceArgs,
 
-    /// Read the prompt from a file.
-    #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
+    /// Read the prompt from a file, or from stdin if FILE is -.
+    #[arg(long, short, value_name = "FILE", conflicts_with = "prompt")]
     pub(crate) file: Option<PathBuf>,
 
     /// Continue a session by its id.
     ///
     /// The history is not printed. List sessions with `acp sessions`.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, short, value_name = "ID")]
     pub(crate) resume: Option<String>,
 
     /// Continue the session with this name, or start it.
     ///
     /// Names are per agent and directory. The session is live: other commands with this name can join it while the
     /// turn is running, and the agent stays ready for the next prompt for a while (see --keep).
-    #[arg(long, value_name = "NAME", conflicts_with = "resume", add = candidates::session_names())]
+    #[arg(long, short, value_name = "NAME", conflicts_with = "resume", add = candidates::session_names())]
     pub(crate) session: Option<SessionName>,
 
     /// Continue the latest session of this directory.
@@ -50,7 +50,7 @@ pub(crate) struct RunArgs {
     /// It is the session that changed last, or one whose turn is running. If it has a name, this is the same as
     /// --session with that name, otherwise as --resume with its id. The agent must support listing sessions. It is
     /// started once more to list them, unless it is running already.
-    #[arg(long = "continue", conflicts_with_all = ["session", "resume", "new"])]
+    #[arg(long = "continue", short = 'c', conflicts_with_all = ["session", "resume", "new"])]
     pub(crate) continue_latest: bool,
 
     /// Start a new session with this name, even if the name is already in use.

@@ -12,7 +12,7 @@ use super::shared::{ListFormat, parse_span};
 
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "acp sessions [OPTIONS] [-- AGENT COMMAND...]\n       acp sessions name|forget|rename|archive|unarchive|export|delete|prune ...
+    override_usage = "acp sessions [OPTIONS] [-- AGENT COMMAND...]\n       acp sessions list|name|forget|rename|archive|unarchive|export|delete|prune ...
        acp sessions watch|status|cancel|queue|stop ...",
     args_conflicts_with_subcommands = true,
     after_long_help = EXAMPLES
@@ -50,6 +50,14 @@ pub(crate) struct ListSessionsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsSubcommand {
+    /// List the sessions that an agent stores.
+    ///
+    /// The same as `acp sessions` without a subcommand.
+    #[command(
+        override_usage = "acp sessions list [OPTIONS] [-- AGENT COMMAND...]",
+        after_long_help = EXAMPLES
+    )]
+    List(ListSessionsArgs),
     Name(NameSessionArgs),
     Forget(ForgetSessionArgs),
     Rename(RenameSessionArgs),
@@ -340,6 +348,7 @@ pub(crate) struct RenameSessionArgs {
 /// the document and contains no HTML.
 #[derive(Debug, clap::Args)]
 #[command(
+    visible_alias = "show",
     override_usage = "acp sessions export [OPTIONS] NAME|ID [-- AGENT COMMAND...]",
     after_long_help = EXPORT_EXAMPLES
 )]

@@ -24,12 +24,13 @@ const STDIN_TIMEOUT: Duration = Duration::from_secs(3);
 /// Returns the prompt from the arguments, a file or stdin. Appends any piped input.
 pub(crate) fn read_prompt(file: Option<&Path>, words: &[String]) -> Result<String, CommandExit> {
     let mut text = match (file, words) {
+        (Some(file), _) if file == Path::new("-") => decode_text(read_stdin(&|| ()))?,
         (Some(file), _) => std::fs::read_to_string(file)
             .map_err(|e| CommandExit::usage(format!("--file {}: {e}", file.display())))?,
         (None, [dash]) if dash == "-" => decode_text(read_stdin(&|| ()))?,
         (None, words) => words.join(" "),
     };
-    let is_stdin = file.is_none() && words == ["-"];
+    let is_stdin = file.map_or(words == ["-"], |file| file == Path::new("-"));
     if !is_stdin && let Some(piped) = read_piped()? {
         if !text.is_empty() {
             text.push_str("\n\n");

@@ -33,6 +33,7 @@ use crate::start::{StartFailure, StartTarget};
 pub(crate) async fn run_sessions(args: SessionsArgs) -> CommandExit {
     let done = match args.command {
         None => list_sessions(args.list).await,
+        Some(SessionsSubcommand::List(args)) => list_sessions(args).await,
         Some(SessionsSubcommand::Name(args)) => name_session(&args),
         Some(SessionsSubcommand::Forget(args)) => forget_name(&args),
         Some(SessionsSubcommand::Rename(args)) => manage::rename_session(args).await,

@@ -48,6 +48,31 @@ fn named_session_is_started_and_continued() {
 }
 
 #[test]
+fn short_options_and_other_words_do_the_same() {
+    let project = TestProject::new();
+    let run = |line: &str| project.run_shell(line).expect_code(0);
+    project.write_file("prompt.txt", "/read notes.txt:1-1");
+    let begun = run("acp run -s build -f prompt.txt");
+    assert!(begun.stdout.contains("first"), "{begun:?}");
+    let continued = run("acp run -c '/read notes.txt:2-2'");
+    assert_eq!(
+        continued.find_line("continue with: "),
+        "continue with: acp run --session build PROMPT"
+    );
+    let id = only_session_ids(&project)[1].clone();
+    run("acp sessions stop");
+    run(&format!("acp run -r {id} '/read notes.txt:3-3'"));
+    let piped = run("echo '/read notes.txt:2-2' | acp run -f -");
+    assert!(piped.stdout.contains("second"), "{piped:?}");
+    let listed = run("acp sessions list --format json");
+    assert_eq!(listed.stdout, run("acp sessions --format json").stdout);
+    assert!(listed.stdout.contains(&id), "{listed:?}");
+    let shown = run("acp sessions show build").stdout;
+    assert!(shown.contains("/read notes.txt:3-3"), "{shown}");
+    assert_eq!(shown, run("acp sessions export build").stdout);
+}
+
+#[test]
 
 fn name_belongs_to_an_agent_and_a_directory() {
     for version in PROTOCOL_ARGS {
