@@ -380,7 +380,7 @@ enum OverlayOutcome {
     Session(AgentKey, SessionId),
     SessionAction(AgentKey, char, SessionId),
     Turn(TurnNumber),
-    Themes(Option<ThemePair>),
+    Themes(Option<Box<ThemePair>>),
     Target(OpenTarget),
     Link(WebAddress),
     Rewind(RewindScope),
@@ -433,9 +433,9 @@ impl App {
             ChatOverlay::Turns(picker) => {
                 picker_outcome(picker.handle_key(key), OverlayOutcome::Turn)
             }
-            ChatOverlay::Themes(picker) => {
-                picker_outcome(picker.handle_key(key), OverlayOutcome::Themes)
-            }
+            ChatOverlay::Themes(picker) => picker_outcome(picker.handle_key(key), |themes| {
+                OverlayOutcome::Themes(themes.map(Box::new))
+            }),
             ChatOverlay::Targets(picker) => {
                 picker_outcome(picker.handle_key(key), OverlayOutcome::Target)
             }
@@ -492,7 +492,7 @@ impl App {
             }
             OverlayOutcome::Themes(themes) => {
                 if let Some(themes) = themes {
-                    self.use_themes(themes);
+                    self.use_themes(*themes);
                 }
                 Vec::new()
             }
