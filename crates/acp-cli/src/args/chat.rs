@@ -70,7 +70,7 @@ pub(crate) struct ChatArgs {
     pub(crate) mouse: MouseArgs,
 }
 
-/// Whether to use the mouse.
+// Whether to use the mouse. No doc comment: clap would use it as the description of the command.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MouseArgs {
     /// Leave the mouse to the terminal.

@@ -92,6 +92,7 @@ fn tool_call_statuses_have_colors() {
         "{gone:?} {came:?}"
     );
     // What is under way in the plan stands out.
+    screen.wait_for("Measure again");
     assert_eq!(
         find_cell(&screen, "▸ Read each line").fgcolor(),
         theme_color(ThemeRole::Accent)
