@@ -68,10 +68,7 @@ fn markdown_is_shown_with_colors() {
     );
     // Where it leads is seen, for nobody can be sure to be able to point at it.
     screen.wait_for("https://example.org/profile");
-    assert_eq!(
-        find_cell(&screen, "read_line").fgcolor(),
-        theme_color(ThemeRole::Code)
-    );
+    assert_color(&screen, "read_line", ThemeRole::Code);
     // Code has the colors of its language: what is a word of it, a comment and a text differ.
     assert_colored(&mut screen, "let lines");
     let colors =

@@ -165,10 +165,7 @@ fn deceptive_url_gets_a_warning() {
     let mut screen = start_with_url(&project, url, 80, 40);
     screen.wait_for("! The part before the @ is not the site name. The site is evil.example.");
     screen.wait_for("not encrypted");
-    assert_eq!(
-        find_cell(&screen, "! The part before").fgcolor(),
-        theme_color(ThemeRole::Warn)
-    );
+    assert_color(&screen, "! The part before", ThemeRole::Warn);
     screen.send_keys(ESCAPE);
     wait_for_record(&project, &json!({"action": "cancel"}));
 }

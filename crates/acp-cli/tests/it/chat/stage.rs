@@ -51,6 +51,13 @@ pub(crate) fn theme_color(role: ThemeRole) -> vt100::Color {
     }
 }
 
+/// Checks that a text on the screen begins in the color of this role.
+#[track_caller]
+pub(crate) fn assert_color(screen: &ChatScreen, text: &str, role: ThemeRole) {
+    let color = find_cell(screen, text).fgcolor();
+    assert_eq!(color, theme_color(role), "{text}\n{}", screen.text());
+}
+
 /// Configures agents under these names. Each agent is this program, run with the given flags.
 pub(crate) fn write_agents_config(project: &TestProject, agents: &[(&str, &str)]) {
     let mut config = String::new();

@@ -62,10 +62,7 @@ fn activity_in_another_tab_is_marked_in_the_tab_bar() {
     screen.send_keys("\u{1b}1");
     screen.wait_for("Type a prompt");
     screen.wait_for("2 ? /run echo one");
-    assert_eq!(
-        find_cell(&screen, "? /run").fgcolor(),
-        theme_color(ThemeRole::Warn)
-    );
+    assert_color(&screen, "? /run", ThemeRole::Warn);
     // The window's title says so, too, to whom it is behind others.
     assert!(screen.title().starts_with("? "), "{}", screen.title());
     screen.send_keys("\u{1b}2");

@@ -59,27 +59,12 @@ fn tool_call_statuses_have_colors() {
     let mut screen = start_with_player(&project, 100, 40, "");
     play_steps(&project, &mut screen, &tool_card_steps(&project));
     screen.wait_for("○ ⌫ Delete old.txt");
-    assert_eq!(
-        find_cell(&screen, "✓ ⌕").fgcolor(),
-        theme_color(ThemeRole::Good)
-    );
-    assert_eq!(
-        find_cell(&screen, "✗ ↓").fgcolor(),
-        theme_color(ThemeRole::Bad)
-    );
-    assert_eq!(
-        find_cell(&screen, "404: there").fgcolor(),
-        theme_color(ThemeRole::Bad)
-    );
-    assert_eq!(
-        find_cell(&screen, "○ ⌫").fgcolor(),
-        theme_color(ThemeRole::Dim)
-    );
+    assert_color(&screen, "✓ ⌕", ThemeRole::Good);
+    assert_color(&screen, "✗ ↓", ThemeRole::Bad);
+    assert_color(&screen, "404: there", ThemeRole::Bad);
+    assert_color(&screen, "○ ⌫", ThemeRole::Dim);
     // What is between backquotes in a title is code, without them.
-    assert_eq!(
-        find_cell(&screen, "cargo bench").fgcolor(),
-        theme_color(ThemeRole::Code)
-    );
+    assert_color(&screen, "cargo bench", ThemeRole::Code);
     let (row, column) = find_position(&screen, " $ Run");
     let running = screen.screen().cell(row, column - 1).unwrap();
     assert_eq!(running.fgcolor(), theme_color(ThemeRole::Accent));
@@ -93,26 +78,14 @@ fn tool_call_statuses_have_colors() {
     );
     // What is under way in the plan stands out.
     screen.wait_for("Measure again");
-    assert_eq!(
-        find_cell(&screen, "▸ Read each line").fgcolor(),
-        theme_color(ThemeRole::Accent)
-    );
-    assert_eq!(
-        find_cell(&screen, "✓ Find the slow").fgcolor(),
-        theme_color(ThemeRole::Good)
-    );
-    assert_eq!(
-        find_cell(&screen, "Measure again").fgcolor(),
-        theme_color(ThemeRole::Dim)
-    );
+    assert_color(&screen, "▸ Read each line", ThemeRole::Accent);
+    assert_color(&screen, "✓ Find the slow", ThemeRole::Good);
+    assert_color(&screen, "Measure again", ThemeRole::Dim);
     project.write_file("go", "");
     screen.wait_for("It is done.");
     // A context that is nearly full is a warning.
     screen.wait_for("186k of 200k (93 %)");
-    assert_eq!(
-        find_cell(&screen, "186k of").fgcolor(),
-        theme_color(ThemeRole::Bad)
-    );
+    assert_color(&screen, "186k of", ThemeRole::Bad);
 }
 
 #[test]
@@ -133,10 +106,7 @@ fn card_details_are_shown_on_demand() {
     screen.wait_for("src/lines.rs:12");
     screen.wait_for("\"pattern\": \"read_line\"");
     screen.wait_for("\"found\": 3");
-    assert_eq!(
-        find_cell(&screen, "src/lines.rs:12").fgcolor(),
-        theme_color(ThemeRole::Link)
-    );
+    assert_color(&screen, "src/lines.rs:12", ThemeRole::Link);
     screen.send_keys(ENTER);
     screen.wait_until_gone("src/lines.rs:12");
 }
