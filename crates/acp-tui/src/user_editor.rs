@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use acp_host::{AgentCommand, Environment};
+
 /// The editors to look for if none is configured, in order of preference.
 const DEFAULT_EDITORS: &[&str] = if cfg!(windows) {
     &["notepad.exe"]
@@ -28,25 +30,20 @@ fn editor_command() -> Option<String> {
     })
 }
 
-/// Returns the editor's command line, or an error for the user.
-fn find_editor() -> Result<String, String> {
-    editor_command().ok_or_else(|| {
+/// Returns the command of the editor, or an error for the user.
+fn find_editor() -> Result<AgentCommand, String> {
+    let line = editor_command().ok_or_else(|| {
         format!(
             "no editor found: set VISUAL or EDITOR (tried {})",
             DEFAULT_EDITORS.join(", ")
         )
-    })
+    })?;
+    let command = AgentCommand::from_line(&line).map_err(|e| format!("EDITOR: {e}"))?;
+    Ok(command.environment(Environment::inherit()))
 }
 
 /// Runs an editor, and waits until it exits.
-async fn run_editor(
-    line: &str,
-    arguments: impl IntoIterator<Item = OsString>,
-) -> Result<(), String> {
-    let command = acp_host::AgentCommand::from_line(line).map_err(|e| format!("EDITOR: {e}"))?;
-    let command = command
-        .environment(acp_host::Environment::inherit())
-        .args(arguments);
+async fn run_editor(command: AgentCommand) -> Result<(), String> {
     let exit = command
         .run_in_terminal()
         .await
@@ -68,25 +65,24 @@ pub(crate) struct FilePlace {
 
 /// Opens a file in the user's own editor, at the line if the editor is known to take one.
 pub(crate) async fn open_file(place: &FilePlace) -> Result<(), String> {
-    let line = find_editor()?;
-    run_editor(&line, editor_arguments(&line, place)).await
+    let editor = find_editor()?;
+    let arguments = editor_arguments(&editor, place);
+    run_editor(editor.args(arguments)).await
 }
 
 /// Returns the arguments with which the editor opens a file.
-fn editor_arguments(command_line: &str, place: &FilePlace) -> Vec<OsString> {
+fn editor_arguments(editor: &AgentCommand, place: &FilePlace) -> Vec<OsString> {
     let file = place.path.clone().into_os_string();
     let Some(line) = place.line else {
         return vec![file];
     };
-    let program = command_line.split_whitespace().next().unwrap_or_default();
-    let program = Path::new(program.trim_matches(['"', '\'']));
-    let name = program.file_stem().unwrap_or_default().to_string_lossy();
+    let name = Path::new(&editor.program).file_stem().unwrap_or_default();
     let with_line = |file: OsString| {
         let mut file = file;
         file.push(format!(":{line}"));
         file
     };
-    match &*name {
+    match &*name.to_string_lossy() {
         "vi" | "vim" | "nvim" | "view" | "nano" | "pico" | "emacs" | "emacsclient" | "micro"
         | "kak" | "joe" | "mg" | "ne" => vec![format!("+{line}").into(), file],
         "hx" | "helix" | "subl" | "zed" => vec![with_line(file)],
@@ -99,13 +95,13 @@ fn editor_arguments(command_line: &str, place: &FilePlace) -> Vec<OsString> {
 
 /// Lets the user edit text in their own editor.
 pub(crate) async fn edit_externally(text: &str) -> Result<String, String> {
-    let line = find_editor()?;
+    let editor = find_editor()?;
     let failed = |what: &str, e: &dyn std::fmt::Display| format!("{what}: {e}");
     let directory =
         tempfile::tempdir().map_err(|e| failed("cannot create a temporary file", &e))?;
     let file = directory.path().join("prompt.md");
     std::fs::write(&file, text).map_err(|e| failed("cannot create a temporary file", &e))?;
-    run_editor(&line, [file.clone().into_os_string()]).await?;
+    run_editor(editor.args([&file])).await?;
     let text =
         std::fs::read_to_string(&file).map_err(|e| failed("cannot read the edited prompt", &e))?;
     Ok(text.trim_end().to_owned())
@@ -123,13 +119,15 @@ mod tests {
         };
         for (editor, expected) in [
             ("vi", &["+7", "/p/-x.rs"][..]),
-            ("'/usr/bin/nvim' -R", &["+7", "/p/-x.rs"]),
+            ("'/opt/my editors/nvim' -R", &["+7", "/p/-x.rs"]),
             ("hx", &["/p/-x.rs:7"]),
             ("code --wait", &["--goto", "/p/-x.rs:7"]),
             ("my-editor", &["/p/-x.rs"]),
         ] {
-            assert_eq!(editor_arguments(editor, &place(Some(7))), expected);
+            let editor = AgentCommand::from_line(editor).unwrap();
+            assert_eq!(editor_arguments(&editor, &place(Some(7))), expected);
         }
-        assert_eq!(editor_arguments("vi", &place(None)), ["/p/-x.rs"]);
+        let editor = AgentCommand::new("vi");
+        assert_eq!(editor_arguments(&editor, &place(None)), ["/p/-x.rs"]);
     }
 }
