@@ -123,8 +123,9 @@ impl App {
         let key = super::TabKey(self.next_tab);
         self.next_tab += 1;
         let storage_key = self.spec(agent).map(|spec| spec.storage_key.clone());
-        let agent = (agent, storage_key.unwrap_or_default());
-        let mut tab = Tab::new(key, agent, open, self.files.clone(), self.history.clone());
+        let storage_key = storage_key.unwrap_or_default();
+        let (files, history) = (self.files.clone(), self.history.clone());
+        let mut tab = Tab::new(key, agent, storage_key, open, files, history);
         tab.editor.set_vim(self.setup.editing == EditingMode::Vim);
         self.tabs.push(tab);
         self.active = self.tabs.len() - 1;

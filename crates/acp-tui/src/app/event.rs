@@ -160,8 +160,9 @@ pub(crate) enum ChatEvent {
         id: SessionId,
         result: Result<(), AgentFailure>,
     },
-    /// A question's URL was opened in the browser, or opening it failed.
+    /// The files and links of a conversation were found.
     TargetsFound { tab: TabKey, targets: FoundTargets },
+    /// A question's URL was opened in the browser, or opening it failed.
     AddressOpened {
         tab: TabKey,
         question: u64,

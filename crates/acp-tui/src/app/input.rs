@@ -160,7 +160,6 @@ impl App {
         };
         if let Some(overlay) = &mut self.overlay {
             overlay.scroll(by);
-            self.show_selected_theme();
         } else if let Some(tab) = self.active_tab_mut() {
             match &mut tab.question {
                 Some(question) => drop(question.scroll(by)),
@@ -177,7 +176,6 @@ impl App {
     fn handle_click(&mut self, at: Position) {
         if let Some(overlay) = &mut self.overlay {
             overlay.select_at(at);
-            self.show_selected_theme();
         } else if let Some(tab) = self.active_tab_mut()
             && let Some(item) = tab.view.item_at(at)
         {

@@ -216,7 +216,7 @@ impl App {
         if event.is_input() {
             self.attention.on_input(Instant::now());
         }
-        match event {
+        let effects = match event {
             ChatEvent::Key(key) => self.handle_key(key),
             ChatEvent::Paste(text) => self.handle_paste(&text),
             ChatEvent::Mouse(mouse) => self.handle_mouse(mouse),
@@ -231,7 +231,7 @@ impl App {
                 }
             }
             ChatEvent::BackgroundReported(background) => {
-                self.on_background_reported(background);
+                self.setup.background = background;
                 Vec::new()
             }
             ChatEvent::Woken => Vec::new(),
@@ -349,7 +349,9 @@ impl App {
                 Vec::new()
             }
             ChatEvent::Quit => self.quit(),
-        }
+        };
+        self.show_selected_theme();
+        effects
     }
 
     /// Returns whether anything on the screen is animated.

@@ -23,7 +23,7 @@ use crate::agent::AgentFailure;
 use crate::draw_context::DrawContext;
 use crate::editor;
 use crate::keys::{KeyAction, KeyBindings};
-use crate::picker::{Picker, PickerItem, PickerOutcome};
+use crate::picker::{Picker, PickerItem, PickerOutcome, PickerPopup};
 use crate::setup::SessionSource;
 use crate::theme::{Theme, ThemePair};
 use crate::web_address::WebAddress;
@@ -272,53 +272,46 @@ impl ChatOverlay {
         )
     }
 
+    /// Returns the list of items, if the overlay is one.
+    fn list(&mut self) -> Option<&mut dyn PickerPopup> {
+        Some(match self {
+            Self::Palette(picker) => picker,
+            Self::Agents(picker) => picker,
+            Self::AuthMethods(_, picker) => picker,
+            Self::Options(picker) => picker,
+            Self::Values(picker) => picker,
+            Self::Sessions(sessions) => &mut sessions.picker,
+            Self::Turns(picker) => picker,
+            Self::Themes(picker) => picker,
+            Self::Targets(picker) => picker,
+            Self::Pager(_) | Self::Link(_) | Self::Rewind(_) | Self::PromptLine(..) => return None,
+        })
+    }
+
     pub(super) fn paste(&mut self, text: &str) {
-        match self {
-            Self::PromptLine(_, line) => line.paste(text),
-            Self::Palette(picker) => drop(picker.paste(text)),
-            Self::Agents(picker) => drop(picker.paste(text)),
-            Self::AuthMethods(_, picker) => drop(picker.paste(text)),
-            Self::Options(picker) => drop(picker.paste(text)),
-            Self::Values(picker) => drop(picker.paste(text)),
-            Self::Sessions(sessions) => drop(sessions.picker.paste(text)),
-            Self::Turns(picker) => drop(picker.paste(text)),
-            Self::Themes(picker) => drop(picker.paste(text)),
-            Self::Targets(picker) => drop(picker.paste(text)),
-            Self::Pager(_) | Self::Link(_) | Self::Rewind(_) => {}
+        if let Some(list) = self.list() {
+            list.paste(text);
+        } else if let Self::PromptLine(_, line) = self {
+            line.paste(text);
         }
     }
 
     pub(super) fn scroll(&mut self, by: isize) {
+        if let Some(list) = self.list() {
+            return list.scroll(by);
+        }
         match self {
             Self::Pager(leaflet) => leaflet.scroll(by),
-            Self::Palette(picker) => drop(picker.scroll(by)),
-            Self::Agents(picker) => drop(picker.scroll(by)),
-            Self::AuthMethods(_, picker) => drop(picker.scroll(by)),
-            Self::Options(picker) => drop(picker.scroll(by)),
-            Self::Values(picker) => drop(picker.scroll(by)),
-            Self::Sessions(sessions) => drop(sessions.picker.scroll(by)),
-            Self::Turns(picker) => drop(picker.scroll(by)),
-            Self::Themes(picker) => drop(picker.scroll(by)),
-            Self::Targets(picker) => drop(picker.scroll(by)),
             Self::Link(view) => view.scroll(by),
             Self::Rewind(view) => view.scroll(by),
-            Self::PromptLine(..) => {}
+            _ => {}
         }
     }
 
     /// Selects the item at this position. A click never chooses it: the user must see what they choose.
     pub(super) fn select_at(&mut self, at: Position) {
-        match self {
-            Self::Palette(picker) => picker.select_at(at),
-            Self::Agents(picker) => picker.select_at(at),
-            Self::AuthMethods(_, picker) => picker.select_at(at),
-            Self::Options(picker) => picker.select_at(at),
-            Self::Values(picker) => picker.select_at(at),
-            Self::Sessions(sessions) => sessions.picker.select_at(at),
-            Self::Turns(picker) => picker.select_at(at),
-            Self::Themes(picker) => picker.select_at(at),
-            Self::Targets(picker) => picker.select_at(at),
-            Self::Pager(_) | Self::Link(_) | Self::Rewind(_) | Self::PromptLine(..) => {}
+        if let Some(list) = self.list() {
+            list.select_at(at);
         }
     }
 
@@ -328,30 +321,17 @@ impl ChatOverlay {
         buf: &mut Buffer,
         look: &DrawContext<'_>,
     ) -> Option<Position> {
-        match self {
-            Self::Pager(leaflet) => {
-                leaflet.draw(area, buf, look);
-                None
-            }
-            Self::Palette(picker) => picker.draw(area, buf, look),
-            Self::Agents(picker) => picker.draw(area, buf, look),
-            Self::AuthMethods(_, picker) => picker.draw(area, buf, look),
-            Self::Options(picker) => picker.draw(area, buf, look),
-            Self::Values(picker) => picker.draw(area, buf, look),
-            Self::Sessions(sessions) => sessions.picker.draw(area, buf, look),
-            Self::Turns(picker) => picker.draw(area, buf, look),
-            Self::Themes(picker) => picker.draw(area, buf, look),
-            Self::Targets(picker) => picker.draw(area, buf, look),
-            Self::Link(view) => {
-                view.draw(area, buf, look);
-                None
-            }
-            Self::Rewind(view) => {
-                view.draw(area, buf, look);
-                None
-            }
-            Self::PromptLine(_, line) => line.draw(area, buf, look),
+        if let Some(list) = self.list() {
+            return list.draw(area, buf, look);
         }
+        match self {
+            Self::Pager(leaflet) => leaflet.draw(area, buf, look),
+            Self::Link(view) => view.draw(area, buf, look),
+            Self::Rewind(view) => view.draw(area, buf, look),
+            Self::PromptLine(_, line) => return line.draw(area, buf, look),
+            _ => {}
+        }
+        None
     }
 }
 
@@ -400,7 +380,10 @@ fn picker_outcome<T>(
 
 impl App {
     pub(super) fn handle_overlay_key(&mut self, key: KeyEvent) -> Vec<ChatEffect> {
-        self.with_overlay(|overlay| match overlay {
+        let Some(overlay) = &mut self.overlay else {
+            return Vec::new();
+        };
+        let done = match overlay {
             ChatOverlay::Pager(leaflet) => match leaflet.handle_key(key) {
                 true => OverlayOutcome::KeepOpen,
                 false => OverlayOutcome::Close,
@@ -456,26 +439,11 @@ impl App {
                 super::prompt_line::PromptLineOutcome::Close => OverlayOutcome::Close,
                 super::prompt_line::PromptLineOutcome::KeepOpen => OverlayOutcome::KeepOpen,
             },
-        })
-    }
-
-    /// Passes input to the overlay, and handles the outcome.
-    fn with_overlay(
-        &mut self,
-        have: impl FnOnce(&mut ChatOverlay) -> OverlayOutcome,
-    ) -> Vec<ChatEffect> {
-        let Some(overlay) = &mut self.overlay else {
-            return Vec::new();
         };
-        let done = have(overlay);
-        let is_theme = matches!(overlay, ChatOverlay::Themes(_));
         let closed = match done {
             OverlayOutcome::KeepOpen | OverlayOutcome::SessionAction(..) => None,
             _ => self.overlay.take(),
         };
-        if is_theme {
-            self.show_selected_theme();
-        }
         match done {
             OverlayOutcome::KeepOpen | OverlayOutcome::Close => Vec::new(),
             OverlayOutcome::KeyAction(action) => self.perform_action(action),

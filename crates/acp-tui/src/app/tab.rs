@@ -117,7 +117,8 @@ pub(super) struct Tab {
 impl Tab {
     pub(super) fn new(
         key: TabKey,
-        (agent, storage_key): (AgentKey, String),
+        agent: AgentKey,
+        storage_key: String,
         open: SessionSource,
         files: FileFinder,
         history: PromptHistory,

@@ -1,23 +1,17 @@
 //! The theme of the chat: follows the terminal's background, and lets the user choose another theme.
 
+use acp_config::UserConfig;
 use acp_config::themes::{ThemeSetting, list_themes};
-use acp_config::{Background, UserConfig};
 
 use super::App;
 use super::overlay::ChatOverlay;
 use crate::picker::{Picker, PickerItem};
-use crate::theme::{Theme, ThemePair};
+use crate::theme::ThemePair;
 
 /// A list of themes. The chat shows the selected theme as the selection moves.
 pub(super) type ThemePicker = Picker<Option<ThemePair>>;
 
 impl App {
-    /// Shows the theme for the background that the terminal has reported.
-    pub(super) fn on_background_reported(&mut self, background: Background) {
-        self.setup.background = background;
-        self.show_selected_theme();
-    }
-
     /// Opens the list of themes.
     pub(super) fn choose_theme(&mut self) {
         let current = self.setup.themes.setting();
@@ -59,14 +53,21 @@ impl App {
     }
 
     /// Shows the theme that is selected in the list of themes or, if the list is not open, the chosen one.
+    ///
+    /// This is done after each event, so no other code has to know what the theme depends on.
     pub(super) fn show_selected_theme(&mut self) {
         let selected = match &self.overlay {
             Some(ChatOverlay::Themes(picker)) => picker.selected().and_then(Option::as_ref),
             _ => None,
         };
         let themes = selected.unwrap_or(&self.setup.themes);
-        let theme = themes.for_background(self.setup.background).clone();
-        self.set_theme(theme);
+        let theme = themes.for_background(self.setup.background);
+        if self.setup.theme != *theme {
+            self.setup.theme = theme.clone();
+            for tab in &mut self.tabs {
+                tab.view.forget_layouts();
+            }
+        }
     }
 
     /// Uses these themes until the chat ends, and says how to keep them.
@@ -85,16 +86,5 @@ impl App {
             "Theme set for this chat. To keep it, set theme = {name} under [chat] in {file}"
         ));
         self.setup.themes = themes;
-        self.show_selected_theme();
-    }
-
-    fn set_theme(&mut self, theme: Theme) {
-        if self.setup.theme == theme {
-            return;
-        }
-        self.setup.theme = theme;
-        for tab in &mut self.tabs {
-            tab.view.forget_layouts();
-        }
     }
 }

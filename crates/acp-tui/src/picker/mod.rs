@@ -4,8 +4,10 @@ mod draw;
 
 use acp_host::terminal_text;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
+use crate::draw_context::DrawContext;
 use crate::fuzzy::{self, FuzzyMatch};
 use crate::input::{InputOutcome, LineInput};
 
@@ -242,6 +244,39 @@ impl<T: Clone + PartialEq> Picker<T> {
     /// Scrolls by a number of rows. Positive numbers scroll down.
     pub(crate) fn scroll(&mut self, rows: isize) -> PickerOutcome<T> {
         self.select(self.selected.saturating_add_signed(rows))
+    }
+}
+
+/// What all pickers can do, whatever their items are.
+pub(crate) trait PickerPopup {
+    /// Adds pasted text to the filter.
+    fn paste(&mut self, text: &str);
+
+    /// Scrolls by a number of rows. Positive numbers scroll down.
+    fn scroll(&mut self, rows: isize);
+
+    /// Selects the item at this position, if there is one.
+    fn select_at(&mut self, at: Position);
+
+    /// Draws the picker in the center of `screen` and returns the cursor's position.
+    fn draw(&mut self, screen: Rect, buf: &mut Buffer, look: &DrawContext<'_>) -> Option<Position>;
+}
+
+impl<T: Clone + PartialEq> PickerPopup for Picker<T> {
+    fn paste(&mut self, text: &str) {
+        let _ = Picker::paste(self, text);
+    }
+
+    fn scroll(&mut self, rows: isize) {
+        let _ = Picker::scroll(self, rows);
+    }
+
+    fn select_at(&mut self, at: Position) {
+        Picker::select_at(self, at);
+    }
+
+    fn draw(&mut self, screen: Rect, buf: &mut Buffer, look: &DrawContext<'_>) -> Option<Position> {
+        Picker::draw(self, screen, buf, look)
     }
 }
 
