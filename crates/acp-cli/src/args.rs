@@ -12,6 +12,7 @@ pub(crate) mod completions;
 pub(crate) mod connect;
 pub(crate) mod inspect;
 pub(crate) mod login;
+pub(crate) mod other_programs;
 pub(crate) mod permissions;
 pub(crate) mod relays;
 pub(crate) mod remote;

@@ -39,6 +39,10 @@ pub(crate) async fn run_chat(args: ChatArgs) -> CommandExit {
         Err(exit) => return exit,
     };
     let (cwd, name) = (setup.cwd.clone(), setup.name.clone());
+    let directories = setup.additional_directories.iter();
+    let directories: Vec<String> = directories
+        .map(|path| path.to_string_lossy().into_owned())
+        .collect();
     match acp_tui::run_chat(setup).await {
         Ok(sessions) => {
             for session in sessions.iter().take(MAX_HINTS) {
@@ -49,10 +53,14 @@ pub(crate) async fn run_chat(args: ChatArgs) -> CommandExit {
                         live: None,
                     };
                     let name = name.as_deref().filter(|_| session.is_first);
-                    let hint = match name {
-                        Some(name) => target.command_hint(&["chat", "--session", name]),
-                        None => target.command_hint(&["chat", "--resume", session.id.as_str()]),
+                    let mut words = match name {
+                        Some(name) => vec!["chat", "--session", name],
+                        None => vec!["chat", "--resume", session.id.as_str()],
                     };
+                    for directory in &directories {
+                        words.extend(["--add-dir", directory]);
+                    }
+                    let hint = target.command_hint(&words);
                     let _ = writeln!(std::io::stdout(), "To continue: {hint}");
                 }
             }
@@ -81,11 +89,9 @@ async fn prepare(mut args: ChatArgs) -> Result<PreparedChat, CommandExit> {
     let config = config::read_user_config()?;
     let keys = key_bindings(&config.chat)?;
     let agent = args.agent_choice.choose(&cwd)?;
-    let confinement = Confinement::from_args(
-        &args.session_args.sandbox,
-        args.allow,
-        std::slice::from_ref(&cwd),
-    )?;
+    let additional_directories = args.directories.additional_directories(&cwd)?;
+    let roots = [std::slice::from_ref(&cwd), &additional_directories].concat();
+    let confinement = Confinement::from_args(&args.session_args.sandbox, args.allow, &roots)?;
     if args.continue_latest {
         let query = LatestSessionQuery {
             agent: &agent,
@@ -94,9 +100,15 @@ async fn prepare(mut args: ChatArgs) -> Result<PreparedChat, CommandExit> {
             policy: args.allow,
             no_server: args.server.no_server,
         };
-        (args.session, args.resume) = query.find().await?.into_options();
+        let latest = query.find().await?;
+        (args.session, args.resume) = match args.fork.fork {
+            true => (None, Some(latest.id)),
+            false => latest.into_options(),
+        };
     }
+    args.fork.require_session(args.resume.as_deref())?;
     let open = match (&args.resume, &args.session) {
+        (Some(id), _) if args.fork.fork => SessionSource::Fork(id.as_str().into()),
         (Some(id), _) => SessionSource::Existing(id.as_str().into()),
         (None, Some(name)) => {
             match SessionNames::open(agent.storage_key(), &cwd).find(name.as_str())? {
@@ -121,7 +133,7 @@ async fn prepare(mut args: ChatArgs) -> Result<PreparedChat, CommandExit> {
         (_, Some(_)) => live.attach(AttachMode::Start {
             keep: args.server.keep,
         })?,
-        (SessionSource::Existing(session), None) => {
+        (SessionSource::Existing(session) | SessionSource::Fork(session), None) => {
             let session = session.as_str();
             live.attach(AttachMode::IfLive { session })?
         }
@@ -154,7 +166,9 @@ async fn prepare(mut args: ChatArgs) -> Result<PreparedChat, CommandExit> {
         .as_ref()
         .and_then(|confinement| confinement.command_sandbox().cloned());
     setup.session_source = open;
+    setup.additional_directories = additional_directories;
     setup.initial_options.mode = args.session_args.mode;
+    setup.initial_options.model = args.model;
     setup.initial_options.config = args.session_args.options;
     setup.name = args.session.map(|name| name.to_string());
     let prompt = args.prompt.join(" ");

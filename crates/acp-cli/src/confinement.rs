@@ -16,6 +16,7 @@ pub(crate) struct Confinement {
     args: SandboxArgs,
     rules: SandboxRules,
     cwd: PathBuf,
+    additional_roots: Vec<PathBuf>,
     kind: ConfinementKind,
 }
 
@@ -60,6 +61,7 @@ impl Confinement {
             args: args.clone(),
             rules,
             cwd: roots.first().cloned().unwrap_or_default(),
+            additional_roots: roots.get(1..).unwrap_or_default().to_vec(),
             kind,
         }))
     }
@@ -92,6 +94,18 @@ impl Confinement {
         }
         for port in &self.args.reachable {
             words.extend(["--reachable".into(), port.0.to_string().into()]);
+        }
+        words
+    }
+
+    /// Returns the arguments that start the server of a live session with the same sandbox. Unlike an agent, the server
+    /// does not learn the session's additional directories until its agent has started.
+    pub(crate) fn server_arguments(&self) -> Vec<OsString> {
+        let mut words = self.arguments();
+        if self.args.sandbox.is_some() && !self.is_read_only() {
+            for root in &self.additional_roots {
+                words.extend(["--writable".into(), root.into()]);
+            }
         }
         words
     }

@@ -31,18 +31,18 @@ pub(crate) struct LatestSessionQuery<'a> {
 }
 
 /// The latest session of a directory.
-pub(crate) enum LatestSession {
-    /// It has a name, so commands that use this name can join it.
-    Named(SessionName),
-    Unnamed(String),
+pub(crate) struct LatestSession {
+    pub(crate) id: String,
+    /// If it has a name, commands that use this name can join it.
+    name: Option<SessionName>,
 }
 
 impl LatestSession {
     /// Returns the values of `--session` and `--resume` that mean this session.
     pub(crate) fn into_options(self) -> (Option<SessionName>, Option<String>) {
-        match self {
-            Self::Named(name) => (Some(name), None),
-            Self::Unnamed(id) => (None, Some(id)),
+        match self.name {
+            Some(name) => (Some(name), None),
+            None => (None, Some(self.id)),
         }
     }
 }
@@ -86,9 +86,9 @@ impl LatestSessionQuery<'_> {
         let names = SessionNames::open(self.agent.storage_key(), self.cwd).list()?;
         let named = names.into_iter().find(|named| named.id == id.as_str());
         let name = named.and_then(|named| named.name.parse().ok());
-        Ok(match name {
-            Some(name) => LatestSession::Named(name),
-            None => LatestSession::Unnamed(id.as_str().to_owned()),
+        Ok(LatestSession {
+            id: id.as_str().to_owned(),
+            name,
         })
     }
 

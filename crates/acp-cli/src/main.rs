@@ -48,6 +48,7 @@ use clap::{CommandFactory, Parser};
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::args::agent::AgentSubcommand;
+use crate::args::other_programs::parse_command_line;
 use crate::args::serve::LogFormat;
 use crate::args::{CliArgs, CliCommand};
 use crate::exit::CommandExit;
@@ -61,7 +62,10 @@ fn main() -> ExitCode {
         Ok(false) => {}
         Err(e) => return CommandExit::failed(e.to_string()).report(),
     }
-    let args = CliArgs::parse();
+    let args = match parse_command_line() {
+        Ok(args) => args,
+        Err(error) => error.exit(),
+    };
     let log_format = match &args.command {
         Some(CliCommand::Serve(args)) => args.log_format,
         _ => LogFormat::Text,

@@ -47,6 +47,7 @@ mod read_lines;
 mod replace;
 mod roots;
 mod sandbox;
+pub mod session_options;
 mod state_file;
 mod sys;
 pub mod terminal_text;

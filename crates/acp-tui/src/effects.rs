@@ -217,9 +217,7 @@ impl EffectWorker {
             } => {
                 let environment = Arc::clone(&self.environment);
                 self.spawn_task(async move {
-                    let result = link
-                        .open(&spec, &environment.cwd, &how, &initial_options)
-                        .await;
+                    let result = link.open(&spec, &environment, &how, &initial_options).await;
                     let name = find_session_name(spec.names.clone(), &how).await;
                     Some(ChatEvent::SessionOpened {
                         tab,

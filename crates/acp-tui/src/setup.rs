@@ -132,6 +132,8 @@ pub struct InitialOptions {
     pub mode: Option<String>,
     /// The config options to set, as id and value pairs.
     pub config: Vec<(String, String)>,
+    /// The model to use: a value of the config option whose category is `model`.
+    pub model: Option<String>,
 }
 
 /// The source of a tab's session.
@@ -173,6 +175,9 @@ pub struct ChatSetup {
     pub agents: Vec<AgentSpec>,
     /// The agents' working directory, an absolute path.
     pub cwd: PathBuf,
+    /// The directories of all sessions besides `cwd`, as absolute paths. If there are any, the agents must support
+    /// `additionalDirectories`.
+    pub additional_directories: Vec<PathBuf>,
     /// The permissions that apply to all agents of the chat.
     pub permissions: Permissions,
     /// The sandbox for commands that the client runs for the agents, or `None` to run them without one.
@@ -216,6 +221,7 @@ impl ChatSetup {
         Self {
             agents: vec![agent],
             cwd: cwd.into(),
+            additional_directories: Vec::new(),
             permissions,
             sandbox: None,
             environment: Environment::new(),

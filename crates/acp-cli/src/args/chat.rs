@@ -6,7 +6,7 @@ use acp_host::Policy;
 
 use super::agent_choice::AgentChoiceArgs;
 use super::candidates;
-use super::shared::{LocalServerArgs, SessionArgs, parse_policy};
+use super::shared::{DirectoryArgs, ForkArgs, LocalServerArgs, SessionArgs, parse_policy};
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -43,6 +43,9 @@ pub(crate) struct ChatArgs {
     pub(crate) continue_latest: bool,
 
     #[command(flatten)]
+    pub(crate) fork: ForkArgs,
+
+    #[command(flatten)]
     pub(crate) server: LocalServerArgs,
 
     /// What the agent may do: ask, reads, all or none.
@@ -56,8 +59,17 @@ pub(crate) struct ChatArgs {
     #[arg(long, value_name = "POLICY", value_parser = parse_policy, add = candidates::policy_names())]
     pub(crate) allow: Option<Policy>,
 
+    /// Use this model.
+    ///
+    /// The value is one that the agent offers. The agent must offer a choice of models.
+    #[arg(long, short, value_name = "VALUE")]
+    pub(crate) model: Option<String>,
+
     #[command(flatten)]
     pub(crate) session_args: SessionArgs,
+
+    #[command(flatten)]
+    pub(crate) directories: DirectoryArgs,
 
     /// Theme, or `auto` to choose one by the terminal's background.
     ///

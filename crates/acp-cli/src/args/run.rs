@@ -10,7 +10,9 @@ use clap::{ValueEnum, ValueHint};
 
 use super::agent_choice::AgentChoiceArgs;
 use super::candidates;
-use super::shared::{LocalServerArgs, SessionArgs, parse_cost, parse_policy};
+use super::shared::{
+    DirectoryArgs, ForkArgs, LocalServerArgs, SessionArgs, parse_cost, parse_policy,
+};
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -52,6 +54,9 @@ pub(crate) struct RunArgs {
     /// started once more to list them, unless it is running already.
     #[arg(long = "continue", short = 'c', conflicts_with_all = ["session", "resume", "new"])]
     pub(crate) continue_latest: bool,
+
+    #[command(flatten)]
+    pub(crate) fork: ForkArgs,
 
     /// Start a new session with this name, even if the name is already in use.
     #[arg(long, requires = "session")]
@@ -114,7 +119,7 @@ pub(crate) struct RunArgs {
     /// Use this model.
     ///
     /// The value is one that the agent offers. The agent must offer a choice of models.
-    #[arg(long, value_name = "VALUE")]
+    #[arg(long, short, value_name = "VALUE")]
     pub(crate) model: Option<String>,
 
     /// Do not let the agent read and write files through acp.
@@ -131,6 +136,9 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) session_args: SessionArgs,
+
+    #[command(flatten)]
+    pub(crate) directories: DirectoryArgs,
 
     /// Give up after this many seconds.
     ///

@@ -188,7 +188,7 @@ pub(crate) struct LocalServerArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct SessionArgs {
     /// Working directory of the session.
-    #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    #[arg(long, short = 'C', value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) cwd: PathBuf,
 
     /// Session mode to set.
@@ -213,17 +213,61 @@ pub(crate) struct SessionArgs {
     pub(crate) sandbox: SandboxArgs,
 }
 
+// The directories of a session besides the working directory.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DirectoryArgs {
+    /// Let the session use this directory, too.
+    ///
+    /// The agent must support it (additionalDirectories). Rules and --sandbox treat files in it like files in the
+    /// working directory. Undo does not cover them. Can be repeated.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) add_dir: Vec<PathBuf>,
+}
+
+impl DirectoryArgs {
+    /// Returns the directories as absolute paths without symlinks, without the working directory and duplicates.
+    ///
+    /// # Errors
+    /// One of them is not a directory.
+    pub(crate) fn additional_directories(&self, cwd: &Path) -> Result<Vec<PathBuf>, CommandExit> {
+        let mut directories = Vec::new();
+        for typed in &self.add_dir {
+            let directory = absolute_path("--add-dir", typed)?;
+            if directory != cwd && !directories.contains(&directory) {
+                directories.push(directory);
+            }
+        }
+        Ok(directories)
+    }
+}
+
+// Whether to copy the session that is continued.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct ForkArgs {
+    /// Continue in a copy of the session, and leave the session itself as it is.
+    ///
+    /// Requires --resume or --continue. The agent must support it (fork).
+    #[arg(long, conflicts_with = "session")]
+    pub(crate) fork: bool,
+}
+
+impl ForkArgs {
+    /// Checks that there is a session to copy.
+    ///
+    /// # Errors
+    /// `--fork` is given without the id of a session.
+    pub(crate) fn require_session(self, id: Option<&str>) -> Result<(), CommandExit> {
+        match self.fork && id.is_none() {
+            true => Err(CommandExit::usage("--fork requires --resume or --continue")),
+            false => Ok(()),
+        }
+    }
+}
+
 impl SessionArgs {
     /// Returns the working directory as an absolute path without symlinks.
     pub(crate) fn directory(&self) -> Result<PathBuf, CommandExit> {
-        let cwd = absolute_directory(&self.cwd)?;
-        match cwd.is_dir() {
-            true => Ok(cwd),
-            false => {
-                let message = format!("--cwd {}: not a directory", self.cwd.display());
-                Err(CommandExit::usage(message))
-            }
-        }
+        absolute_path("--cwd", &self.cwd)
     }
 
     /// Returns the MCP servers from `--mcp`, plus any configured for the agent under other names.
@@ -243,6 +287,17 @@ impl SessionArgs {
             }
         }
         Ok(all)
+    }
+}
+
+/// Returns a directory as an absolute path without symlinks. `option` is the option that it was given with.
+fn absolute_path(option: &str, path: &Path) -> Result<PathBuf, CommandExit> {
+    let invalid =
+        |reason: String| CommandExit::usage(format!("{option} {}: {reason}", path.display()));
+    let directory = std::fs::canonicalize(path).map_err(|e| invalid(e.to_string()))?;
+    match directory.is_dir() {
+        true => Ok(directory),
+        false => Err(invalid("not a directory".to_owned())),
     }
 }
 

@@ -215,7 +215,7 @@ mod unix {
             words.extend(
                 self.confinement
                     .iter()
-                    .flat_map(|confined| Confinement::arguments(confined)),
+                    .flat_map(|confined| Confinement::server_arguments(confined)),
             );
             if let (Some(_), Some(policy)) = (self.confinement, self.policy) {
                 words.push(format!("--implied-sandbox={policy}").into());

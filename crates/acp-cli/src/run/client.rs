@@ -50,7 +50,8 @@ impl RunClient {
             cwd: run.cwd.clone(),
             leaves_to_others: run.args.detached,
         };
-        let host = Host::new(run.permissions.clone(), asks, [run.cwd.clone()])?;
+        let roots = std::iter::once(&run.cwd).chain(&run.additional_directories);
+        let host = Host::new(run.permissions.clone(), asks, roots.cloned())?;
         let mut host = host
             .environment(run.agent.environment.environment())
             .on_note(move |note| notes.add(permissions::note_text(&note)))

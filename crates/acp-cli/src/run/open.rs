@@ -1,11 +1,8 @@
 //! Opens the session: a new one, an existing one, or a named one.
 
-use std::time::Duration;
-
 use acp::client::{AgentConnection, ClientSession, SessionSetup};
-use acp::v1::SessionConfigOptionCategory;
+use acp_host::session_options::{set_model_when_offered, set_option_when_offered};
 use serde_json::json;
-use tokio::time::Instant;
 
 use super::client::RunClient;
 use super::notes::RunNotes;
@@ -13,57 +10,6 @@ use super::setup::RunSetup;
 use crate::exit::CommandExit;
 use crate::login;
 use crate::start::StartFailure;
-
-/// How long to wait for the agent to offer a config option.
-const OFFER_TIMEOUT: Duration = Duration::from_secs(3);
-
-/// Sets a config option once the agent offers it. Some agents learn which values are available, such as the models on a
-/// server, only after the session has been opened.
-async fn set_option_when_offered(
-    session: &ClientSession,
-    key: &str,
-    value: &str,
-) -> acp::Result<()> {
-    let deadline = Instant::now() + OFFER_TIMEOUT;
-    let mut seen = 0;
-    loop {
-        let error = match session.set_config_option(key, value).await {
-            Err(error @ (acp::Error::Unsupported { .. } | acp::Error::InvalidRequest(_))) => error,
-            set => return set,
-        };
-        let changed = session.thread().changed(seen);
-        match tokio::time::timeout_at(deadline, changed).await {
-            Ok(revision) => seen = revision,
-            Err(_) => return Err(error),
-        }
-    }
-}
-
-/// Sets the model once the agent offers a choice of models.
-async fn set_model_when_offered(session: &ClientSession, model: &str) -> Result<(), StartFailure> {
-    let deadline = Instant::now() + OFFER_TIMEOUT;
-    let mut seen = 0;
-    loop {
-        let option = session.thread().read(|thread| {
-            let category = Some(SessionConfigOptionCategory::Model);
-            let mut options = thread.config_options().iter();
-            options
-                .find(|option| option.category == category)
-                .map(|option| option.id.clone())
-        });
-        if let Some(option) = option {
-            return Ok(set_option_when_offered(session, option.as_str(), model).await?);
-        }
-        let changed = session.thread().changed(seen);
-        match tokio::time::timeout_at(deadline, changed).await {
-            Ok(revision) => seen = revision,
-            Err(_) => {
-                let message = "--model: the agent does not offer a choice of models";
-                return Err(CommandExit::usage(message).into());
-            }
-        }
-    }
-}
 
 /// Returns `true` if several clients share the agent.
 pub(super) fn is_live(agent: &AgentConnection) -> bool {
@@ -100,11 +46,16 @@ impl RunSetup {
         if let Some(named) = &self.naming {
             named.require_stored_sessions(&self.agent, &agent, || self.storage_problem())?;
         }
-        let mut setup = SessionSetup::new(&self.cwd).mcp_servers(self.mcp_servers.clone());
+        let directories = self.additional_directories.iter();
+        let directories = directories.map(|path| path.to_string_lossy().into_owned());
+        let mut setup = SessionSetup::new(&self.cwd)
+            .additional_directories(directories.collect())
+            .mcp_servers(self.mcp_servers.clone());
         setup.system_prompt = self.args.system_prompt();
         let resumes = agent.capabilities().session_capabilities.resume.is_some();
         let session = match &self.resume {
             None => agent.new_session(setup).await,
+            Some(id) if self.args.fork.fork => agent.fork_session(id.as_str(), setup).await,
             Some(id) if resumes => agent.resume_session(id.as_str(), setup).await,
             Some(id) => agent.load_session(id.as_str(), setup).await,
         };
@@ -156,8 +107,11 @@ impl RunSetup {
                 set.await.map_err(|e| self.configuration_error(&what, e))?;
             }
         }
-        if let Some(model) = &self.args.model {
-            set_model_when_offered(session, model).await?;
+        if let Some(model) = &self.args.model
+            && !set_model_when_offered(session, model).await?
+        {
+            let message = "--model: the agent does not offer a choice of models";
+            return Err(CommandExit::usage(message).into());
         }
         for (key, value) in &self.args.session_args.options {
             set_option_when_offered(session, key, value).await?;

@@ -34,6 +34,8 @@ pub(super) struct RunSetup {
     pub(super) attachments: Vec<Attachment>,
     pub(super) mcp_servers: Vec<McpServer>,
     pub(super) cwd: PathBuf,
+    /// The directories of the session besides `cwd`.
+    pub(super) additional_directories: Vec<PathBuf>,
     pub(super) permissions: Permissions,
     pub(super) agent: AgentChoice,
     /// The id of the session to continue.
@@ -66,6 +68,7 @@ impl RunSetup {
         let mut text = prompt::read_prompt(args.file.as_deref(), &args.prompt)?;
         let attachments = prompt::attachments(&args.attach)?;
         let cwd = args.session_args.directory()?;
+        let additional_directories = args.directories.additional_directories(&cwd)?;
         // In the background, whoever joins the session answers.
         let can_ask = args.detached || terminal_user::can_ask();
         if args.allow == Some(Policy::Ask) && !can_ask {
@@ -76,11 +79,8 @@ impl RunSetup {
         let mut agent = args.agent_choice.choose(project)?;
         let configured = std::mem::take(&mut agent.mcp_servers);
         let mcp_servers = args.session_args.mcp_servers(configured)?;
-        let sandbox = Confinement::from_args(
-            &args.session_args.sandbox,
-            args.allow,
-            std::slice::from_ref(&cwd),
-        )?;
+        let roots = [std::slice::from_ref(&cwd), &additional_directories].concat();
+        let sandbox = Confinement::from_args(&args.session_args.sandbox, args.allow, &roots)?;
         if args.continue_latest {
             let query = LatestSessionQuery {
                 agent: &agent,
@@ -89,8 +89,13 @@ impl RunSetup {
                 policy: args.allow,
                 no_server: args.server.no_server,
             };
-            (args.session, args.resume) = query.find().await?.into_options();
+            let latest = query.find().await?;
+            (args.session, args.resume) = match args.fork.fork {
+                true => (None, Some(latest.id)),
+                false => latest.into_options(),
+            };
         }
+        args.fork.require_session(args.resume.as_deref())?;
         let named = SessionNaming::from_args(&args, &agent, &cwd)?;
         let resume = match &named {
             Some(named) => named.existing_session(),
@@ -137,6 +142,7 @@ impl RunSetup {
             attachments,
             mcp_servers,
             cwd,
+            additional_directories,
             permissions,
             agent,
             resume,

@@ -457,6 +457,9 @@ impl AgentTurn<'_> {
         if args.session_args.cwd != Path::new(".") {
             words.extend(option_arguments("--cwd", &cwd));
         }
+        for directory in &args.directories.add_dir {
+            words.extend(option_arguments("--add-dir", &directory.to_string_lossy()));
+        }
         let confined = self.run.sandbox.iter().flat_map(Confinement::arguments);
         words.extend(confined.map(|word| word.to_string_lossy().into_owned()));
         words.push("PROMPT".to_owned());

@@ -69,6 +69,7 @@ mod nginx;
 #[path = "../../../acp-host/tests/it/common/ordinary_user.rs"]
 mod ordinary_user;
 #[cfg(unix)]
+mod other_programs;
 mod page;
 mod path_mapping;
 mod permissions;
@@ -84,6 +85,7 @@ mod serve_live;
 mod serve_users;
 #[cfg(unix)]
 mod session_names;
+mod session_options;
 #[cfg(unix)]
 mod sessions;
 #[cfg(target_os = "linux")]

@@ -1,13 +1,14 @@
 //! Manages a running agent: its process, its connection and the opening of its sessions.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use acp::client::{AgentConnection, ClientSession, SessionSetup};
 use acp::v1::{MessageId, SessionId};
 use acp::{CloseReason, Transport};
+use acp_host::session_options::{set_model_when_offered, set_option_when_offered};
 use acp_host::{
     AgentProcess, Environment, Host, PermissionNote, Permissions, Sandbox, literal, terminal_text,
 };
@@ -24,7 +25,9 @@ pub(crate) const SHUTDOWN_GRACE_PERIOD: Duration = Duration::from_secs(2);
 
 /// The state that all agents of a chat share.
 pub(crate) struct ChatEnvironment {
-    pub(crate) cwd: std::path::PathBuf,
+    pub(crate) cwd: PathBuf,
+    /// The directories of all sessions besides `cwd`.
+    pub(crate) additional_directories: Vec<PathBuf>,
     pub(crate) permissions: Permissions,
     pub(crate) sandbox: Option<Sandbox>,
     pub(crate) environment: Environment,
@@ -78,10 +81,11 @@ pub(crate) async fn connect(
 ) -> Result<RunningAgent, AgentFailure> {
     let gone =
         |why: String| AgentFailure::Exited(AgentExit::new(format!("could not be started: {why}")));
+    let roots = std::iter::once(&environment.cwd).chain(&environment.additional_directories);
     let host = Host::new(
         environment.permissions.clone(),
         ChatPrompter(Arc::clone(questions)),
-        [environment.cwd.clone()],
+        roots.cloned(),
     )
     .map_err(|e| gone(format!("{}: {e}", environment.cwd.display())))?;
     let (messages, wake) = (Arc::clone(notes), Arc::clone(&environment.wake));
@@ -174,20 +178,24 @@ impl RunningAgent {
     pub(crate) async fn open(
         &self,
         spec: &AgentSpec,
-        cwd: &Path,
+        environment: &ChatEnvironment,
         how: &SessionSource,
         initial_options: &InitialOptions,
     ) -> Result<ClientSession, AgentFailure> {
         let agent = &self.connection;
-        let setup = SessionSetup::new(cwd).mcp_servers(spec.mcp_servers.clone());
+        let directories = environment.additional_directories.iter();
+        let directories = directories.map(|path| path.to_string_lossy().into_owned());
+        let setup = SessionSetup::new(&environment.cwd)
+            .additional_directories(directories.collect())
+            .mcp_servers(spec.mcp_servers.clone());
         let opened = match how {
             SessionSource::New => agent.new_session(setup).await,
             SessionSource::Existing(id) if agent.capabilities().load_session => {
                 agent.load_session(id.clone(), setup).await
             }
             SessionSource::Existing(id) => agent.resume_session(id.clone(), setup).await,
-            SessionSource::Fork(id) => agent.fork_session(id.clone(), setup).await,
-            SessionSource::ForkAt { session, last } => self.fork_at(session, last, setup).await,
+            SessionSource::Fork(id) => self.fork(id, None, setup).await,
+            SessionSource::ForkAt { session, last } => self.fork(session, Some(last), setup).await,
         };
         let session = opened.map_err(|e| AgentFailure::from_error(&e))?;
         // In an existing session, the user may have changed the mode and the options since.
@@ -200,22 +208,38 @@ impl RunningAgent {
         let is_overridden = |id: &str| initial_options.config.iter().any(|(other, _)| other == id);
         let config = begins.iter().flat_map(|begins| &begins.config);
         let config = config.filter(|(id, _)| !is_overridden(id));
-        for (id, value) in config.chain(&initial_options.config) {
+        for (id, value) in config {
             let set = session.set_config_option(id.as_str(), value.as_str());
+            set.await.map_err(refused)?;
+        }
+        if let Some(model) = &initial_options.model
+            && !set_model_when_offered(&session, model)
+                .await
+                .map_err(refused)?
+        {
+            return Err(AgentFailure::Rejected(
+                "the agent does not offer a choice of models".to_owned(),
+            ));
+        }
+        for (id, value) in &initial_options.config {
+            let set = set_option_when_offered(&session, id, value);
             set.await.map_err(refused)?;
         }
         Ok(session)
     }
 
-    /// Opens a copy of a session up to a message, and loads it so that it is shown.
-    async fn fork_at(
+    /// Opens a copy of a session, or of the session up to a message, and loads it so that it is shown.
+    async fn fork(
         &self,
         session: &SessionId,
-        last: &MessageId,
+        last: Option<&MessageId>,
         setup: SessionSetup,
     ) -> acp::Result<ClientSession> {
         let agent = &self.connection;
-        let forked = agent.fork_session_at(session, last, setup.clone()).await?;
+        let forked = match last {
+            Some(last) => agent.fork_session_at(session, last, setup.clone()).await?,
+            None => agent.fork_session(session.clone(), setup.clone()).await?,
+        };
         if !agent.capabilities().load_session {
             return Ok(forked);
         }

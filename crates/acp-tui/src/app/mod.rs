@@ -122,6 +122,7 @@ impl App {
         setup.theme = setup.themes.for_background(setup.background).clone();
         let environment = Arc::new(ChatEnvironment {
             cwd: setup.cwd.clone(),
+            additional_directories: setup.additional_directories.clone(),
             permissions: setup.permissions.clone(),
             sandbox: setup.sandbox.clone(),
             environment: setup.environment.clone(),

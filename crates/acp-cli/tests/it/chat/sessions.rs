@@ -118,6 +118,68 @@ fn forked_session_is_independent() {
     assert_eq!(listed.lines().count(), 3, "{listed}");
 }
 
+/// `acp chat --fork` shows the conversation that it continues, in a session of its own.
+#[test]
+fn chat_continues_in_a_copy() {
+    let project = project_with_two_sessions();
+    let mut screen = start_chat_with_args(&project, 80, 24, "--continue --fork");
+    screen.wait_for("✓ ▤ Read notes.txt");
+    screen.wait_for("Type a prompt");
+    screen.send_line("/read src/main.rs");
+    screen.wait_for("✓ ▤ Read src/main.rs");
+    screen.wait_until_gone("Esc: cancel");
+    drop(screen);
+    let listed = project.run_shell("acp sessions").expect_code(0).stdout;
+    assert_eq!(listed.lines().count(), 3, "{listed}");
+}
+
+#[test]
+fn added_directory_belongs_to_the_sessions_of_a_chat() {
+    let project = TestProject::new();
+    let library = project.path_outside("library");
+    std::fs::write(library.join("x.txt"), "from the library\n").unwrap();
+    let library = library.canonicalize().unwrap();
+    let args = format!("--add-dir {}", library.display());
+    let mut screen = start_chat_with_args(&project, 100, 24, &args);
+    screen.wait_for("Type a prompt");
+    screen.send_line(&format!("/read {}/x.txt", library.display()));
+    screen.wait_for("from the library");
+    screen.wait_until_gone("Esc: cancel");
+    quit(&mut screen);
+    // The continuation that is printed at the end has it, too.
+    screen.wait_for("--add-dir");
+}
+
+/// Offers two models in the option `llm`, and records which one is set.
+const AGENT_WITH_MODELS: &str = r#"
+tell() { printf '%s\n' "$1"; }
+offer() { printf '"configOptions":[{"id":"llm","name":"LLM","category":"model","type":"select","currentValue":"%s","options":[{"value":"small","name":"Small"},{"value":"large","name":"Large"}]}]' "$1"; }
+while read -r line; do
+    id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+    case $line in
+    *'"initialize"'*) tell '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":1}}' ;;
+    *'"session/new"'*) tell '{"jsonrpc":"2.0","id":'$id',"result":{"sessionId":"s",'"$(offer large)"'}}' ;;
+    *'"session/set_config_option"'*'"llm"'*'"small"'*)
+        echo small > set
+        tell '{"jsonrpc":"2.0","id":'$id',"result":{'"$(offer small)"'}}'
+        ;;
+    esac
+done
+"#;
+
+#[test]
+fn model_is_set_when_the_chat_opens_its_session() {
+    let project = TestProject::new();
+    project.write_file("agent.sh", AGENT_WITH_MODELS);
+    let mut screen = start_chat_with_args(&project, 100, 24, "-m small -- sh agent.sh");
+    screen.wait_for("Small");
+    assert_eq!(project.read_file("set"), "small\n");
+    let agent = project.test_agent_command("");
+    let args = format!("--model small -- {agent}");
+    let mut screen = start_chat_with_args(&project, 100, 24, &args);
+    screen.wait_for("the agent does not offer a choice of models");
+}
+
 #[test]
 fn session_can_be_renamed() {
     let project = TestProject::new();
@@ -231,13 +293,11 @@ fn open_session_can_be_forked() {
     screen.wait_for("Type a prompt");
     screen.send_line("/read notes.txt");
     screen.wait_for("✓ ▤ Read notes.txt");
+    // The copy shows the turns before it, and the session has none of its own.
+    assert!(screen.text().contains("println!(\"hi\");"));
     screen.send_keys("\u{1b}1");
-    screen.wait_for("println!(\"hi\");");
-    assert!(
-        !screen.text().contains("✓ ▤ Read notes.txt"),
-        "{}",
-        screen.text()
-    );
+    screen.wait_until_gone("✓ ▤ Read notes.txt");
+    assert!(screen.text().contains("println!(\"hi\");"));
 }
 
 /// Starts a chat with an agent that can list sessions, and opens the list.
