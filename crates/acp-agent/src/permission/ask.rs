@@ -58,12 +58,12 @@ async fn ask_user(
     let mut options = vec![
         permission_option("Allow", PermissionOptionKind::AllowOnce),
         permission_option(
-            format!("Always allow {description} in this session"),
+            format!("Always allow {description}"),
             PermissionOptionKind::AllowAlways,
         ),
         permission_option("Reject", PermissionOptionKind::RejectOnce),
         permission_option(
-            format!("Always reject {description} in this session"),
+            format!("Always reject {description}"),
             PermissionOptionKind::RejectAlways,
         ),
     ];

@@ -209,7 +209,7 @@ async fn always_answer_for_edits_covers_only_ordinary_files() {
     f.prompt_for_text("/write a.txt 1").await;
     assert_eq!(
         f.permission_requests()[0].options[1].name,
-        "Always allow writing project files in this session"
+        "Always allow writing project files"
     );
     f.queue_answers([REJECT]);
     f.prompt_for_text("/write .envrc evil").await;

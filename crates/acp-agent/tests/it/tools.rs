@@ -366,6 +366,6 @@ async fn multiline_command_is_shown_in_full() {
         .find(|o| o.kind == PermissionOptionKind::AllowAlways);
     assert_eq!(
         always.unwrap().name,
-        "Always allow exactly this 2-line command in this session"
+        "Always allow exactly this 2-line command"
     );
 }

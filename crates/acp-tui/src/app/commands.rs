@@ -34,6 +34,43 @@ const COMMANDS: &[(&str, KeyAction)] = &[
     ("quit", KeyAction::Quit),
 ];
 
+/// Names of the same commands in other programs. They work, but are not suggested.
+const ALIASES: &[(&str, KeyAction)] = &[
+    ("continue", KeyAction::Sessions),
+    ("cost", KeyAction::Usage),
+    ("editor", KeyAction::Editor),
+    ("exit", KeyAction::Quit),
+    ("models", KeyAction::Models),
+    ("sessions", KeyAction::Sessions),
+    ("share", KeyAction::Export),
+    ("stats", KeyAction::Usage),
+    ("themes", KeyAction::Theme),
+];
+
+/// Commands of other programs that the chat does not have, and what to use instead.
+const TIPS: &[(&[&str], &str)] = &[
+    (&["add-dir"], "start the chat with --add-dir DIR"),
+    (
+        &["allowed-tools", "approvals", "permissions"],
+        "`acp permissions` shows rules and remembered answers",
+    ),
+    (&["config", "settings"], "settings are in config.toml"),
+    (
+        &["context", "doctor", "status"],
+        "/usage shows tokens and cost, and `acp inspect` what the agent can do",
+    ),
+    (&["diff"], "!git diff shows all changes"),
+    (&["mcp"], "MCP servers are in config.toml"),
+    (
+        &["memory"],
+        "edit AGENTS.md or the file that your agent reads",
+    ),
+    (
+        &["vim"],
+        "set `editing = \"vim\"` under [chat] in config.toml",
+    ),
+];
+
 /// Returns all commands to complete: those of the agent, and then those of the chat. A command of the chat has a prefix
 /// if the agent has one of the same name.
 pub(super) fn all_commands(agent: &[AvailableCommand]) -> Vec<AvailableCommand> {
@@ -57,8 +94,32 @@ pub(super) fn find_command(prompt: &str, agent: &[AvailableCommand]) -> Option<K
         return None;
     }
     let name = own.unwrap_or(name);
-    let command = COMMANDS.iter().find(|(known, _)| *known == name);
+    let mut commands = COMMANDS.iter().chain(ALIASES);
+    let command = commands.find(|(known, _)| *known == name);
     command.map(|(_, action)| *action)
+}
+
+/// Returns a note if a prompt begins with a command that neither the chat nor the agent has. The agent may know it
+/// anyway, but a model would take a misspelled command for a task. An agent that has reported no commands may have some.
+pub(super) fn unknown_command_note(prompt: &str, agent: &[AvailableCommand]) -> Option<String> {
+    let name = prompt.strip_prefix('/')?.split_whitespace().next()?;
+    let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_:.".contains(c));
+    if !is_name || agent.iter().any(|command| command.name == name) {
+        return None;
+    }
+    let tip = TIPS.iter().find(|(names, _)| names.contains(&name));
+    match tip {
+        None if agent.is_empty() => None,
+        None => Some(format!(
+            "unknown command /{name}; Enter again sends it to the agent"
+        )),
+        Some((_, tip)) => Some(format!(
+            "no command /{name} here: {tip}; Enter again sends it to the agent"
+        )),
+    }
 }
 
 #[cfg(test)]
@@ -90,10 +151,36 @@ mod tests {
     }
 
     #[test]
+    fn unknown_commands_are_noticed() {
+        let agent = [AvailableCommand::new("test", "Runs tests")];
+        let note = |prompt| unknown_command_note(prompt, &agent);
+        let unknown = note("/tset the parser").unwrap();
+        assert!(unknown.starts_with("unknown command /tset;"), "{unknown}");
+        assert!(note("/config").unwrap().contains("config.toml"));
+        for prompt in [
+            "/test",
+            "/test the parser",
+            "/usr/bin/env is missing",
+            "/",
+            "/ what is this?",
+            "/* a comment */",
+            "tset",
+            "see /tset",
+        ] {
+            assert_eq!(note(prompt), None, "{prompt}");
+        }
+        // Such an agent can have commands that it does not report, but these are known to be of other programs.
+        assert_eq!(unknown_command_note("/tset", &[]), None);
+        assert!(unknown_command_note("/config", &[]).is_some());
+    }
+
+    #[test]
     fn names_are_unique() {
-        for (name, _) in COMMANDS {
-            let same = COMMANDS.iter().filter(|(other, _)| other == name);
-            assert_eq!(same.count(), 1, "{name}");
+        let named = COMMANDS.iter().chain(ALIASES).map(|(name, _)| *name);
+        let others = TIPS.iter().flat_map(|(names, _)| names.iter().copied());
+        let mut seen = std::collections::BTreeSet::new();
+        for name in named.chain(others) {
+            assert!(seen.insert(name), "{name}");
         }
     }
 }

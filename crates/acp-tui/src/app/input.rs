@@ -119,10 +119,20 @@ impl App {
             [] => commands::find_command(draft.display_text(), &tab.commands),
             _ => None,
         };
-        match command {
-            Some(action) => self.perform_action(action),
-            None => submit(tab, draft),
+        if let Some(action) = command {
+            return self.perform_action(action);
         }
+        if draft.attachments().is_empty()
+            && let Some(note) = commands::unknown_command_note(draft.display_text(), &tab.commands)
+            && tab.unknown_command.as_deref() != Some(draft.display_text())
+        {
+            tab.unknown_command = Some(draft.display_text().to_owned());
+            tab.editor.set(draft);
+            self.show_note(note);
+            return Vec::new();
+        }
+        tab.unknown_command = None;
+        submit(tab, draft)
     }
 
     pub(super) fn handle_paste(&mut self, text: &str) -> Vec<ChatEffect> {

@@ -76,6 +76,8 @@ pub(super) struct Tab {
     pub(super) phase: TabPhase,
     /// The mode and config options to set once the session is open.
     pub(super) initial_options: InitialOptions,
+    /// A prompt with an unknown command, which is sent if the user submits it again.
+    pub(super) unknown_command: Option<String>,
     pub(super) session: Option<ClientSession>,
     /// The session's thread. It is kept when the session is lost.
     pub(super) thread: ThreadHandle,
@@ -133,6 +135,7 @@ impl Tab {
             session_source: open,
             phase: TabPhase::Starting,
             initial_options: InitialOptions::default(),
+            unknown_command: None,
             session: None,
             thread: ThreadHandle::new(),
             view: ThreadView::default(),

@@ -206,3 +206,32 @@ fn hanging_turn_is_ended_by_restarting_the_agent() {
     screen.wait_for("Type a prompt");
     screen.wait_until_gone("cancelling");
 }
+
+#[test]
+fn unknown_command_is_sent_only_when_it_is_submitted_again() {
+    let project = TestProject::new();
+    let mut screen = start_chat(&project, 100, 24);
+    screen.wait_for("Type a prompt");
+    screen.send_line("/raed notes.txt");
+    screen.wait_for("unknown command /raed; Enter again sends it to the agent");
+    // It can still be corrected.
+    screen.wait_for("│/raed notes.txt");
+    screen.send_line("\u{15}/config");
+    screen.wait_for("no command /config here: settings are in config.toml");
+    screen.send_keys(ENTER);
+    screen.wait_for("▌ /config");
+    screen.wait_until_gone("│/config");
+    screen.wait_until_gone("Esc: cancel");
+    assert!(!screen.text().contains("▌ /raed"), "{}", screen.text());
+}
+
+#[test]
+fn names_that_other_programs_use_work() {
+    let project = TestProject::new();
+    let mut screen = start_chat(&project, 100, 24);
+    screen.wait_for("Type a prompt");
+    screen.send_line("/models");
+    screen.wait_for("offers no models");
+    screen.send_line("/exit");
+    assert_eq!(screen.wait_for_exit().0, Some(0));
+}

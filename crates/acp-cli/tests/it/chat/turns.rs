@@ -136,9 +136,8 @@ fn always_option_states_its_effect_and_is_remembered() {
         screen.send_line(new);
     };
     edit(&mut screen, "hi", "hello");
-    screen.wait_for("2 a  Always allow edits");
-    screen.wait_for("– allow in this");
-    screen.wait_for("project, until you revoke it: any edit of src/main.rs");
+    screen.wait_for("2 a  Always allow edits to project files – allow in this project, until you");
+    screen.wait_for("revoke it: any edit of src/main.rs");
     wait_until_question_accepts_keys();
     screen.send_keys("a");
     screen.wait_for("Edited src/main.rs at line 2.");
