@@ -62,9 +62,10 @@ pub struct MessageInjector {
 /// The requests that were sent by hand to one side.
 #[derive(Debug)]
 pub(super) struct HandRequests {
-    /// The start of their ids, which no peer can guess.
+    /// The start of their ids, which is random, so that no other request has it.
     prefix: String,
-    count: AtomicU64,
+    /// The number of requests so far, to both sides.
+    count: Arc<AtomicU64>,
     /// Whether there may be responses.
     are_pending: AtomicBool,
 }
@@ -93,11 +94,12 @@ pub(super) struct LineRelay {
 }
 
 impl HandRequests {
-    /// Creates the requests to a side. `nonce` is random text that makes ids unique.
-    pub(super) fn new(to: Side, nonce: &str) -> Self {
+    /// Creates the requests to a side. `nonce` is random text that makes ids unique. Both sides share `count`, so that an
+    /// id occurs once in a trace.
+    pub(super) fn new(nonce: &str, count: Arc<AtomicU64>) -> Self {
         Self {
-            prefix: format!("by-hand-{nonce}-{}-", to.name()),
-            count: AtomicU64::new(0),
+            prefix: format!("hand-{nonce}-"),
+            count,
             are_pending: AtomicBool::new(false),
         }
     }
@@ -350,7 +352,7 @@ mod tests {
     use super::*;
 
     fn filter() -> ResponseFilter {
-        ResponseFilter::new(Arc::new(HandRequests::new(Side::Agent, "7")))
+        ResponseFilter::new(Arc::new(HandRequests::new("7", Arc::default())))
     }
 
     /// Pushes text in pieces of this size, and returns what is passed on.
@@ -368,23 +370,23 @@ mod tests {
     #[test]
     fn only_responses_to_requests_by_hand_are_removed() {
         let others = [
-            "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"text\":\"by-hand-7-agent-1\"}}\n",
-            "{\"jsonrpc\":\"2.0\",\"id\":\"by-hand-7-agent-1\",\"method\":\"x\"}\n",
-            "{\"jsonrpc\":\"2.0\",\"id\":\"by-hand-8-agent-1\",\"result\":null}\n",
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"text\":\"hand-7-1\"}}\n",
+            "{\"jsonrpc\":\"2.0\",\"id\":\"hand-7-1\",\"method\":\"x\"}\n",
+            "{\"jsonrpc\":\"2.0\",\"id\":\"hand-8-1\",\"result\":null}\n",
             "\n",
             "noise\n",
         ];
         let responses = [
-            "{\"jsonrpc\":\"2.0\",\"id\":\"by-hand-7-agent-1\",\"result\":{}}\n",
-            "{\"error\":{\"code\":1,\"message\":\"\"},\"id\":\"b\\u0079-hand-7-agent-1\"}\n",
-            "{\"id\":\"by-hand-7-agent-1\",\"result\n",
+            "{\"jsonrpc\":\"2.0\",\"id\":\"hand-7-1\",\"result\":{}}\n",
+            "{\"error\":{\"code\":1,\"message\":\"\"},\"id\":\"h\\u0061nd-7-1\"}\n",
+            "{\"id\":\"hand-7-1\",\"result\n",
         ];
         let text = format!("{}{}", responses.concat(), others.concat());
         let text = format!("{text}{}", responses.concat());
         for size in [1, 7, 64, 10_000] {
             let mut filter = filter();
             assert_eq!(pass(&mut filter, &text, size), text, "before a request");
-            assert_eq!(filter.requests.next_id(), "by-hand-7-agent-1");
+            assert_eq!(filter.requests.next_id(), "hand-7-1");
             assert_eq!(pass(&mut filter, &text, size), others.concat(), "{size}");
             assert!(filter.held.is_empty());
         }
@@ -393,9 +395,9 @@ mod tests {
     #[test]
     fn line_that_has_begun_before_the_request_is_passed_on() {
         let mut filter = filter();
-        assert_eq!(pass(&mut filter, "{\"id\":\"by-", 100), "{\"id\":\"by-");
+        assert_eq!(pass(&mut filter, "{\"id\":\"ha", 100), "{\"id\":\"ha");
         filter.requests.next_id();
-        assert_eq!(pass(&mut filter, "hand\"}\n{", 100), "hand\"}\n");
+        assert_eq!(pass(&mut filter, "nd\"}\n{", 100), "nd\"}\n");
         assert_eq!(filter.held, b"{");
     }
 

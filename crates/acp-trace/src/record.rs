@@ -200,8 +200,9 @@ impl TraceRecorder {
         to_client: PipeOutput,
         nonce: &str,
     ) -> InjectableRelays {
-        let requests = |to| Arc::new(HandRequests::new(to, nonce));
-        let (agent_requests, client_requests) = (requests(Side::Agent), requests(Side::Client));
+        let count = Arc::default();
+        let requests = || Arc::new(HandRequests::new(nonce, Arc::clone(&count)));
+        let (agent_requests, client_requests) = (requests(), requests());
         let relay = |from, output, responses_to: &Arc<_>, requests: &Arc<_>| {
             let output = Arc::new(Mutex::new(Some(output)));
             let (responses_to, requests) = (Arc::clone(responses_to), Arc::clone(requests));

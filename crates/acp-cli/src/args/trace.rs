@@ -53,6 +53,9 @@ pub(crate) enum TraceSubcommand {
     /// With an agent command, an editor starts this command instead of the agent. It records like `acp trace`,
     /// and the page can also send messages by hand. Without one, the page shows FILE, which may still be growing.
     /// The page shows what is recorded: with --secrets, secrets too.
+    ///
+    /// The command ends with the connection. If you have started it at a terminal with an agent command, it stays
+    /// until you close the page or press Ctrl-C.
     Live(Box<TraceLiveArgs>),
 
     /// Serve an agent over the network, and record a trace of each connection.

@@ -1,17 +1,18 @@
 //! `acp trace live`: a page of a trace while it is being recorded.
 //!
 //! The server listens on loopback only. It reads the trace from its file, and keeps only what a page shows. An open page
-//! is a stream of server-sent events. Each has a scan of its own (`scan.rs`), so filters are applied here and the browser
-//! gets only what it shows.
+//! is a stream of server-sent events. Each has a scan of its own (`scan.rs`), which makes a list of the messages that the
+//! filter selects (`list.rs`). The browser requests only those that it shows.
 //!
 //! | path | |
 //! |---|---|
 //! | `GET /` | the page, without any data |
 //! | `GET /page.css`, `GET /page.js` | style and script |
 //! | `POST /sign-in` | returns the token for a code, which can be used once |
-//! | `GET /events?FILTER` | the messages, and then each new one, as server-sent events |
-//! | `GET /rows?before=LINE&FILTER` | the last messages before a line of the trace |
-//! | `GET /message?at=POSITION` | a message in full |
+//! | `GET /events?FILTER` | the number of messages that the filter selects, as server-sent events |
+//! | `GET /rows?list=LIST&from=NUMBER&count=COUNT` | some of them |
+//! | `GET /find?list=LIST&line=LINE` | the number of the message on a line of the trace |
+//! | `GET /message?list=LIST&at=POSITION` | a message in full, with its request or response |
 //! | `POST /send` | sends a message by hand |
 //!
 //! What is where:
@@ -22,11 +23,13 @@
 //! | `routes.rs` | the handlers of the paths |
 //! | `events.rs` | the events of an open page |
 //! | `scan.rs` | reading a trace from its start, through a filter |
+//! | `list.rs` | where the messages of a page are in the trace, and which request a response belongs to |
 //! | `filter.rs` | which messages a page shows |
 //! | `row.rs` | a message in the table, and in full |
 //! | `findings.rs` | broken rules, found in the background |
 //! | `hand.rs` | messages that the user sends by hand |
 //! | `state.rs` | what the handlers share |
+//! | `linger.rs` | staying for open pages when the connection has ended |
 //! | `open.rs` | telling the user the address of the page |
 //! | `page/` | HTML, style and script |
 
@@ -35,6 +38,8 @@ mod events;
 mod filter;
 mod findings;
 mod hand;
+mod linger;
+mod list;
 mod open;
 mod routes;
 mod row;
@@ -55,6 +60,7 @@ use crate::exit::CommandExit;
 use crate::signals::Signals;
 use access::PageAccess;
 use hand::HandSender;
+use linger::{is_user_present, wait_for_pages};
 use open::announce_page;
 use routes::trace_page_router;
 use state::TracePage;
@@ -77,7 +83,7 @@ async fn show_file(file: &Path, args: &LivePageArgs) -> CommandExit {
     if let Err(e) = TraceReader::open(file) {
         return CommandExit::usage(format!("{}: {e}", file.display()));
     }
-    let server = match PageServer::start(file.to_owned(), None, args).await {
+    let server = match PageServer::start(file.to_owned(), None, args, false).await {
         Ok(server) => server,
         Err(exit) => return exit,
     };
@@ -86,7 +92,7 @@ async fn show_file(file: &Path, args: &LivePageArgs) -> CommandExit {
     CommandExit::SUCCESS
 }
 
-/// Records a connection, and shows the trace until the connection ends.
+/// Records a connection, and shows the trace until the connection ends, or until the user no longer looks at it.
 async fn record_and_show(args: TraceLiveArgs) -> CommandExit {
     // The directory is deleted when this is dropped.
     let (file, _directory) = match &args.file {
@@ -98,18 +104,26 @@ async fn record_and_show(args: TraceLiveArgs) -> CommandExit {
             }
         },
     };
+    let mut signals = match Signals::listen() {
+        Ok(signals) => signals,
+        Err(e) => return CommandExit::failed(format!("cannot listen for signals: {e}")),
+    };
     let connection = match RecordedConnection::open(&args.recording, &args.agent, &file) {
         Ok(connection) => connection,
         Err(exit) => return exit,
     };
     let sender = Arc::new(HandSender::default());
-    let server = match PageServer::start(file, Some(Arc::clone(&sender)), &args.page).await {
+    // Before the relays take stdin.
+    let is_user_present = is_user_present();
+    let is_temporary = args.file.is_none();
+    let started = PageServer::start(file, Some(Arc::clone(&sender)), &args.page, is_temporary);
+    let server = match started.await {
         Ok(server) => server,
         Err(exit) => return exit,
     };
     let relays = |recorder: &TraceRecorder, to_agent, to_client| {
-        // Part of a token is random enough, and keeps ids short.
-        let nonce: String = Token::random().expose().chars().take(12).collect();
+        // Ids should be short. Few characters are enough, because nobody else uses ids of this form.
+        let nonce: String = Token::random().expose().chars().take(5).collect();
         let InjectableRelays {
             client,
             agent,
@@ -121,6 +135,9 @@ async fn record_and_show(args: TraceLiveArgs) -> CommandExit {
         (client, agent)
     };
     let exit = connection.relay_messages(relays).await;
+    if exit != CommandExit::CANCELLED && is_user_present {
+        wait_for_pages(server.page.open_pages(), &mut signals).await;
+    }
     drop(server);
     exit
 }
@@ -139,6 +156,7 @@ fn private_directory() -> std::io::Result<tempfile::TempDir> {
 
 /// The running server of a page. It stops when this is dropped.
 struct PageServer {
+    page: Arc<TracePage>,
     task: JoinHandle<()>,
     /// The file with the address, to be removed.
     address_file: Option<PathBuf>,
@@ -150,18 +168,20 @@ impl PageServer {
         trace: PathBuf,
         sender: Option<Arc<HandSender>>,
         args: &LivePageArgs,
+        is_temporary: bool,
     ) -> Result<Self, CommandExit> {
         let failed = |e: std::io::Error| CommandExit::failed(format!("cannot serve the page: {e}"));
         let listener = TcpListener::bind("127.0.0.1:0").await.map_err(failed)?;
         let access = PageAccess::new(listener.local_addr().map_err(failed)?);
         announce_page(&access, args)?;
-        let page = TracePage::new(trace, access, sender);
-        let router = trace_page_router(Arc::new(page));
+        let page = Arc::new(TracePage::new(trace, access, sender, is_temporary));
+        let router = trace_page_router(Arc::clone(&page));
         let task = tokio::spawn(async move {
             // Accepting connections never fails for good.
             let _ = axum::serve(listener, router).await;
         });
         Ok(Self {
+            page,
             task,
             address_file: args.address_file.clone(),
         })

@@ -1,6 +1,5 @@
 //! The handlers of the paths.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use acp_html::THREAD_STYLE;
@@ -20,8 +19,7 @@ use super::access::{check_page_request, require_token};
 use super::events::page_events;
 use super::filter::{FilterQuery, RowFilter};
 use super::hand::{SendCommand, SendOutcome};
-use super::row::FullMessage;
-use super::scan::TraceScan;
+use super::list::{SharedList, lock_list, read_opened, read_rows};
 use super::state::{TracePage, json_response};
 
 const PAGE: &str = include_str!("page/page.html");
@@ -29,6 +27,7 @@ const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = concat!(
     "'use strict';\n(() => {\n",
     include_str!("page/server.js"),
+    include_str!("page/rows.js"),
     include_str!("page/table.js"),
     include_str!("page/message.js"),
     include_str!("page/send.js"),
@@ -45,6 +44,7 @@ pub(super) fn trace_page_router(page: Arc<TracePage>) -> Router {
     let with_token = Router::new()
         .route("/events", get(events))
         .route("/rows", get(rows))
+        .route("/find", get(find))
         .route("/message", get(message))
         .route("/send", post(send))
         .route_layer(middleware::from_fn_with_state(
@@ -86,47 +86,72 @@ async fn events(State(page): State<Arc<TracePage>>, Query(query): Query<FilterQu
         Ok(filter) => filter,
         Err(why) => return (StatusCode::BAD_REQUEST, why).into_response(),
     };
-    let Some(permit) = page.open() else {
+    let Some(open) = page.open() else {
         return (StatusCode::SERVICE_UNAVAILABLE, "too many open pages").into_response();
     };
-    Sse::new(page_events(page, filter, permit))
+    Sse::new(page_events(open, filter))
         .keep_alive(KeepAlive::default())
         .into_response()
 }
 
-#[derive(Debug, Deserialize)]
-struct BeforeQuery {
-    before: u64,
+/// Returns the list of an open page, or the response to a page that is not open.
+fn open_list(page: &TracePage, number: u64) -> Result<SharedList, (StatusCode, &'static str)> {
+    let gone = "the page is no longer connected: reload it";
+    page.list(number).ok_or((StatusCode::NOT_FOUND, gone))
 }
 
-async fn rows(
-    State(page): State<Arc<TracePage>>,
-    Query(BeforeQuery { before }): Query<BeforeQuery>,
-    Query(query): Query<FilterQuery>,
-) -> Response {
-    let filter = match RowFilter::parse(&query) {
-        Ok(filter) => filter,
-        Err(why) => return (StatusCode::BAD_REQUEST, why).into_response(),
-    };
-    let read = move |trace: &Path| {
-        let scan = TraceScan::open(trace, filter, Some(before));
-        let mut scan = scan.map_err(|e| e.to_string())?;
-        while !scan.read_batch()? {}
-        Ok(scan.take())
-    };
-    page.read(read).await
+#[derive(Debug, Deserialize)]
+struct RowsQuery {
+    list: u64,
+    from: u64,
+    count: usize,
+}
+
+async fn rows(State(page): State<Arc<TracePage>>, Query(query): Query<RowsQuery>) -> Response {
+    match open_list(&page, query.list) {
+        Ok(list) => {
+            let RowsQuery { from, count, .. } = query;
+            page.read(move |trace| read_rows(trace, &list, from, count))
+                .await
+        }
+        Err(gone) => gone.into_response(),
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct FindQuery {
+    list: u64,
+    line: u64,
+}
+
+async fn find(State(page): State<Arc<TracePage>>, Query(query): Query<FindQuery>) -> Response {
+    match open_list(&page, query.list) {
+        Ok(list) => {
+            let (number, is_listed) = lock_list(&list).find_line(query.line);
+            let found = json!({ "number": number, "is_listed": is_listed });
+            json_response(StatusCode::OK, found.to_string())
+        }
+        Err(gone) => gone.into_response(),
+    }
 }
 
 #[derive(Debug, Deserialize)]
 struct MessageQuery {
+    list: u64,
     at: u64,
 }
 
 async fn message(
     State(page): State<Arc<TracePage>>,
-    Query(MessageQuery { at }): Query<MessageQuery>,
+    Query(query): Query<MessageQuery>,
 ) -> Response {
-    page.read(move |trace| FullMessage::read(trace, at)).await
+    match open_list(&page, query.list) {
+        Ok(list) => {
+            page.read(move |trace| read_opened(trace, &list, query.at))
+                .await
+        }
+        Err(gone) => gone.into_response(),
+    }
 }
 
 async fn send(State(page): State<Arc<TracePage>>, body: Bytes) -> Response {

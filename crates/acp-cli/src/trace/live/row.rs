@@ -85,6 +85,9 @@ pub(super) struct FullMessage {
     is_json: bool,
     /// What else there is to say, such as how much is left out.
     notes: Vec<String>,
+    /// The time since the start of the trace, in microseconds.
+    #[serde(skip)]
+    pub(super) time_us: u64,
 }
 
 impl FullMessage {
@@ -135,6 +138,7 @@ impl FullMessage {
             ));
         }
         Ok(Self {
+            time_us: record.time_us,
             text: clip(&text, MAX_MESSAGE_CHARS),
             is_json: is_json && left_out == 0,
             notes,

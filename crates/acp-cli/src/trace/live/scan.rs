@@ -1,6 +1,6 @@
 //! Reading a trace from its start, through a filter.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,7 @@ use acp_trace::{
 use serde::Serialize;
 
 use super::filter::RowFilter;
-use super::row::TraceRow;
-
-/// The maximum number of rows to keep for a page. Earlier ones can be requested.
-pub(super) const MAX_ROWS: usize = 1000;
+use super::list::{SharedList, lock_list};
 
 /// How long to read at a time.
 const BATCH_TIME: Duration = Duration::from_millis(50);
@@ -24,15 +21,13 @@ const BATCH_TIME: Duration = Duration::from_millis(50);
 /// The maximum number of sessions, and of methods, to offer for filtering.
 const MAX_NAMES: usize = 300;
 
-/// A scan of a trace. It keeps only the last rows that the filter selects.
+/// A scan of a trace. It adds the messages that the filter selects to the list of the page.
 pub(super) struct TraceScan {
     path: PathBuf,
     reader: TraceReader<BufReader<File>>,
     entries: EntryBuilder,
     filter: RowFilter,
-    /// The line before which the scan ends, if not at the end of the file.
-    before: Option<u64>,
-    rows: VecDeque<TraceRow>,
+    list: SharedList,
     counts: ScanCounts,
     sessions: SeenNames,
     methods: SeenNames,
@@ -46,6 +41,8 @@ pub(super) struct ScanCounts {
     total: u64,
     /// Those that the filter selects.
     matched: u64,
+    /// Those of them that are no longer in the list, because there are too many.
+    dropped: u64,
 }
 
 /// The names that were seen so far.
@@ -55,10 +52,9 @@ struct SeenNames {
     new: Vec<String>,
 }
 
-/// What a scan has found since the last time.
+/// What a scan has counted, and found since the last time.
 #[derive(Debug, Serialize)]
 pub(super) struct ScanResult {
-    rows: VecDeque<TraceRow>,
     #[serde(flatten)]
     counts: ScanCounts,
     /// Sessions and methods that were not seen before.
@@ -72,15 +68,14 @@ impl TraceScan {
     pub(super) fn open(
         path: &Path,
         filter: RowFilter,
-        before: Option<u64>,
+        list: SharedList,
     ) -> Result<Self, TraceReadError> {
         Ok(Self {
             path: path.to_owned(),
             reader: TraceReader::open(path)?,
             entries: EntryBuilder::new(),
             filter,
-            before,
-            rows: VecDeque::new(),
+            list,
             counts: ScanCounts::default(),
             sessions: SeenNames::default(),
             methods: SeenNames::default(),
@@ -107,9 +102,6 @@ impl TraceScan {
         while start.elapsed() < BATCH_TIME {
             match self.reader.next() {
                 Some(Ok(record)) => {
-                    if self.before.is_some_and(|before| record.line >= before) {
-                        return Ok(true);
-                    }
                     self.is_ended |= matches!(record.body, RecordBody::Event(TraceEvent::End));
                     if let Some(entry) = self.entries.build_entry(record) {
                         self.push(&entry);
@@ -139,20 +131,16 @@ impl TraceScan {
         if let Some(update) = &entry.update {
             self.methods.see(update);
         }
-        if !self.filter.matches(entry) {
-            return;
-        }
-        self.counts.matched += 1;
-        if self.rows.len() >= MAX_ROWS {
-            self.rows.pop_front();
-        }
-        self.rows
-            .push_back(TraceRow::new(entry, self.reader.position()));
+        let is_selected = self.filter.matches(entry);
+        let mut list = lock_list(&self.list);
+        list.push(entry, self.reader.position(), is_selected);
+        self.counts.matched += u64::from(is_selected);
+        self.counts.dropped = list.extent().0;
     }
 
     /// Returns `true` if there is anything new.
     pub(super) fn has_news(&self, told: ScanCounts) -> bool {
-        !self.rows.is_empty() || self.counts.total != told.total
+        self.counts.total != told.total
     }
 
     pub(super) fn counts(&self) -> ScanCounts {
@@ -162,7 +150,6 @@ impl TraceScan {
     /// Takes what was found since the last time.
     pub(super) fn take(&mut self) -> ScanResult {
         ScanResult {
-            rows: std::mem::take(&mut self.rows),
             counts: self.counts,
             sessions: std::mem::take(&mut self.sessions.new),
             methods: std::mem::take(&mut self.methods.new),

@@ -3,6 +3,15 @@
 let stream = new AbortController();
 let isEnded = false;
 
+// The command that opens the trace later, or `null` if the trace is deleted at the end.
+let laterCommand = null;
+
+// Where the table was before the last scroll event.
+let lastTop = 0;
+
+// The line to show as soon as it is read.
+let wantedLine = null;
+
 function showState(text, className) {
   byId('state').textContent = text;
   byId('state').className = className || '';
@@ -18,6 +27,8 @@ function filterQuery() {
 const handlers = {
   start(facts) {
     clearTable();
+    list.number = facts.list;
+    laterCommand = facts.later;
     byId('command').textContent = visible(facts.command);
     document.title = `trace: ${visible(facts.command)}`;
     const secrets = facts.hasSecrets ? 'secrets included' : 'secrets redacted';
@@ -25,22 +36,20 @@ const handlers = {
     byId('sending').hidden = !facts.canSend;
     showState('reading', '');
   },
-  progress({ read, size }) {
-    showState(`reading, ${Math.floor((100 * read) / Math.max(size, 1))} %`, '');
+  progress({ read: done, size, found }) {
+    showFound(found);
+    showState(`reading, ${Math.floor((100 * done) / Math.max(size, 1))} %`, '');
   },
   rows(found) {
-    for (const session of found.sessions) addOption('session', session);
-    for (const method of found.methods) addOption('methods', method);
-    Object.assign(table, { total: found.total, matched: found.matched });
-    appendRows(found.rows);
+    showFound(found);
     isEnded = found.is_ended;
     showState(isEnded ? 'recording ended' : 'live', isEnded ? 'ended' : 'live');
-    showCounts();
+    if (wantedLine !== null) findWantedLine(true);
   },
-  findings({ findings, total }) {
-    for (const finding of findings) {
-      const known = table.findings.get(finding.line) || [];
-      table.findings.set(finding.line, [...known, finding]);
+  findings({ findings: found, total }) {
+    for (const finding of found) {
+      const known = findings.get(finding.line) || [];
+      findings.set(finding.line, [...known, finding]);
       const open = element('button', '', `line ${finding.line}: ${finding.level} ${finding.rule}: ${visible(finding.text)}`);
       open.type = 'button';
       open.addEventListener('click', () => goToLine(finding.line));
@@ -68,63 +77,91 @@ function addOption(id, value) {
   byId(id).append(option);
 }
 
+function showFound(found) {
+  for (const session of found.sessions) addOption('session', session);
+  for (const method of found.methods) addOption('methods', method);
+  resizeTable({ total: found.total, matched: found.matched, dropped: found.dropped });
+  updateMessage();
+}
+
+// The server is gone. What the page has loaded can still be read.
+function showGone() {
+  list.number = null;
+  showState('the command has ended', 'ended');
+  byId('gone').hidden = false;
+  byId('gone').replaceChildren('The command has ended. The page still shows what it has loaded. ');
+  if (laterCommand === null) byId('gone').append('The trace was temporary, and is deleted. To keep one, give `acp trace live` a file.');
+  else byId('gone').append('To view the whole trace: ', element('code', '', visible(laterCommand)));
+}
+
 // Starts over, with the filter as it is now.
 async function restart() {
   stream.abort();
   stream = new AbortController();
   const { signal } = stream;
+  list.number = null;
   byId('problem').textContent = '';
-  table.findings.clear();
+  findings.clear();
   byId('findings-list').replaceChildren();
   byId('findings').hidden = true;
   try {
     await readEvents(`/events?${filterQuery()}`, signal, (name, data) => {
       if (!signal.aborted) handlers[name]?.(data);
     });
-    if (!signal.aborted && !isEnded) showState('the command has ended', 'ended');
+    if (!signal.aborted && byId('state').textContent !== 'stopped') showGone();
   } catch (error) {
     if (signal.aborted) return;
     // A stream that breaks off means that the server is gone, and so is the command.
     const isGone = error instanceof TypeError;
-    showState(isGone ? 'the command has ended' : 'stopped', 'ended');
-    if (!isGone) byId('problem').textContent = error.message;
-  }
-}
-
-async function showEarlier(before) {
-  try {
-    const query = filterQuery();
-    query.set('before', before);
-    const found = await (await request(`/rows?${query}`)).json();
-    prependRows(found.rows);
-    showCounts();
-    return found.rows.length;
-  } catch (error) {
+    if (isGone) {
+      showGone();
+      return;
+    }
+    showState('stopped', 'ended');
     byId('problem').textContent = error.message;
-    return 0;
   }
 }
 
 // Shows the message on a line of the trace, whatever the filter hides.
 async function goToLine(line) {
-  const find = () => body.querySelector(`tr.row[data-line="${line}"]`);
+  wantedLine = line;
   byId('follow').checked = false;
-  if (!find()) {
-    clearFilter();
-    const { total } = table;
-    stream.abort();
-    clearTable();
-    await showEarlier(line + 1);
-    // Which of the others are newer is not known exactly, because some lines are not messages.
-    Object.assign(table, { hasEnd: false, total, matched: total, below: Math.max(0, total - line + 1) });
-    showState('paused', '');
-    showCounts();
+  await findWantedLine(false);
+}
+
+async function findWantedLine(isComplete) {
+  if (list.number === null) return;
+  const line = wantedLine;
+  try {
+    const query = new URLSearchParams({ list: list.number, line });
+    const found = await (await request(`/find?${query}`)).json();
+    if (wantedLine !== line) return;
+    if (found.is_listed) {
+      wantedLine = null;
+      selectRow(found.number);
+      openWhenRead(found.number);
+    } else if (filterQuery().size > 0) {
+      clearFilter();
+      restart();
+    } else if (isComplete) {
+      wantedLine = null;
+    }
+  } catch (error) {
+    byId('problem').textContent = error.message;
   }
-  const row = find();
-  if (!row) return;
-  row.scrollIntoView({ block: 'center' });
-  row.querySelector('.open').focus();
-  if (!row.classList.contains('is-open')) toggleMessage(row);
+}
+
+// Opens a message as soon as its row is read, unless the user has gone elsewhere.
+async function openWhenRead(index) {
+  const { number: listNumber } = list;
+  while (!rowAt(index)) {
+    await new Promise(requestAnimationFrame);
+    if (selected !== index || list.number !== listNumber || failedBlock !== null) return;
+    showRows();
+  }
+  showRow(index);
+  openMessage(rowAt(index));
+  selectRow(index);
 }
 
 function clearFilter() {
@@ -145,26 +182,24 @@ byId('clear').addEventListener('click', () => {
   clearFilter();
   restart();
 });
-byId('earlier').addEventListener('click', () => showEarlier(rowsOf()[0].dataset.line));
-byId('newest').addEventListener('click', () => {
-  byId('follow').checked = true;
-  restart();
-});
 byId('follow').addEventListener('change', () => {
-  if (!isFollowing()) return;
-  if (!table.hasEnd) restart();
-  scroller.scrollTop = scroller.scrollHeight;
+  if (isFollowing()) showEnd();
 });
-// Whoever scrolls up wants to read, and whoever scrolls to the end wants to follow.
-let lastTop = 0;
+// Whoever scrolls up wants to read.
 scroller.addEventListener('scroll', () => {
   const fromEnd = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight;
   if (scroller.scrollTop < lastTop - 2 && fromEnd > 40) byId('follow').checked = false;
   lastTop = scroller.scrollTop;
+  showRows();
 });
+new ResizeObserver(() => (isFollowing() ? showEnd() : showRows())).observe(scroller);
 body.addEventListener('click', (event) => {
-  const row = event.target.closest('tr.row');
-  if (row && !String(getSelection())) toggleMessage(row);
+  const line = event.target.closest('tr.row');
+  if (!line || String(getSelection())) return;
+  const index = Number(line.dataset.index);
+  selected = index;
+  if (Number(line.dataset.line) === opened.line) closeMessage();
+  else openMessage(rowAt(index));
 });
 
 document.addEventListener('keydown', (event) => {
@@ -174,14 +209,13 @@ document.addEventListener('keydown', (event) => {
     byId('text').focus();
   } else if (event.key === 'f') {
     byId('follow').click();
-  } else if (event.key === 'j' || event.key === 'k') {
-    const rows = [...rowsOf()];
-    const at = rows.indexOf(document.activeElement.closest('tr.row'));
-    const next = event.key === 'j' ? at + 1 : at - 1;
+  } else if (event.key === 'Escape') {
+    closeMessage();
+  } else if ((event.key === 'j' || event.key === 'k') && list.matched > 0) {
     // Without a selected message, start at the end.
-    const row = at < 0 ? rows.at(-1) : rows[next];
-    byId('follow').checked = false;
-    row?.querySelector('.open').focus();
+    const next = event.key === 'j' ? 1 : -1;
+    selectRow(selected === null ? list.matched - 1 : selected + next);
+    if (opened.row && rowAt(selected)) openMessage(rowAt(selected));
   }
 });
 

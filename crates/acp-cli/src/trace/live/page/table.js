@@ -1,117 +1,164 @@
-// The table of messages. Only a part of them is in the document: the newest, or those around which the user reads.
+// The table of messages. It is as high as if it had all of them, but only the rows in view are in the document.
 
-// When the user follows the end, at most this many rows are in the document. While they read, it may be more.
-const FOLLOWED_ROWS = 1000;
-const MOST_ROWS = 3000;
+// The height of a row, as in the style.
+const ROW_HEIGHT = 24;
+
+// How many rows above and below those in view are in the document.
+const MARGIN_ROWS = 20;
 
 const scroller = byId('scroller');
 const body = byId('rows');
 
-const table = {
-  // Whether the last row is the newest message.
-  hasEnd: true,
-  // Messages that are newer than the last row, if it is not the newest.
-  below: 0,
-  total: 0,
-  matched: 0,
-  findings: new Map(),
-};
+const findings = new Map();
 
-const rowsOf = () => body.querySelectorAll('tr.row');
+// The rows in the document, by their numbers.
+const made = new Map();
+
+// The number of the message that the keyboard has selected.
+let selected = null;
+
 const isFollowing = () => byId('follow').checked;
 
-function makeRow(row) {
-  const made = element('tr', `row ${row.kind}`);
-  if (row.from) made.classList.add(`from-${row.from}`);
-  if (row.is_error) made.classList.add('is-error');
-  Object.assign(made.dataset, { line: row.line, at: row.at, from: row.from || '' });
+function makeRow(row, index) {
+  const line = element('tr', `row ${row.kind}`);
+  if (row.from) line.classList.add(`from-${row.from}`);
+  if (row.is_error) line.classList.add('is-error');
+  Object.assign(line.dataset, { line: row.line, index });
+  line.setAttribute('aria-rowindex', index + 2);
   const isResponse = row.kind === 'response' || row.kind === 'error';
   const id = row.id === null ? null : element('span', 'id', ` ${isResponse ? '=' : '#'}${visible(row.id)}`);
   const open = element('button', 'open', visible(row.name || row.kind), id);
   open.type = 'button';
   open.title = `${row.kind}, line ${row.line} of the trace`;
-  open.setAttribute('aria-expanded', 'false');
   const content = element('td', 'content');
   if (row.is_by_hand) content.append(element('span', 'tag hand', 'by hand'));
   if (row.session) content.append(element('span', 'tag', visible(row.session)));
   content.append(visible(row.summary));
   const way = { client: 'client →', agent: '← agent' }[row.from] || '·';
-  made.append(
+  line.append(
     element('td', 'time', row.time),
     element('td', 'way', row.kind === 'stderr' ? '! stderr' : way),
     element('td', 'name', open),
     element('td', 'took', row.took),
     content,
   );
-  markFindings(made);
-  return made;
+  markFindings(line);
+  markOpen(line);
+  return line;
+}
+
+function makeMissingRow(index) {
+  const line = element('tr', 'missing', element('td', 'time'), element('td', 'way'), element('td', 'name', '…'));
+  line.dataset.index = index;
+  return line;
 }
 
 // Marks a row whose message breaks a rule.
 function markFindings(row) {
-  const count = (table.findings.get(Number(row.dataset.line)) || []).length;
+  const count = (findings.get(Number(row.dataset.line)) || []).length;
   const content = row.querySelector('.content');
   content.querySelector('.finding')?.remove();
   if (count > 0) content.prepend(element('span', 'tag finding', count === 1 ? '1 finding' : `${count} findings`));
 }
 
-// Removes rows from the start or the end, with what is open below them.
-function removeRows(count, fromStart) {
-  const rows = [...rowsOf()];
-  for (const row of fromStart ? rows.slice(0, count) : rows.slice(rows.length - count)) {
-    if (row.nextElementSibling?.classList.contains('full')) row.nextElementSibling.remove();
-    row.remove();
-  }
+// Marks the row of the message that is open.
+function markOpen(row) {
+  const isOpen = Number(row.dataset.line) === opened.line;
+  row.classList.toggle('is-open', isOpen);
+  row.querySelector('.open').setAttribute('aria-expanded', isOpen);
 }
 
-function appendRows(rows) {
-  if (!table.hasEnd) {
-    table.below += rows.length;
-    return;
-  }
-  const count = rowsOf().length;
-  if (!isFollowing() && count + rows.length > MOST_ROWS) {
-    // Rows that would come into view are never removed while the user reads.
-    table.hasEnd = false;
-    table.below = rows.length;
-    return;
-  }
-  body.append(...rows.map(makeRow));
-  if (isFollowing()) {
-    removeRows(Math.max(0, rowsOf().length - FOLLOWED_ROWS), true);
-    scroller.scrollTop = scroller.scrollHeight;
-  }
+const headHeight = () => byId('head').offsetHeight;
+
+// Returns the numbers of the rows in view.
+function rowsInView() {
+  const top = Math.floor(scroller.scrollTop / ROW_HEIGHT);
+  const count = Math.ceil((scroller.clientHeight - headHeight()) / ROW_HEIGHT);
+  const first = Math.min(list.dropped + top, Math.max(list.dropped, list.matched - count));
+  return { first, end: Math.min(list.matched, first + count + 1) };
 }
 
-// Rows before the first one. Keeps what the user sees in its place.
-function prependRows(rows) {
-  const height = scroller.scrollHeight;
-  body.prepend(...rows.map(makeRow));
-  scroller.scrollTop += scroller.scrollHeight - height;
-  const extra = rowsOf().length - MOST_ROWS;
-  if (extra > 0) {
-    removeRows(extra, false);
-    table.below += extra;
-    table.hasEnd = false;
+// Puts the rows in view into the document, and requests those that are missing.
+function showRows() {
+  const view = rowsInView();
+  const first = Math.max(list.dropped, view.first - MARGIN_ROWS);
+  const end = Math.min(list.matched, view.end + MARGIN_ROWS);
+  byId('above').style.height = `${(first - list.dropped) * ROW_HEIGHT}px`;
+  byId('after').style.height = `${(list.matched - end) * ROW_HEIGHT}px`;
+  for (const [index, line] of made) {
+    if (index >= first && index < end) continue;
+    line.remove();
+    made.delete(index);
   }
+  let before = null;
+  for (let index = first; index < end; index += 1) {
+    const row = rowAt(index);
+    let line = made.get(index);
+    if (!line || (row && line.classList.contains('missing'))) {
+      line?.remove();
+      line = row ? makeRow(row, index) : makeMissingRow(index);
+      made.set(index, line);
+      if (before) before.after(line);
+      else body.prepend(line);
+    }
+    before = line;
+  }
+  fetchRows(first, end, showRows);
+}
+
+// Scrolls to the end, which is where new messages appear.
+function showEnd() {
+  scroller.scrollTop = scroller.scrollHeight;
+  lastTop = scroller.scrollTop;
+  showRows();
+}
+
+// The number of messages has changed.
+function resizeTable(counts) {
+  const dropped = counts.dropped - list.dropped;
+  Object.assign(list, counts);
+  failedBlock = null;
+  showRows();
+  if (isFollowing()) showEnd();
+  else if (dropped > 0) scroller.scrollTop -= dropped * ROW_HEIGHT;
+  showCounts();
+}
+
+// Scrolls to a row, if it is not in view.
+function showRow(index) {
+  const { first, end } = rowsInView();
+  if (index > first && index < end - 2) return;
+  const middle = Math.floor((scroller.clientHeight - headHeight()) / 2);
+  scroller.scrollTop = (index - list.dropped) * ROW_HEIGHT - middle;
+  lastTop = scroller.scrollTop;
+  showRows();
+}
+
+// Selects a message for the keyboard. Its row may not have been read yet.
+function selectRow(index) {
+  selected = Math.min(Math.max(index, list.dropped), list.matched - 1);
+  byId('follow').checked = false;
+  showRow(selected);
+  made.get(selected)?.querySelector('.open')?.focus({ preventScroll: true });
 }
 
 function clearTable() {
+  clearRows();
+  made.clear();
+  selected = null;
   body.replaceChildren();
-  Object.assign(table, { hasEnd: true, below: 0, total: 0, matched: 0 });
+  byId('above').style.height = '0';
+  byId('after').style.height = '0';
 }
 
 function showCounts() {
-  const shown = rowsOf().length;
-  const hidden = table.total - table.matched;
-  let text = `${number(shown)} of ${number(table.matched)} messages shown`;
-  if (hidden > 0) text += `, ${number(hidden)} hidden by the filter`;
+  const { total, matched, dropped } = list;
+  const hidden = total - matched;
+  let text = hidden > 0 ? `${number(matched)} of ${number(total)} messages` : `${number(total)} messages`;
+  if (total === 1) text = text.replace('messages', 'message');
+  if (dropped > 0) text += `, of which the last ${number(matched - dropped)} are listed`;
   byId('counts').textContent = text;
-  const earlier = table.matched - shown - (table.hasEnd ? 0 : table.below);
-  byId('earlier').hidden = earlier <= 0 || shown === 0;
-  byId('earlier').textContent = `Show earlier messages (${number(earlier)})`;
-  byId('below').hidden = table.hasEnd;
-  byId('below-count').textContent = `${number(table.below)} newer messages are not shown.`;
-  byId('empty').hidden = shown > 0;
-  byId('empty').textContent = table.total > 0 ? 'No messages match the filter.' : 'There are no messages yet.';
+  byId('table').setAttribute('aria-rowcount', matched + 1);
+  byId('empty').hidden = matched > 0;
+  byId('empty').textContent = total > 0 ? 'No messages match the filter.' : 'There are no messages yet.';
 }
