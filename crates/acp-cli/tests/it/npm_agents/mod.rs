@@ -1,8 +1,10 @@
 //! Tests with agents from npm, which know nothing of this project. A scripted server takes the place of their models.
 
 mod claude;
+mod conformance;
 mod install;
 mod opencode;
+mod plain_turns;
 mod subagents;
 
 pub(crate) use install::OPENCODE;
