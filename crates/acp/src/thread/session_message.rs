@@ -59,8 +59,8 @@ impl Thread {
         }
     }
 
-    /// Returns the subagent that sends or receives a message of this thread, and the id of the message in the subagent's
-    /// session, if both are known.
+    /// Returns the subagent that sends or receives a message of this thread, and the id of the message in the
+    /// subagent's session, if both are known.
     #[must_use]
     pub fn subagent_copy<'a>(
         &'a self,

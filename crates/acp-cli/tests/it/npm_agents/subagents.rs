@@ -88,8 +88,8 @@ fn acp_run_shows_the_work_of_claudes_subagent_and_leaves_it_out_of_the_answer() 
     assert!(!answer.contains("The count is done."), "{result:#}");
 }
 
-/// opencode does not report what its subagents do, only what they return. It does not pass on their questions either, so
-/// `docs/agents.md` tells users to decide in its configuration.
+/// opencode does not report what its subagents do, only what they return. It does not pass on their questions either,
+/// so `docs/agents.md` tells users to decide in its configuration.
 #[test]
 fn result_of_a_subagent_of_opencode_is_shown_under_its_tool_call() {
     let Some(program) = OPENCODE.find_program() else {
