@@ -11,7 +11,7 @@ use std::path::{Component, Path};
 use acp::client::PermissionRequest;
 use acp::thread::{FileTexts, ThreadDiff, ThreadToolCall, ThreadToolCallContent};
 use acp_wire::v1::{
-    ContentBlock, EmbeddedResourceResource, PermissionOption, PermissionOptionKind,
+    ContentBlock, EmbeddedResourceResource, PermissionOption, PermissionOptionKind, TerminalId,
     ToolCallLocation,
 };
 use serde_json::{Map, Value};
@@ -107,6 +107,12 @@ pub fn parts<'r>(request: &'r PermissionRequest, cwd: &Path) -> Vec<QuestionPart
     for content in &call.content {
         let text = match content {
             ThreadToolCallContent::Content(block) => block.as_text(),
+            // Some agents announce the display terminal of a command before they ask whether they may run it.
+            ThreadToolCallContent::Terminal(id)
+                if !commands.is_empty() && is_blank_terminal(request, id) =>
+            {
+                continue;
+            }
             _ => None,
         };
         if text.is_none_or(|text| !commands.iter().any(|command| command == text)) {
@@ -127,6 +133,15 @@ pub fn parts<'r>(request: &'r PermissionRequest, cwd: &Path) -> Vec<QuestionPart
         }
     }
     parts
+}
+
+/// Returns `true` if nothing is known about a terminal yet, neither a command nor output.
+fn is_blank_terminal(request: &PermissionRequest, id: &TerminalId) -> bool {
+    request.thread.read(|thread| {
+        thread
+            .terminal(id)
+            .is_some_and(|terminal| terminal.command.is_none() && terminal.total_bytes() == 0)
+    })
 }
 
 /// Returns the command lines among the parts.

@@ -8,6 +8,7 @@ use acp::thread::{
     ThreadSubagent, ThreadToolCall, ThreadToolCallContent, ToolCallStatus,
 };
 use acp::v1::{ContentBlock, EmbeddedResourceResource, TerminalId};
+use acp::v2::StateUpdate;
 use maud::{Markup, html};
 use serde_json::Value;
 use similar::TextDiff;
@@ -34,6 +35,11 @@ pub trait ItemAnnotations {
     fn before_content(&self, call: &ThreadToolCall) -> Markup {
         let _ = call;
         html! {}
+    }
+
+    /// Returns `true` if [`subagent_work`](Self::subagent_work) returns everything that the subagent has done.
+    fn shows_subagent_work(&self) -> bool {
+        true
     }
 
     /// Returns the work of a subagent that has a session of its own.
@@ -110,15 +116,25 @@ pub fn render_item(
         },
         ItemKind::Subagent(subagent) => html! {
             div.item.notice {
-                p { span.who { "Subagent" } (note) }
+                p {
+                    span.who { "Subagent" }
+                    @if let Some(state) = describe_state(subagent) { span.status { (state) } }
+                    (note)
+                }
                 p { (text::sanitize_line(subagent.name())) }
                 @if let Some(more) = &subagent.description { (render_text(more)) }
                 (page.subagent_work(subagent))
             }
         },
+        // The subagent shows it.
+        ItemKind::SessionMessage(message)
+            if page.shows_subagent_work() && thread.is_in_subagent(message) =>
+        {
+            html! {}
+        }
         ItemKind::SessionMessage(message) => html! {
             div.item.notice {
-                p { span.who { "Message between sessions" } (note) }
+                p { span.who { "Message " (text::sanitize_line(&thread.message_direction(message))) } (note) }
                 (render_blocks(&message.content))
             }
         },
@@ -130,6 +146,19 @@ pub fn render_item(
         },
         _ => html! {},
     }
+}
+
+/// Says what a subagent is doing, or how it has ended, if the agent reports it.
+fn describe_state(subagent: &ThreadSubagent) -> Option<String> {
+    Some(match subagent.state.as_ref()? {
+        StateUpdate::Running(_) => "running".to_owned(),
+        StateUpdate::RequiresAction(_) => "needs an answer".to_owned(),
+        StateUpdate::Idle(idle) => match idle.stop_reason.as_ref()?.as_str() {
+            "end_turn" => "done".to_owned(),
+            reason => text::sanitize_line(&reason.replace('_', " ")),
+        },
+        _ => return None,
+    })
 }
 
 fn render_message(class: &str, who: &str, message: &ThreadMessage, note: &Markup) -> Markup {

@@ -65,6 +65,8 @@ mod method_files;
 mod model;
 #[cfg(unix)]
 mod nginx;
+#[cfg(target_os = "linux")]
+mod npm_agents;
 #[cfg(unix)]
 #[path = "../../../acp-host/tests/it/common/ordinary_user.rs"]
 mod ordinary_user;
@@ -94,6 +96,8 @@ mod shells;
 mod slow_connections;
 #[cfg(unix)]
 mod start;
+#[cfg(target_os = "linux")]
+mod subagents;
 #[cfg(target_os = "linux")]
 mod terminal;
 mod trace;

@@ -193,6 +193,8 @@ while read -r line; do
       call s a 'Look around'
       call s a1 'Read <b>one</b>' ',"_meta":{"claudeCode":{"parentToolUseId":"a"}}'
       to s '{"sessionUpdate":"subagent_update","sessionId":"c","title":"Count files","state":{"state":"running"}}'
+      to s '{"sessionUpdate":"session_message","messageId":"m1","senderSessionId":"s","recipientSessionId":"c","recipientMessageId":"m2","content":[{"type":"text","text":"Count <i>them</i>"}]}'
+      to c '{"sessionUpdate":"session_message","messageId":"m2","senderSessionId":"s","recipientSessionId":"c","senderMessageId":"m1","content":[{"type":"text","text":"Count <i>them</i>"}]}'
       call c c1 'List folder'
       while [ ! -e go ]; do sleep 0.1; done
       call s a2 'Read two' ',"_meta":{"claudeCode":{"parentToolUseId":"a"}}'
@@ -229,6 +231,11 @@ fn work_of_subagents_is_folded_under_the_subagent_and_stays_open() {
     }
     wait_for_text(&mut browser, "thread", "Read <b>one</b>");
     wait_for_text(&mut browser, "thread", "List folder");
+    wait_for_text(&mut browser, "thread", "running");
+    // The subagent's task is in its work, and only there.
+    wait_for_text(&mut browser, "thread", "Message from the parent session");
+    let text = browser.evaluate_text("document.getElementById('thread').innerText");
+    assert_eq!(text.matches("Count <i>them</i>").count(), 1, "{text}");
     browser.take_picture("subagents.png");
     // What the user has opened stays open when there is more.
     project.write_file("go", "");

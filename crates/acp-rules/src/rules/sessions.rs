@@ -37,6 +37,8 @@ const OPENING_METHODS: &[&str] = &["session/new", "session/fork"];
 pub(super) struct RuleSession {
     /// Whether the session is open.
     is_open: bool,
+    /// Whether another session has announced this one as its subagent. The client does not open such a session.
+    is_subagent: bool,
     closed_at: Option<MessagePosition>,
     /// The number of pending requests that load or resume the session. Until these get responses, the session's history
     /// may be replayed.
@@ -53,6 +55,7 @@ impl RuleSession {
     fn new() -> Self {
         Self {
             is_open: false,
+            is_subagent: false,
             closed_at: None,
             pending_loads: 0,
             turns: RuleTurns::default(),
@@ -164,7 +167,10 @@ impl RuleSessions {
         let update = &params["update"];
         let kind = text_field(update, "sessionUpdate").unwrap_or_default();
         let known = self.table.get(id);
-        if known.is_none_or(|session| !session.is_open && session.pending_loads == 0) {
+        let is_known = |session: &RuleSession| {
+            session.is_open || session.is_subagent || session.pending_loads > 0
+        };
+        if !known.is_some_and(is_known) {
             match known.and_then(|session| session.closed_at) {
                 Some(closed) => {
                     let text = format!("sends `{method}` for session {id:?} after it was closed");
@@ -189,9 +195,22 @@ impl RuleSessions {
                 return;
             }
         }
+        if kind == "subagent_update"
+            && let Some(subagent) = id_field(update, "sessionId")
+            && let Some(session) = self.get_or_insert(subagent)
+        {
+            session.is_subagent = true;
+        }
         let Some(session) = self.get_or_insert(id) else {
             return;
         };
+        if session.is_subagent && !session.is_open {
+            // It has no turns that a prompt begins, and it may be replayed with its parent.
+            if method == "session/request_permission" {
+                permissions::check_request(found, params);
+            }
+            return;
+        }
         let replayed = session.pending_loads > 0;
         match method {
             "session/request_permission" => {
@@ -340,6 +359,27 @@ mod tests {
         talk.agent_sends(
             "session-unknown agent",
             r#"{"id":1,"result":{"sessionId":"u"}}"#,
+        );
+    }
+
+    #[test]
+    fn announced_subagents_are_known() {
+        let mut talk = ExpectedConversation::session();
+        talk.update("", r#"{"sessionUpdate":"subagent_update","sessionId":"t"}"#);
+        talk.agent_sends_valid(INFO_UPDATE);
+        // It has a subagent of its own.
+        talk.agent_sends_valid(
+            r#"{"method":"session/update","params":{"sessionId":"t",
+                "update":{"sessionUpdate":"subagent_update","sessionId":"u"}}}"#,
+        );
+        talk.agent_sends_valid(
+            r#"{"method":"session/update","params":{"sessionId":"u",
+                "update":{"sessionUpdate":"agent_message_chunk","content":{}}}}"#,
+        );
+        // The client has not opened it.
+        talk.client_sends(
+            "session-not-set-up client",
+            r#"{"id":9,"method":"session/prompt","params":{"sessionId":"t","prompt":[]}}"#,
         );
     }
 

@@ -22,6 +22,10 @@ impl ItemAnnotations for TracedSession {
         }
     }
 
+    fn shows_subagent_work(&self) -> bool {
+        false
+    }
+
     /// Refers to the subagent's session, which the page shows in full.
     fn subagent_work(&self, subagent: &ThreadSubagent) -> Markup {
         html! { p.soft { "See session " (text::sanitize_line(subagent.session_id.as_str())) "." } }

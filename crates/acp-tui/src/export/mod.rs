@@ -170,9 +170,12 @@ impl ExportPage {
                     subagent.thread.read(|thread| page.render_items(thread));
                 });
             }
+            // The subagent contains it.
+            ItemKind::SessionMessage(message) if thread.is_in_subagent(message) => {}
             ItemKind::SessionMessage(message) => {
                 self.set_speaker(ExportSpeaker::Agent);
-                self.render_details("Message between sessions", |page| {
+                let summary = format!("Message {}", thread.message_direction(message));
+                self.render_details(&escape_inline(&summary), |page| {
                     page.render_content(&message.content)
                 });
             }

@@ -139,6 +139,10 @@ impl ItemLayout {
                 self.is_open = laid.update(subagent, wanted, look);
                 self.body = ItemBody::Subagent(laid);
             }
+            // The subagent shows it.
+            ItemKind::SessionMessage(message) if wanted.thread.is_in_subagent(message) => {
+                self.body = ItemBody::Empty;
+            }
             ItemKind::SessionMessage(message) => {
                 let text: String = message
                     .content
@@ -147,7 +151,7 @@ impl ItemLayout {
                     .collect();
                 let mut all = vec![marked_line(
                     "✉ ",
-                    &direction_text(message, wanted.thread),
+                    &format!("message {}", wanted.thread.message_direction(message)),
                     theme.dim,
                 )];
                 let text = terminal_text::clean_text(&text);
@@ -314,20 +318,8 @@ fn content_revision(thread: &Thread, number: usize, item: &Item) -> u64 {
             super::tool_call::output_byte_count(call, thread) + nested.sum::<u64>()
         }
         ItemKind::Subagent(subagent) => subagent.thread.read(Thread::revision),
+        ItemKind::SessionMessage(message) => u64::from(thread.is_in_subagent(message)),
         _ => 0,
-    }
-}
-
-/// Describes a message's sender and receiver. Subagents are called by name.
-fn direction_text(message: &acp::thread::ThreadSessionMessage, thread: &Thread) -> String {
-    let name = |id: &Option<acp::v1::SessionId>| {
-        let subagent = thread.subagent(id.as_ref()?)?;
-        Some(subagent.name().to_owned())
-    };
-    match (name(&message.sender), name(&message.recipient)) {
-        (Some(sender), _) => format!("from {sender}"),
-        (None, Some(recipient)) => format!("to {recipient}"),
-        (None, None) => "message from another session".to_owned(),
     }
 }
 

@@ -343,14 +343,17 @@ impl ViewRenderer<'_> {
         self.thread.parent_item(number).is_some()
     }
 
-    /// Returns the height of an item in lines, including the empty line before it. Nested items have none.
+    /// Returns the height of an item in lines, including the empty line before it. Nested items and items that show
+    /// nothing have none.
     fn item_height(&mut self, number: usize) -> usize {
         if self.is_nested(number) {
             return 0;
         }
         let gap = self.gap_before(number);
-        self.layout_item(number)
-            .map_or(0, |laid| laid.height() + gap)
+        match self.layout_item(number).map_or(0, ItemLayout::height) {
+            0 => 0,
+            height => height + gap,
+        }
     }
 
     /// Returns the number of empty lines before an item. There are none between one-line tool calls.

@@ -79,7 +79,10 @@ fn render_head(subagent: &ThreadSubagent, look: &DrawContext<'_>) -> Line<'stati
         Some(StateUpdate::RequiresAction(_)) => ("?", theme.warn, " needs your answer".to_owned()),
         Some(StateUpdate::Idle(idle)) => {
             let reason = idle.stop_reason.as_ref();
-            let ended = reason.map(|reason| reason.as_str().replace('_', " "));
+            let ended = reason.map(|reason| match reason.as_str() {
+                "end_turn" => "done".to_owned(),
+                reason => reason.replace('_', " "),
+            });
             (
                 "■",
                 theme.dim,

@@ -90,12 +90,15 @@ impl ThreadHandle {
     /// Sets this thread's parent to `above`, the thread of `session`, which has announced `subagent`. The parent is
     /// notified of every change to this thread. Does nothing if the thread already has a parent.
     pub(crate) fn set_parent(&self, above: &Self, session: &SessionId, subagent: &SessionId) {
-        // This fails if the thread already has a parent, which then remains the parent.
-        let _ = self.0.parent.set(ThreadParent {
+        let parent = ThreadParent {
             thread: Arc::downgrade(&above.0),
             session_id: session.clone(),
             subagent_id: subagent.clone(),
-        });
+        };
+        // This fails if the thread already has a parent, which then remains the parent.
+        if self.0.parent.set(parent).is_ok() {
+            self.lock().set_parent_session(session);
+        }
     }
 
     /// Returns the root session and the subagent's name if this is a subagent's thread. This reads the parents'

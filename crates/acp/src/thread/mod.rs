@@ -12,6 +12,7 @@ mod handle;
 mod message;
 mod nesting;
 mod plan;
+mod session_message;
 mod size;
 mod subagent;
 mod terminal;
@@ -34,9 +35,10 @@ pub use content::{FileChange, FileOperation, FileTexts, ThreadDiff, ThreadToolCa
 pub use handle::ThreadHandle;
 pub use message::ThreadMessage;
 pub use plan::{ONLY_PLAN_ID, PlanContent, ThreadPlan};
+pub use session_message::ThreadSessionMessage;
 pub(crate) use size::DEFAULT_LIMIT_BYTES;
 pub use size::Truncation;
-pub use subagent::{ThreadSessionMessage, ThreadSubagent};
+pub use subagent::ThreadSubagent;
 pub use terminal::ThreadTerminal;
 pub use tool_call::ThreadToolCall;
 pub use turn::TurnResult;
@@ -74,6 +76,8 @@ pub struct Thread {
     revision: u64,
     size: size::ThreadSize,
     truncation: Truncation,
+    /// The session that has announced this one as its subagent.
+    parent_session: Option<acp_wire::v1::SessionId>,
 }
 
 /// The activity reported by an agent. Version 1 agents report none.

@@ -1,9 +1,6 @@
-//! Applies subagent updates and session-to-session messages to a thread.
+//! Applies subagent updates to a thread.
 
-use acp_wire::v1::{
-    ContentBlock, MessageId, SessionId, SessionMessageChunk, SubagentSessionCapabilities,
-};
-use acp_wire::v1::{SessionMessage as SessionMessageUpdate, SubagentUpdate};
+use acp_wire::v1::{SessionId, SubagentSessionCapabilities, SubagentUpdate};
 use acp_wire::v2::StateUpdate;
 
 use super::{ItemKind, Thread, ThreadHandle};
@@ -86,27 +83,6 @@ impl ThreadSubagent {
     }
 }
 
-/// A message from one session to another, as shown to the user.
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct ThreadSessionMessage {
-    /// The id of the message in this session.
-    pub id: MessageId,
-    /// The session that sent the message, if known.
-    pub sender: Option<SessionId>,
-    /// The session that receives the message, if known.
-    pub recipient: Option<SessionId>,
-    /// The content of the message.
-    pub content: Vec<ContentBlock>,
-}
-
-impl ThreadSessionMessage {
-    pub(super) fn weight(&self) -> usize {
-        let id = |id: &Option<SessionId>| id.as_ref().map_or(0, |id| id.as_str().len());
-        self.id.as_str().len() + id(&self.sender) + id(&self.recipient) + weight(&self.content)
-    }
-}
-
 impl Thread {
     /// Returns the subagent with the given session id, unless its item was dropped.
     #[must_use]
@@ -159,52 +135,5 @@ impl Thread {
             |kind: &ItemKind| matches!(kind, ItemKind::Subagent(known) if known.session_id == *id);
         let at = self.items.iter().rposition(|item| is_it(&item.kind))?;
         Some(self.truncation.items + at)
-    }
-
-    pub(super) fn update_session_message(&mut self, update: &SessionMessageUpdate) {
-        let at = self.find_or_add_session_message(&update.message_id);
-        let Some(message) = self.session_message_mut(at) else {
-            return;
-        };
-        if let Some(sender) = &update.sender_session_id {
-            message.sender.clone_from(sender);
-        }
-        if let Some(recipient) = &update.recipient_session_id {
-            message.recipient.clone_from(recipient);
-        }
-        if let Some(content) = &update.content {
-            message.content = content.clone().unwrap_or_default();
-        }
-        self.update_item_weight(at);
-    }
-
-    pub(super) fn apply_session_message_chunk(&mut self, chunk: &SessionMessageChunk) {
-        let at = self.find_or_add_session_message(&chunk.message_id);
-        if let Some(message) = self.session_message_mut(at) {
-            let added = super::message::append_chunk(&mut message.content, &chunk.content);
-            self.grow_item(at, added);
-        }
-    }
-
-    fn session_message_mut(&mut self, at: usize) -> Option<&mut ThreadSessionMessage> {
-        match &mut self.item_mut(at)?.kind {
-            ItemKind::SessionMessage(message) => Some(message),
-            _ => None,
-        }
-    }
-
-    /// Returns the item number of a message between sessions, adding the item if it is new.
-    fn find_or_add_session_message(&mut self, id: &MessageId) -> usize {
-        let known = self.messages.get(id).copied();
-        let is_one = |item: &super::Item| matches!(item.kind, ItemKind::SessionMessage(_));
-        let known = known.filter(|at| self.item(*at).is_some_and(is_one));
-        known.unwrap_or_else(|| {
-            let at = self.push(ItemKind::SessionMessage(ThreadSessionMessage {
-                id: id.clone(),
-                ..ThreadSessionMessage::default()
-            }));
-            self.messages.insert(id.clone(), at);
-            at
-        })
     }
 }

@@ -1,14 +1,15 @@
 //! Renders a thread as text.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use acp::Thread;
 use acp::thread::{
     Item, ItemKind, PlanContent, PlanEntry, PlanEntryStatus, ThreadMessage, ThreadPlan,
-    ThreadSubagent,
+    ThreadSessionMessage, ThreadSubagent,
 };
 use acp::v1::{
-    CompactionStatus, ContentBlock, Notice, NoticeSeverity, PlanId, SessionId, ToolCallId,
+    CompactionStatus, ContentBlock, MessageId, Notice, NoticeSeverity, PlanId, SessionId,
+    ToolCallId,
 };
 use acp::v2::StateUpdate;
 use acp_host::terminal_text::{self, TextCleaner};
@@ -28,7 +29,12 @@ pub(super) struct TextRenderer {
     plans: HashMap<PlanId, Vec<PlanEntry>>,
     mode: Option<String>,
     subagents: HashMap<SessionId, ShownSubagent>,
+    /// The latest messages between this session and its parent that have been shown, in either of the two.
+    shown_session_messages: VecDeque<MessageId>,
 }
+
+/// How many messages between sessions to remember. Both copies of a message arrive shortly after one another.
+const MAX_SESSION_MESSAGES: usize = 256;
 
 /// How much of a subagent has been shown.
 #[derive(Default)]
@@ -188,23 +194,7 @@ impl TextRenderer {
             ItemKind::Notice(notice) => self.render_notice(at, notice, out),
             ItemKind::Subagent(subagent) => self.render_subagent(at, subagent, out),
             ItemKind::SessionMessage(message) => {
-                self.separate_item(at, out);
-                let name = |id: &Option<SessionId>| Some(thread.subagent(id.as_ref()?)?.name());
-                let whose = match (name(&message.sender), name(&message.recipient)) {
-                    (Some(sender), _) => format!("from {sender}"),
-                    (None, Some(recipient)) => format!("to {recipient}"),
-                    (None, None) => "between sessions".to_owned(),
-                };
-                out.push_styled(
-                    out.styles.dim,
-                    &format!("(message {})\n", terminal_text::clean_value(&whose)),
-                );
-                let text = message.content.iter().filter_map(ContentBlock::as_text);
-                let shown = self.messages.entry(at).or_default();
-                let text: String = text.collect();
-                let piece = text.get(shown.shown_bytes..).unwrap_or_default();
-                out.push_nested(1, |out| out.push_text(&terminal_text::clean_text(piece)));
-                shown.shown_bytes = text.len();
+                self.render_session_message(at, message, thread, out);
             }
             ItemKind::Compaction(compaction) => {
                 self.separate_item(at, out);
@@ -244,6 +234,52 @@ impl TextRenderer {
         {
             out.push_styled(out.styles.dim, &format!("  {line}\n"));
         }
+    }
+
+    /// Renders a message between sessions, unless its copy in the other session has been shown.
+    fn render_session_message(
+        &mut self,
+        at: usize,
+        message: &ThreadSessionMessage,
+        thread: &Thread,
+        out: &mut ScreenOutput,
+    ) {
+        if !self.messages.contains_key(&at) {
+            // The subagent shows its copy below its name, and this session shows its own.
+            let is_new = match thread.subagent_copy(message) {
+                Some((subagent, id)) => {
+                    let shown = self.subagents.entry(subagent.session_id.clone());
+                    shown.or_default().text.note_session_message(id)
+                }
+                None => self.note_session_message(&message.id),
+            };
+            if !is_new {
+                return;
+            }
+        }
+        self.separate_item(at, out);
+        let shown = self.messages.entry(at).or_default();
+        if shown.shown_bytes == 0 {
+            let direction = terminal_text::clean_value(&thread.message_direction(message));
+            out.push_styled(out.styles.dim, &format!("(message {direction})\n"));
+        }
+        let text = message.content.iter().filter_map(ContentBlock::as_text);
+        let text: String = text.collect();
+        let piece = text.get(shown.shown_bytes..).unwrap_or_default();
+        out.push_nested(1, |out| out.push_text(&terminal_text::clean_text(piece)));
+        shown.shown_bytes = text.len();
+    }
+
+    /// Returns `true` if a message between this session and its parent has not been shown yet, and remembers it.
+    fn note_session_message(&mut self, id: &MessageId) -> bool {
+        if self.shown_session_messages.contains(id) {
+            return false;
+        }
+        if self.shown_session_messages.len() == MAX_SESSION_MESSAGES {
+            self.shown_session_messages.pop_front();
+        }
+        self.shown_session_messages.push_back(id.clone());
+        true
     }
 
     /// Renders a subagent's task and, indented below it, its thread.

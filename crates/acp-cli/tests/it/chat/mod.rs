@@ -15,7 +15,6 @@ mod notifications;
 mod open;
 mod options;
 mod player;
-mod prepared_model;
 mod remote;
 mod rewind;
 mod rewind_by_agent;
@@ -36,8 +35,9 @@ mod writing;
 use acp_config::themes::ThemeRole;
 
 use crate::common::screen::ChatScreen;
-use crate::common::{self, ACP, TestProject, itself};
+use crate::common::{self, ACP, TestProject, itself, prepared_model};
 use stage::*;
+pub(crate) use stage::{start_chat_with_args, wait_until_question_accepts_keys};
 
 const ENTER: &str = "\r";
 const NEW_LINE: &str = "\n";

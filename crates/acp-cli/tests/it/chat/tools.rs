@@ -193,7 +193,7 @@ fn subagent_shows_its_last_activity_and_expands_to_all() {
     screen.wait_until_gone("Read page 1");
     project.write_file("go", "");
     screen.wait_for("It was looked at.");
-    screen.wait_for("■ Subagent: Look around end turn");
+    screen.wait_for("■ Subagent: Look around done");
     // All of it is opened.
     screen.send_keys("\u{1b}e");
     screen.wait_for("Read page 1");

@@ -9,6 +9,8 @@ pub(crate) mod file_server;
 #[cfg(unix)]
 pub(crate) mod itself;
 pub(crate) mod patient;
+#[cfg(target_os = "linux")]
+pub(crate) mod prepared_model;
 pub(crate) mod reach;
 #[cfg(target_os = "linux")]
 pub(crate) mod screen;

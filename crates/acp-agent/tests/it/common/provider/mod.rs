@@ -62,6 +62,9 @@ pub enum ProviderReply {
     Says(Vec<AnswerPiece>),
     /// A response that calls the offered tool whose name ends like this.
     CallsOffered(&'static str, Value),
+    /// A reply to the first request in which a message from the user contains this text. Requests without tools are not
+    /// meant: agents make them for titles and the like, at any time.
+    To(&'static str, Box<ProviderReply>),
     /// A response that breaks off because the connection is cut.
     Cut(Vec<AnswerPiece>),
     /// A response that takes this long to send.
@@ -126,6 +129,22 @@ impl ProviderRequest {
             name.and_then(Value::as_str)
         });
         names.map(str::to_owned).collect()
+    }
+
+    /// Returns `true` if the request offers tools to the model.
+    fn offers_tools(&self) -> bool {
+        self.body["tools"]
+            .as_array()
+            .is_some_and(|tools| !tools.is_empty())
+    }
+
+    /// Returns `true` if a message from the user contains this text.
+    fn is_prompted_with(&self, text: &str) -> bool {
+        let messages = ["messages", "input", "contents"].into_iter();
+        let mut messages = messages
+            .filter_map(|name| self.body[name].as_array())
+            .flatten();
+        messages.any(|message| message["role"] == "user" && message.to_string().contains(text))
     }
 
     /// Returns the tool results in the request, from the last round that called tools.
@@ -340,8 +359,8 @@ impl ProviderState {
                 continue;
             }
             let offered = heard.offered_tools();
+            let answer = self.take_reply(&heard);
             self.heard.send_modify(|all| all.push(heard));
-            let answer = self.answers.lock().unwrap().pop_front();
             let answer = answer.unwrap_or_else(|| {
                 ProviderReply::Status(
                     418,
@@ -363,6 +382,19 @@ impl ProviderState {
             }
         }
         Ok(())
+    }
+
+    /// Removes and returns the first reply that is meant for the request.
+    fn take_reply(&self, heard: &ProviderRequest) -> Option<ProviderReply> {
+        let mut replies = self.answers.lock().unwrap();
+        let at = replies.iter().position(|reply| match reply {
+            ProviderReply::To(text, _) => heard.offers_tools() && heard.is_prompted_with(text),
+            _ => true,
+        })?;
+        match replies.remove(at)? {
+            ProviderReply::To(_, reply) => Some(*reply),
+            reply => Some(reply),
+        }
     }
 
     /// Sends the list of models. Returns `true` if the connection stays open.
@@ -411,6 +443,7 @@ impl ProviderState {
         let events = |says: &[AnswerPiece]| wire::response_events(self.format, says);
         match answer {
             ProviderReply::CallsOffered(..) => unreachable!("the name of the tool is known by now"),
+            ProviderReply::To(..) => unreachable!("the request is known by now"),
             ProviderReply::Says(says) => {
                 send_head(to).await?;
                 send_in_pieces(to, &events(&says).concat()).await?;

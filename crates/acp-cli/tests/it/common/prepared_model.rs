@@ -1,46 +1,56 @@
 //! A model for the agents of tests, which gives prepared answers and records what it is sent.
 
-use acp_agent::Provider;
+use acp_agent::{Provider, WireFormat};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use super::*;
+use super::ACP;
 use crate::full_task::provider::{AnswerPiece, ProviderReply, ProviderServer};
 
 /// A model that gives prepared answers, on a runtime of its own.
-pub(super) struct PreparedModel {
+pub(crate) struct PreparedModel {
     runtime: Runtime,
     server: ProviderServer,
 }
 
 impl PreparedModel {
-    pub(super) fn new(answers: &[&'static str]) -> Self {
+    pub(crate) fn new(answers: &[&'static str]) -> Self {
         Self::with_replies(answers.iter().map(|text| say(text)).collect())
     }
 
-    pub(super) fn with_replies(replies: Vec<ProviderReply>) -> Self {
+    pub(crate) fn with_replies(replies: Vec<ProviderReply>) -> Self {
+        Self::with_format(Provider::OpenAi, replies)
+    }
+
+    /// Starts a model whose server speaks this wire format.
+    pub(crate) fn with_format(format: impl Into<WireFormat>, replies: Vec<ProviderReply>) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
             .build()
             .unwrap();
-        let server = runtime.block_on(ProviderServer::new(Provider::OpenAi, replies));
+        let server = runtime.block_on(ProviderServer::new(format, replies));
         Self { runtime, server }
     }
 
     /// Returns the base URL of the model.
-    pub(super) fn url(&self) -> String {
-        format!("http://{}/v1", self.server.address)
+    pub(crate) fn url(&self) -> String {
+        format!("{}/v1", self.origin())
+    }
+
+    /// Returns the URL of the model's server.
+    pub(crate) fn origin(&self) -> String {
+        format!("http://{}", self.server.address)
     }
 
     /// Returns the command line of an agent that uses the model.
-    pub(super) fn agent(&self) -> String {
+    pub(crate) fn agent(&self) -> String {
         let url = self.url();
         format!("{ACP} agent --model openai/prepared --base-url {url}")
     }
 
     /// Returns the messages of the last request, without the instructions: who said what.
-    pub(super) fn last_messages(&self, count: usize) -> Vec<String> {
+    pub(crate) fn last_messages(&self, count: usize) -> Vec<String> {
         self.runtime.block_on(self.server.wait_for_requests(count));
         let requests = self.server.requests();
         assert_eq!(requests.len(), count);
@@ -72,6 +82,6 @@ fn content(message: &Value) -> String {
 }
 
 /// Returns the reply of a model that says something.
-pub(super) fn say(text: &'static str) -> ProviderReply {
+pub(crate) fn say(text: &'static str) -> ProviderReply {
     ProviderReply::Says(vec![AnswerPiece::Text(text)])
 }
