@@ -6,7 +6,7 @@ use crate::CloseStatus;
 
 /// The reason why connecting failed or a connection was lost. A connected transport returns these errors inside
 /// [`std::io::Error`]s.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
     /// The URL is invalid, or its scheme is not supported.

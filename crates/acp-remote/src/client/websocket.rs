@@ -72,8 +72,8 @@ struct ClientConnectionTask {
 impl ClientConnectionTask {
     async fn run(self, first: Upgraded) {
         let failure = self.move_messages_over_sockets(first).await.err();
-        self.wire.incoming.finish(failure.map(Into::into));
-        self.wire.outgoing.close();
+        self.wire.incoming.finish(failure.clone().map(Into::into));
+        self.wire.outgoing.close_after(failure.map(Into::into));
     }
 
     /// Transfers messages, using one socket after another, until the connection ends.

@@ -31,6 +31,8 @@ struct OutgoingState {
     is_finished: bool,
     /// Whether sending has stopped permanently.
     is_closed: bool,
+    /// Why sending has stopped, if the connection failed and no write has returned it.
+    failure: Option<io::Error>,
     writer: Option<Waker>,
 }
 
@@ -59,6 +61,7 @@ impl OutgoingPipe {
                 filter: LineFilter::new(drops_noise),
                 is_finished: false,
                 is_closed: false,
+                failure: None,
                 writer: None,
             }),
             work,
@@ -140,8 +143,14 @@ impl OutgoingPipe {
 
     /// Stops sending. Drops the buffered bytes, and makes all further writes fail.
     pub(crate) fn close(&self) {
+        self.close_after(None);
+    }
+
+    /// Like [`close`](Self::close), after a failure. The next write returns it, because it may come before the failure is read.
+    pub(crate) fn close_after(&self, failure: Option<io::Error>) {
         let mut state = self.lock();
         state.is_closed = true;
+        state.failure = failure;
         state.log = SentLog::new(Retention::None);
         let waker = state.writer.take();
         drop(state);
@@ -155,7 +164,9 @@ impl MessageSink for OutgoingPipe {
     fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let mut state = self.lock();
         if state.is_closed || state.is_finished {
-            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+            let failure = state.failure.take();
+            let failure = failure.unwrap_or_else(|| io::ErrorKind::BrokenPipe.into());
+            return Poll::Ready(Err(failure));
         }
         let room = self.limit.saturating_sub(state.log.pending_len());
         if room == 0 {

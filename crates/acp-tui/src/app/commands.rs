@@ -102,7 +102,8 @@ pub(super) fn find_command(prompt: &str, agent: &[AvailableCommand]) -> Option<K
 /// Returns a note if a prompt begins with a command that neither the chat nor the agent has. The agent may know it
 /// anyway, but a model would take a misspelled command for a task. An agent that has reported no commands may have some.
 pub(super) fn unknown_command_note(prompt: &str, agent: &[AvailableCommand]) -> Option<String> {
-    let name = prompt.strip_prefix('/')?.split_whitespace().next()?;
+    let rest = prompt.strip_prefix('/')?;
+    let name = rest.split(char::is_whitespace).next()?;
     let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())
         && name
             .chars()

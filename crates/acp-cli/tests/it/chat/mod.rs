@@ -26,6 +26,7 @@ mod steering;
 mod tabs;
 mod terminal;
 mod themes;
+mod tmux;
 mod tools;
 mod trouble;
 mod turns;

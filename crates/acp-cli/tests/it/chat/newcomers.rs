@@ -231,7 +231,7 @@ fn names_that_other_programs_use_work() {
     let mut screen = start_chat(&project, 100, 24);
     screen.wait_for("Type a prompt");
     screen.send_line("/models");
-    screen.wait_for("offers no models");
+    screen.wait_for("this agent has no model option");
     screen.send_line("/exit");
     assert_eq!(screen.wait_for_exit().0, Some(0));
 }

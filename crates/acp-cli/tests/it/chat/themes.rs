@@ -157,6 +157,8 @@ fn theme_is_shown_while_it_is_selected_and_kept_when_it_is_chosen() {
     // A file with an error is listed with the error, and cannot be chosen.
     screen.wait_for("broken.toml, line 2: styles.text: background: invalid color");
     screen.send_keys("ember");
+    // The whole screen, not only its corner, which is drawn first.
+    screen.wait_until_gone("● auto");
     screen.wait_for_matching_screen("the theme", |screen| corner(screen) == ember);
     // Esc clears the filter, and then closes the list without a choice.
     screen.send_keys(ESCAPE);

@@ -205,13 +205,13 @@ impl HttpClient {
             let _ = timeout(CLOSE_TIMEOUT, self.send_delete()).await;
         }
         self.ended.cancel();
-        self.outgoing.close();
         // Messages that have already arrived are read before the failure.
         let failure = self
             .failure
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
+        self.outgoing.close_after(failure.clone().map(Into::into));
         self.incoming.finish(failure.map(Into::into));
         self.tasks.close();
     }
