@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 use super::check::{Check, ProcessUse};
 use super::outcome::CheckRun;
@@ -76,10 +77,11 @@ pub(super) enum LaneEvent {
 /// Runs all checks that have their own code in `lanes` lanes, and calls `handle` with each event.
 ///
 /// Checks that share an agent come first, so that the lanes keep their agents until they need them no longer.
-/// Otherwise, checks start in order.
+/// Otherwise, checks start in order. If `stop` is cancelled, the checks that are running end without a result.
 pub(super) async fn run_in_lanes<L: CheckLane>(
     checks: &[Check],
     lanes: usize,
+    stop: &CancellationToken,
     new_lane: impl Fn() -> L,
     mut handle: impl FnMut(LaneEvent),
 ) {
@@ -110,10 +112,14 @@ pub(super) async fn run_in_lanes<L: CheckLane>(
         });
     }
     drop(events);
-    while let Some(event) = received.recv().await {
-        handle(event);
-    }
-    while running.join_next().await.is_some() {}
+    let all = async {
+        while let Some(event) = received.recv().await {
+            handle(event);
+        }
+        while running.join_next().await.is_some() {}
+    };
+    // What is still running ends when it is dropped.
+    stop.run_until_cancelled(all).await;
 }
 
 fn next_check(queue: &Mutex<VecDeque<(usize, Check)>>) -> Option<(usize, Check)> {

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
 /// A task that a check gives to the agent. [`CheckOptions`] contains the prompts for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AgentTask {
@@ -45,6 +47,8 @@ pub struct CheckOptions {
     pub auth_method: Option<String>,
     /// Prompts that replace the default prompts, by task.
     pub prompts: HashMap<AgentTask, String>,
+    /// Stops the checks when it is cancelled. Those that have not ended have no outcome then.
+    pub stop: CancellationToken,
 }
 
 impl Default for CheckOptions {
@@ -57,6 +61,7 @@ impl Default for CheckOptions {
             shares_agents: true,
             auth_method: None,
             prompts: HashMap::new(),
+            stop: CancellationToken::new(),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use acp_rules::RequirementLevel;
 use acp_rules::schema::SchemaVersion;
+use tokio_util::sync::CancellationToken;
 
 use super::agent_lane::AgentLane;
 use super::check::{Check, CheckProcedure};
@@ -24,7 +25,8 @@ use crate::client_harness::ClientHarness;
 /// contains them in full.
 const MAX_REASON_LEN: usize = 4_000;
 
-/// Runs checks against a program, several at a time, and returns their outcomes in the order of `checks`.
+/// Runs checks against a program, several at a time, and returns their outcomes in the order of `checks`. If
+/// [`CheckOptions::stop`] is cancelled, the checks that have not ended are left out.
 ///
 /// Schema checks come last, because they judge the messages of all other checks.
 pub async fn run_checks(
@@ -43,7 +45,7 @@ pub async fn run_checks_with_progress(
     tell: impl Fn(CheckEvent<'_>),
 ) -> Vec<CheckOutcome> {
     let options = Arc::new(options);
-    let jobs = options.jobs;
+    let (jobs, stop) = (options.jobs, options.stop.clone());
     let of_agents = |check: &Check| matches!(check.procedure, CheckProcedure::Agent(_));
     if checks.iter().any(of_agents) {
         let confirmed = Arc::new(Mutex::new(ConfirmedResults::default()));
@@ -54,11 +56,11 @@ pub async fn run_checks_with_progress(
                 Arc::clone(&confirmed),
             )
         };
-        return run_lanes(checks, jobs, new_lane, tell).await;
+        return run_lanes(checks, jobs, &stop, new_lane, tell).await;
     }
     let run =
         move |check: Check| run_client_check(check, Arc::clone(&target), Arc::clone(&options));
-    run_each(checks, jobs, run, tell).await
+    run_each(checks, jobs, &stop, run, tell).await
 }
 
 /// Uses `run` to run each check that has its own code, `jobs` at a time. The other checks then judge the messages from
@@ -66,6 +68,7 @@ pub async fn run_checks_with_progress(
 pub(super) async fn run_each<F, Fut>(
     checks: &[Check],
     jobs: usize,
+    stop: &CancellationToken,
     run: F,
     tell: impl Fn(CheckEvent<'_>),
 ) -> Vec<CheckOutcome>
@@ -73,13 +76,14 @@ where
     F: Fn(Check) -> Fut + Clone + Send + 'static,
     Fut: Future<Output = CheckRun> + Send + 'static,
 {
-    run_lanes(checks, jobs, || SeparateChecks(run.clone()), tell).await
+    run_lanes(checks, jobs, stop, || SeparateChecks(run.clone()), tell).await
 }
 
 /// Runs each check that has its own code, in `jobs` lanes. The other checks then judge the messages from these runs.
 async fn run_lanes<L: CheckLane>(
     checks: &[Check],
     jobs: usize,
+    stop: &CancellationToken,
     new_lane: impl Fn() -> L,
     tell: impl Fn(CheckEvent<'_>),
 ) -> Vec<CheckOutcome> {
@@ -102,26 +106,29 @@ async fn run_lanes<L: CheckLane>(
             *slot = Some(outcome);
         }
     };
-    run_in_lanes(checks, jobs, new_lane, handle).await;
+    run_in_lanes(checks, jobs, stop, new_lane, handle).await;
     let nothing = SchemaResults::default();
     let all = checks.iter().zip(outcomes);
-    all.map(|(check, outcome)| match (outcome, check.procedure) {
-        (Some(outcome), _) => outcome,
-        (None, CheckProcedure::Shape(shaped)) => {
-            let seen = judged.get(&check.version).unwrap_or(&nothing);
-            super::schema_checks::judge_shape(*check, shaped, seen)
-        }
-        (None, CheckProcedure::Rules) => {
-            let seen = judged.get(&check.version).unwrap_or(&nothing);
-            super::rules_checks::judge_rules(*check, seen)
-        }
-        (None, _) => CheckOutcome {
-            check: *check,
-            verdict: Verdict::Harness("the check was not run".to_owned()),
-            transcript: Transcript::default(),
-            duration: Duration::ZERO,
-            shared_result: None,
-        },
+    all.filter_map(|(check, outcome)| {
+        Some(match (outcome, check.procedure) {
+            (Some(outcome), _) => outcome,
+            (None, CheckProcedure::Shape(shaped)) => {
+                let seen = judged.get(&check.version).unwrap_or(&nothing);
+                super::schema_checks::judge_shape(*check, shaped, seen)
+            }
+            (None, CheckProcedure::Rules) => {
+                let seen = judged.get(&check.version).unwrap_or(&nothing);
+                super::rules_checks::judge_rules(*check, seen)
+            }
+            (None, _) if stop.is_cancelled() => return None,
+            (None, _) => CheckOutcome {
+                check: *check,
+                verdict: Verdict::Harness("the check was not run".to_owned()),
+                transcript: Transcript::default(),
+                duration: Duration::ZERO,
+                shared_result: None,
+            },
+        })
     })
     .collect()
 }

@@ -33,6 +33,7 @@ use crate::editor::PromptDraft;
 use crate::export::TRANSCRIPT_INTRODUCTION;
 use crate::file_history::FileHistory;
 use crate::images::DecodeTask;
+use crate::name_changes::NameChanges;
 use crate::setup::{AgentSpec, SessionSource};
 use crate::terminal::ChatTerminal;
 use crate::user_editor;
@@ -46,6 +47,7 @@ pub(crate) struct EffectWorker {
     events: mpsc::Sender<ChatEvent>,
     environment: Arc<ChatEnvironment>,
     watches: HashMap<TabKey, AbortHandle>,
+    name_changes: NameChanges,
     /// The directory for clipboard images, which is deleted when the chat ends.
     paste_dir: Option<Arc<TempDir>>,
 }
@@ -56,6 +58,7 @@ impl EffectWorker {
             events,
             environment,
             watches: HashMap::new(),
+            name_changes: NameChanges::default(),
             paste_dir: None,
         }
     }
@@ -326,19 +329,23 @@ impl EffectWorker {
                 agent::discard_session(&session).await;
                 None
             }),
-            ChatEffect::MoveSessionNames { names, from, to } => self.spawn_task(async move {
-                move_session_names(names, from, to).await;
-                None
-            }),
+            ChatEffect::MoveSessionNames { names, from, to } => {
+                self.name_changes.start(move_session_names(names, from, to));
+            }
             ChatEffect::NameSession {
                 tab,
                 names,
                 id,
                 name,
-            } => self.spawn_task(async move {
-                let result = assign_name(names, id, name.clone()).await;
-                Some(ChatEvent::SessionNamed { tab, name, result })
-            }),
+            } => {
+                let events = self.events.clone();
+                self.name_changes.start(async move {
+                    let result = assign_name(names, id, name.clone()).await;
+                    let named = ChatEvent::SessionNamed { tab, name, result };
+                    // Nothing receives events once the chat has ended, and quitting must not wait for that.
+                    tokio::spawn(async move { events.send(named).await });
+                });
+            }
             ChatEffect::Export { thread, file } => self.spawn_task(export(thread, file)),
             ChatEffect::OpenAddress {
                 tab,
@@ -458,6 +465,7 @@ impl EffectWorker {
         for watch in self.watches.values() {
             watch.abort();
         }
+        self.name_changes.finish().await;
         for link in app.running_agents() {
             link.connection.close();
             link.host.close().await;

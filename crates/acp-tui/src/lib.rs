@@ -17,6 +17,7 @@ mod images;
 mod input;
 mod key_reader;
 mod keys;
+mod name_changes;
 mod notification;
 mod picker;
 mod question;

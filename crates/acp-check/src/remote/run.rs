@@ -23,12 +23,12 @@ pub async fn run_server_checks(
     tell: impl Fn(CheckEvent<'_>),
 ) -> Vec<CheckOutcome> {
     let (server, options) = (Arc::new(server), Arc::new(options));
-    let jobs = options.jobs;
+    let (jobs, stop) = (options.jobs, options.stop.clone());
     let run = move |check: Check| {
         let (server, options) = (Arc::clone(&server), Arc::clone(&options));
         run_server_check(check, server, offered, options)
     };
-    run_each(checks, jobs, run, tell).await
+    run_each(checks, jobs, &stop, run, tell).await
 }
 
 async fn run_server_check(
@@ -59,12 +59,12 @@ pub async fn run_remote_client_checks(
     tell: impl Fn(CheckEvent<'_>),
 ) -> Vec<CheckOutcome> {
     let options = Arc::new(options);
-    let jobs = options.jobs;
+    let (jobs, stop) = (options.jobs, options.stop.clone());
     let run = move |check: Check| {
         let (client, options) = (Arc::clone(&client), Arc::clone(&options));
         run_client_check(check, client, options)
     };
-    run_each(checks, jobs, run, tell).await
+    run_each(checks, jobs, &stop, run, tell).await
 }
 
 async fn run_client_check(

@@ -21,6 +21,8 @@ pub struct CheckReport {
     pub unsupported_versions: Vec<SchemaVersion>,
     /// The outcomes of all checks that were run.
     pub outcomes: Vec<CheckOutcome>,
+    /// The number of checks that have no outcome, because the run was interrupted.
+    pub unfinished_count: usize,
     /// Descriptions of all differences from the baseline. Empty if there is no baseline.
     pub mismatches: Vec<String>,
     /// The ids of the checks that are expected to fail.
@@ -92,6 +94,19 @@ impl CheckReport {
             }
         }
         pages
+    }
+}
+
+impl CheckReport {
+    /// Says how many checks have no outcome, if the run was interrupted.
+    pub(super) fn interruption_note(&self) -> Option<String> {
+        let count = self.unfinished_count;
+        let checks = if count == 1 {
+            "check has"
+        } else {
+            "checks have"
+        };
+        (count > 0).then(|| format!("Interrupted: {count} {checks} no result."))
     }
 }
 

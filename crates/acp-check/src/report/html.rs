@@ -87,6 +87,9 @@ fn render_html(report: &CheckReport) -> String {
                         }
                         span.took { (format!("{:.1} s", report.duration.as_secs_f64())) }
                     }
+                    @if let Some(note) = report.interruption_note() {
+                        p.surprise { (note) }
+                    }
                     @for version in &report.unsupported_versions {
                         p { "The " (report.side) " does not speak " (version) ", so the checks for it were skipped." }
                     }

@@ -55,6 +55,7 @@ fn render_json(report: &CheckReport) -> Value {
             "skip": summary.skipped,
             "error": summary.harness_errors,
         },
+        "unfinished": report.unfinished_count,
         "not_spoken": report.unsupported_versions.iter().map(|version| version.number()).collect::<Vec<_>>(),
         "surprises": report.mismatches,
         "checks": checks,

@@ -77,6 +77,9 @@ fn write_summary(text: &mut String, report: &CheckReport, style: TextStyle) -> s
     };
     let counts = summary.format_summary(report.duration);
     writeln!(text, "{}", paint(color, &counts))?;
+    if let Some(note) = report.interruption_note() {
+        writeln!(text, "{}", paint("33", &note))?;
+    }
     for surprise in &report.mismatches {
         writeln!(text, "{}", paint("31", surprise))?;
     }

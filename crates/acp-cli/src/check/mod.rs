@@ -15,6 +15,7 @@ use acp_check::{
     self, AgentProgram, AgentTask, Check, CheckEvent, CheckOptions, CheckTarget, Side, baseline,
 };
 use acp_host::AgentCommand;
+use tokio_util::sync::CancellationToken;
 
 use self::output::{filter_checks, finish, list_checks, read_baseline};
 use self::progress::CheckProgress;
@@ -25,26 +26,54 @@ use crate::exit::CommandExit;
 use crate::remote_agent::RelayedAgent;
 use crate::signals::Signals;
 
+/// How long the report of an interrupted run may take.
+const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Runs the checks. At the first signal, it stops and reports the checks that have ended.
 pub(crate) async fn run_check(args: CheckArgs) -> CommandExit {
     let mut signals = match Signals::listen() {
         Ok(signals) => signals,
         Err(e) => return CommandExit::failed(format!("cannot listen for signals: {e}")),
     };
+    let stop = CancellationToken::new();
     let work = async {
         match args {
-            CheckArgs::Agent(args) => check_agent(args).await,
-            CheckArgs::Client(args) => check_client(args).await,
-            CheckArgs::Server(args) => remote::check_server(args).await,
-            CheckArgs::RemoteClient(args) => remote::check_client(args).await,
+            CheckArgs::Agent(args) => check_agent(args, &stop).await,
+            CheckArgs::Client(args) => check_client(args, &stop).await,
+            CheckArgs::Server(args) => remote::check_server(args, &stop).await,
+            CheckArgs::RemoteClient(args) => remote::check_client(args, &stop).await,
         }
     };
+    tokio::pin!(work);
     tokio::select! {
-        checked = work => checked.unwrap_or_else(|exit| exit),
-        _ = signals.next() => CommandExit::CANCELLED,
+        checked = &mut work => return checked.unwrap_or_else(|exit| exit),
+        _ = signals.next() => stop.cancel(),
+    }
+    tokio::select! {
+        _ = tokio::time::timeout(REPORT_TIMEOUT, work) => {}
+        _ = signals.next() => {}
+    }
+    CommandExit::CANCELLED
+}
+
+/// Waits for what precedes the checks.
+///
+/// # Errors
+/// It failed, or the run was interrupted.
+async fn prepare<T>(
+    stop: &CancellationToken,
+    work: impl Future<Output = Result<T, String>>,
+) -> Result<T, CommandExit> {
+    match stop.run_until_cancelled(work).await {
+        Some(done) => done.map_err(CommandExit::agent_failed),
+        None => Err(CommandExit::CANCELLED),
     }
 }
 
-async fn check_agent(args: CheckAgentArgs) -> Result<CommandExit, CommandExit> {
+async fn check_agent(
+    args: CheckAgentArgs,
+    stop: &CancellationToken,
+) -> Result<CommandExit, CommandExit> {
     let known = |version| acp_check::agent_checks(version);
     if args.common.run.list {
         let checks = args.common.versions().into_iter().flat_map(known);
@@ -68,12 +97,13 @@ async fn check_agent(args: CheckAgentArgs) -> Result<CommandExit, CommandExit> {
         shares_agents: !args.no_sharing,
         auth_method: args.login,
         prompts: texts,
+        stop: stop.clone(),
     };
     let progress = CheckProgress::new(&args.common.run);
     progress.show("starting the agent");
-    let spoken = acp_check::detect_agent_versions(&*target, &options).await;
+    let spoken = prepare(stop, acp_check::detect_agent_versions(&*target, &options)).await;
     progress.clear();
-    let spoken = spoken.map_err(CommandExit::agent_failed)?;
+    let spoken = spoken?;
     run_checks(
         Side::Agent,
         &agent.words,
@@ -86,7 +116,10 @@ async fn check_agent(args: CheckAgentArgs) -> Result<CommandExit, CommandExit> {
     .await
 }
 
-async fn check_client(args: CheckClientArgs) -> Result<CommandExit, CommandExit> {
+async fn check_client(
+    args: CheckClientArgs,
+    stop: &CancellationToken,
+) -> Result<CommandExit, CommandExit> {
     let known = |version| acp_check::client_checks(version);
     if args.common.run.list {
         let checks = args.common.versions().into_iter().flat_map(known);
@@ -104,11 +137,10 @@ async fn check_client(args: CheckClientArgs) -> Result<CommandExit, CommandExit>
         turn_timeout: patience,
         check_timeout: Duration::from_secs(args.prompt_timeout.max(args.common.run.timeout) * 4),
         jobs: args.common.run.jobs(),
+        stop: stop.clone(),
         ..CheckOptions::default()
     };
-    let spoken = acp_check::detect_client_versions(&target, &options)
-        .await
-        .map_err(CommandExit::agent_failed)?;
+    let spoken = prepare(stop, acp_check::detect_client_versions(&target, &options)).await?;
     let target: Arc<dyn CheckTarget> = Arc::new(target);
     run_checks(
         Side::Client,
@@ -164,6 +196,7 @@ async fn run_checks(
         unsupported_versions: not_spoken,
         mismatches: baseline::find_mismatches(&expected, &all, &outcomes),
         expected_failures: expected,
+        unfinished_count: checks.len().saturating_sub(outcomes.len()),
         outcomes,
     };
     finish(&common.run, &report)

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 
 use acp_check::report::{CheckReport, TextStyle};
-use acp_check::{Check, Verdict, baseline};
+use acp_check::{Check, CheckOutcome, Verdict, baseline};
 use globset::{Glob, GlobSetBuilder};
 
 use crate::args::check::{CheckFormat, CheckRunArgs};
@@ -28,13 +28,24 @@ pub(super) fn read_baseline(args: &CheckRunArgs) -> Result<Vec<String>, CommandE
     }
 }
 
-/// Writes a report, and returns the corresponding `CommandExit`.
+/// Writes a report, and returns the corresponding `CommandExit`. Writes nothing if no check has ended.
 pub(super) fn finish(
     args: &CheckRunArgs,
     report: &CheckReport,
 ) -> Result<CommandExit, CommandExit> {
+    if report.unfinished_count > 0 {
+        if !report.outcomes.iter().all(is_judgement_of_others) {
+            write_report(args, report)?;
+        }
+        return Ok(CommandExit::CANCELLED);
+    }
     write_report(args, report)?;
     Ok(report_exit(report, args.strict))
+}
+
+/// Returns `true` if a check judges the messages of other checks.
+fn is_judgement_of_others(outcome: &CheckOutcome) -> bool {
+    outcome.check.judges_others()
 }
 
 /// Returns the `CommandExit` for a report.

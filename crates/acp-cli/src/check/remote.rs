@@ -12,13 +12,18 @@ use acp_config::{RemoteAgent, TokenHeader, TypedUrl};
 use acp_host::AgentCommand;
 use acp_remote::Token;
 use acp_remote::client::{TokenStyle, Trust};
+use tokio_util::sync::CancellationToken;
 
 use super::output::{filter_checks, finish, list_checks, read_baseline};
+use super::prepare;
 use super::progress::CheckProgress;
 use crate::args::check::{CheckRemoteClientArgs, CheckRunArgs, CheckServerArgs};
 use crate::exit::CommandExit;
 
-pub(super) async fn check_server(args: CheckServerArgs) -> Result<CommandExit, CommandExit> {
+pub(super) async fn check_server(
+    args: CheckServerArgs,
+    stop: &CancellationToken,
+) -> Result<CommandExit, CommandExit> {
     if args.run.list {
         return list_checks(&args.run, acp_check::server_checks());
     }
@@ -31,11 +36,9 @@ pub(super) async fn check_server(args: CheckServerArgs) -> Result<CommandExit, C
         check_timeout: Duration::from_secs(args.turn_timeout.max(args.run.timeout) * 4),
         auth_method: args.login.clone(),
         prompts: args.prompt_for.iter().cloned().collect(),
-        ..options(&args.run)
+        ..options(&args.run, stop)
     };
-    let offered = acp_check::detect_transports(&server, &options)
-        .await
-        .map_err(CommandExit::agent_failed)?;
+    let offered = prepare(stop, acp_check::detect_transports(&server, &options)).await?;
     let program = server.to_string();
     let all = acp_check::server_checks();
     report(
@@ -51,7 +54,10 @@ pub(super) async fn check_server(args: CheckServerArgs) -> Result<CommandExit, C
     .await
 }
 
-pub(super) async fn check_client(args: CheckRemoteClientArgs) -> Result<CommandExit, CommandExit> {
+pub(super) async fn check_client(
+    args: CheckRemoteClientArgs,
+    stop: &CancellationToken,
+) -> Result<CommandExit, CommandExit> {
     if args.run.list {
         return list_checks(&args.run, acp_check::remote_client_checks());
     }
@@ -67,7 +73,7 @@ pub(super) async fn check_client(args: CheckRemoteClientArgs) -> Result<CommandE
     let options = CheckOptions {
         turn_timeout: Duration::from_secs(args.prompt_timeout),
         check_timeout: Duration::from_secs(args.prompt_timeout.max(args.run.timeout) * 4),
-        ..options(&args.run)
+        ..options(&args.run, stop)
     };
     let program = args.client.join(" ");
     let all = acp_check::remote_client_checks();
@@ -109,10 +115,11 @@ fn server(url: &TypedUrl, args: &CheckServerArgs) -> Result<RemoteServer, Comman
     Ok(server)
 }
 
-fn options(args: &CheckRunArgs) -> CheckOptions {
+fn options(args: &CheckRunArgs, stop: &CancellationToken) -> CheckOptions {
     CheckOptions {
         timeout: Duration::from_secs(args.timeout),
         jobs: args.jobs(),
+        stop: stop.clone(),
         ..CheckOptions::default()
     }
 }
@@ -138,6 +145,7 @@ async fn report(
         unsupported_versions: Vec::new(),
         mismatches: baseline::find_mismatches(&expected, &all, &outcomes),
         expected_failures: expected,
+        unfinished_count: checks.len().saturating_sub(outcomes.len()),
         outcomes,
     };
     finish(args, &report)

@@ -5,6 +5,8 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+use crate::local_sessions::wait_for_file;
+
 const ACP: &str = env!("CARGO_BIN_EXE_acp");
 
 /// Runs `acp check agent` with its own state and configuration directories.
@@ -349,4 +351,62 @@ fn checks_are_listed_and_filtered() {
 
     let output = run_check(home.path(), &["--list", "--only", "v9/*"]);
     assert_eq!(output.status.code(), Some(2));
+}
+
+/// Opens sessions, but never responds to a prompt.
+const STUCK_AGENT: &str = r#"
+while read -r line; do
+    id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+    case $line in
+    *'"initialize"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":1}}\n' "$id" ;;
+    *'"session/new"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"s"}}\n' "$id" ;;
+    *'"session/prompt"'*) touch STUCK ;;
+    esac
+done
+"#;
+
+#[cfg(unix)]
+#[test]
+fn interrupted_run_reports_the_checks_that_have_ended() {
+    use std::process::Stdio;
+    let home = tempfile::tempdir().unwrap();
+    let (script, stuck) = (home.path().join("agent.sh"), home.path().join("stuck"));
+    let text = STUCK_AGENT.replace("STUCK", stuck.to_str().unwrap());
+    std::fs::write(&script, text).unwrap();
+    for (signal, format) in [("INT", "json"), ("TERM", "text")] {
+        let _ = std::fs::remove_file(&stuck);
+        let child = Command::new(ACP)
+            .args(["check", "agent", "--protocol", "1", "--jobs", "1"])
+            .args(["--timeout", "1000", "--format", format])
+            .args(["--only", "v1/session-setup/1"])
+            .args(["--only", "v1/session-setup/9", "--", "sh"])
+            .arg(&script)
+            .env("XDG_STATE_HOME", home.path().join("state"))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        wait_for_file(&stuck);
+        let kill = format!("kill -{signal} {}", child.id());
+        assert!(
+            Command::new("sh")
+                .args(["-c", &kill])
+                .status()
+                .unwrap()
+                .success()
+        );
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!(ended.status.code(), Some(130));
+        let text = stdout_text(&ended);
+        if format == "json" {
+            let report: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(report["unfinished"], 1, "{report:#}");
+            assert_eq!(report["checks"][0]["id"], "v1/session-setup/1");
+            assert_eq!(report["checks"].as_array().unwrap().len(), 1);
+        } else {
+            assert!(
+                text.contains("Interrupted: 1 check has no result."),
+                "{text}"
+            );
+        }
+    }
 }

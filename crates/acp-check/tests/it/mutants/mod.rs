@@ -50,6 +50,7 @@ fn options_with_timeout(patience: Duration) -> CheckOptions {
         shares_agents: true,
         auth_method: Some(agent::LOGIN_METHOD_ID.to_owned()),
         prompts: agent::task_prompts(),
+        ..CheckOptions::default()
     }
 }
 

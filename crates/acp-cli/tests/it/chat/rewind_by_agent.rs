@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::full_task::provider::{AnswerPiece, ProviderReply};
+use crate::local_sessions::wait_for;
 use prepared_model::{PreparedModel, say};
 
 /// Starts a chat with an agent, and waits until its session is open.
@@ -143,7 +144,12 @@ fn the_name_of_a_session_moves_to_the_copy_and_back() {
     ask(&mut screen, "Question 1", "Answer 1.");
     ask(&mut screen, "Question 2", "Answer 2.");
     undo_conversation(&mut screen, COPY, "Answer 2.");
-    screen.wait_for("Answer 1.");
+    // The name moves when the copy is open.
+    let export = format!("acp sessions export garden -- {}", model.agent());
+    wait_for("the name at the copy", || {
+        let exported = project.run_shell(&export).stdout;
+        (exported.contains("Answer 1.") && !exported.contains("Answer 2.")).then_some(())
+    });
     quit(&mut screen);
     screen.wait_for_exit();
     let mut screen = start(&project, &model.agent(), named);
