@@ -17,7 +17,7 @@ use acp_check::{
 use acp_host::AgentCommand;
 use tokio_util::sync::CancellationToken;
 
-use self::output::{filter_checks, finish, list_checks, read_baseline};
+use self::output::{filter_checks, finish, list_checks, prepare, read_baseline};
 use self::progress::CheckProgress;
 use crate::args::check::{
     CheckAgentArgs, CheckArgs, CheckClientArgs, CheckCommonArgs, CheckedVersions,
@@ -54,20 +54,6 @@ pub(crate) async fn run_check(args: CheckArgs) -> CommandExit {
         _ = signals.next() => {}
     }
     CommandExit::CANCELLED
-}
-
-/// Waits for what precedes the checks.
-///
-/// # Errors
-/// It failed, or the run was interrupted.
-async fn prepare<T>(
-    stop: &CancellationToken,
-    work: impl Future<Output = Result<T, String>>,
-) -> Result<T, CommandExit> {
-    match stop.run_until_cancelled(work).await {
-        Some(done) => done.map_err(CommandExit::agent_failed),
-        None => Err(CommandExit::CANCELLED),
-    }
 }
 
 async fn check_agent(

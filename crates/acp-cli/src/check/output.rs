@@ -1,16 +1,31 @@
-//! Code shared by all kinds of checks: selection, baseline and report.
+//! Code shared by all kinds of checks: preparation, selection, baseline and report.
 
 use std::io::{IsTerminal, Write};
 
 use acp_check::report::{CheckReport, TextStyle};
 use acp_check::{Check, CheckOutcome, Verdict, baseline};
 use globset::{Glob, GlobSetBuilder};
+use tokio_util::sync::CancellationToken;
 
 use crate::args::check::{CheckFormat, CheckRunArgs};
 use crate::exit::CommandExit;
 
 /// The line width to use if the terminal's width is unknown.
 const DEFAULT_WIDTH: usize = 120;
+
+/// Waits for what precedes the checks.
+///
+/// # Errors
+/// It failed, or the run was interrupted.
+pub(super) async fn prepare<T>(
+    stop: &CancellationToken,
+    work: impl Future<Output = Result<T, String>>,
+) -> Result<T, CommandExit> {
+    match stop.run_until_cancelled(work).await {
+        Some(done) => done.map_err(CommandExit::agent_failed),
+        None => Err(CommandExit::CANCELLED),
+    }
+}
 
 /// Returns the ids of the checks that are expected to fail.
 pub(super) fn read_baseline(args: &CheckRunArgs) -> Result<Vec<String>, CommandExit> {

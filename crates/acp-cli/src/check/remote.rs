@@ -14,8 +14,7 @@ use acp_remote::Token;
 use acp_remote::client::{TokenStyle, Trust};
 use tokio_util::sync::CancellationToken;
 
-use super::output::{filter_checks, finish, list_checks, read_baseline};
-use super::prepare;
+use super::output::{filter_checks, finish, list_checks, prepare, read_baseline};
 use super::progress::CheckProgress;
 use crate::args::check::{CheckRemoteClientArgs, CheckRunArgs, CheckServerArgs};
 use crate::exit::CommandExit;
