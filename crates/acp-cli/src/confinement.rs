@@ -16,6 +16,8 @@ pub(crate) struct Confinement {
     args: SandboxArgs,
     rules: SandboxRules,
     cwd: PathBuf,
+    // Local servers exist only on Unix.
+    #[cfg_attr(not(unix), allow(dead_code))]
     additional_roots: Vec<PathBuf>,
     kind: ConfinementKind,
 }
@@ -100,6 +102,7 @@ impl Confinement {
 
     /// Returns the arguments that start the server of a live session with the same sandbox. Unlike an agent, the server
     /// does not learn the session's additional directories until its agent has started.
+    #[cfg_attr(not(unix), allow(dead_code))]
     pub(crate) fn server_arguments(&self) -> Vec<OsString> {
         let mut words = self.arguments();
         if self.args.sandbox.is_some() && !self.is_read_only() {
