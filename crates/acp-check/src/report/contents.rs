@@ -78,6 +78,16 @@ impl CheckReport {
                 .all(|outcome| self.is_expected(outcome))
     }
 
+    /// Says how many checks have no outcome, if the run was interrupted.
+    pub(super) fn interruption_note(&self) -> Option<String> {
+        let count = self.unfinished_count;
+        let checks = if count == 1 {
+            "check has"
+        } else {
+            "checks have"
+        };
+        (count > 0).then(|| format!("Interrupted: {count} {checks} no result."))
+    }
     pub(super) fn is_expected(&self, outcome: &CheckOutcome) -> bool {
         let id = outcome.check.id();
         self.expected_failures.contains(&id)
@@ -94,19 +104,6 @@ impl CheckReport {
             }
         }
         pages
-    }
-}
-
-impl CheckReport {
-    /// Says how many checks have no outcome, if the run was interrupted.
-    pub(super) fn interruption_note(&self) -> Option<String> {
-        let count = self.unfinished_count;
-        let checks = if count == 1 {
-            "check has"
-        } else {
-            "checks have"
-        };
-        (count > 0).then(|| format!("Interrupted: {count} {checks} no result."))
     }
 }
 

@@ -399,23 +399,24 @@ fn misread_words(arguments: &[&str]) -> Option<String> {
     }
     arguments.windows(2).find_map(|pair| {
         let [option, value] = pair else { return None };
-        let is_codex_mode = matches!(*value, "workspace-write" | "danger-full-access");
-        let is_mode = is_codex_mode || value.parse::<SandboxMode>().is_ok();
-        let mode = match *value {
-            "workspace-write" => "workspace",
-            "danger-full-access" => "off",
-            mode => mode,
+        // What Codex calls the modes of its sandbox.
+        let codex_mode = match *value {
+            "read-only" => Some("read-only"),
+            "workspace-write" => Some("workspace"),
+            "danger-full-access" => Some("off"),
+            _ => None,
         };
-        match *option {
-            "--sandbox" if is_mode => Some(format!(
+        let own_mode = value.parse::<SandboxMode>().is_ok().then_some(*value);
+        match (*option, codex_mode.or(own_mode)) {
+            ("--sandbox", Some(mode)) => Some(format!(
                 "the value of --sandbox follows after `=`: --sandbox={mode}\n\n\
                  In `--sandbox {value}`, {value:?} would be part of the prompt."
             )),
-            "-s" if is_codex_mode || *value == "read-only" => Some(format!(
+            ("-s", Some(mode)) if codex_mode.is_some() => Some(format!(
                 "-s is short for --session; to run the agent in a sandbox, use --sandbox={mode}\n\n\
                  To use a session with this name, write --session {value}."
             )),
-            "-c" if is_setting(value) => Some(format!(
+            ("-c", _) if is_setting(value) => Some(format!(
                 "-c is short for --continue; to set an option of the session, use --set {value}\n\n\
                  To continue the latest session with this prompt, write --continue."
             )),

@@ -144,11 +144,9 @@ impl SandboxArgs {
                 return Err(CommandExit::usage(message));
             }
         };
-        let called = |path: &PathBuf| {
-            std::fs::canonicalize(path)
-                .map_err(|e| CommandExit::usage(format!("--writable {}: {e}", path.display())))
-        };
-        let writable: Vec<PathBuf> = self.writable.iter().map(called).collect::<Result<_, _>>()?;
+        let paths = self.writable.iter();
+        let paths = paths.map(|path| canonical_path("--writable", path));
+        let writable: Vec<PathBuf> = paths.collect::<Result<_, _>>()?;
         let mut rules = rules.writable(writable);
         if let Some(state) = paths::state_dir() {
             rules = rules.undone_directory(state.join(UNDONE_DIRECTORY));
@@ -232,7 +230,7 @@ impl DirectoryArgs {
     pub(crate) fn additional_directories(&self, cwd: &Path) -> Result<Vec<PathBuf>, CommandExit> {
         let mut directories = Vec::new();
         for typed in &self.add_dir {
-            let directory = absolute_path("--add-dir", typed)?;
+            let directory = existing_directory("--add-dir", typed)?;
             if directory != cwd && !directories.contains(&directory) {
                 directories.push(directory);
             }
@@ -267,7 +265,7 @@ impl ForkArgs {
 impl SessionArgs {
     /// Returns the working directory as an absolute path without symlinks.
     pub(crate) fn directory(&self) -> Result<PathBuf, CommandExit> {
-        absolute_path("--cwd", &self.cwd)
+        existing_directory("--cwd", &self.cwd)
     }
 
     /// Returns the MCP servers from `--mcp`, plus any configured for the agent under other names.
@@ -291,20 +289,25 @@ impl SessionArgs {
 }
 
 /// Returns a directory as an absolute path without symlinks. `option` is the option that it was given with.
-fn absolute_path(option: &str, path: &Path) -> Result<PathBuf, CommandExit> {
-    let invalid =
-        |reason: String| CommandExit::usage(format!("{option} {}: {reason}", path.display()));
-    let directory = std::fs::canonicalize(path).map_err(|e| invalid(e.to_string()))?;
+fn existing_directory(option: &str, path: &Path) -> Result<PathBuf, CommandExit> {
+    let directory = canonical_path(option, path)?;
     match directory.is_dir() {
         true => Ok(directory),
-        false => Err(invalid("not a directory".to_owned())),
+        false => {
+            let message = format!("{option} {}: not a directory", path.display());
+            Err(CommandExit::usage(message))
+        }
     }
+}
+
+fn canonical_path(option: &str, path: &Path) -> Result<PathBuf, CommandExit> {
+    std::fs::canonicalize(path)
+        .map_err(|e| CommandExit::usage(format!("{option} {}: {e}", path.display())))
 }
 
 /// Returns `cwd` as an absolute path without symlinks.
 pub(crate) fn absolute_directory(cwd: &Path) -> Result<PathBuf, CommandExit> {
-    std::fs::canonicalize(cwd)
-        .map_err(|e| CommandExit::usage(format!("--cwd {}: {e}", cwd.display())))
+    canonical_path("--cwd", cwd)
 }
 
 /// Parses a time span: a number and a unit, such as `30d`.

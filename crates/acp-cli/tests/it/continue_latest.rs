@@ -6,7 +6,7 @@ use crate::common::{CommandResult, TestProject};
 use crate::local_sessions::{WAIT_FOR_GO, status, wait_for, wait_for_file};
 
 /// Returns how to continue the session of a run, as the run has printed it.
-fn continuation(run: &CommandResult) -> String {
+pub(crate) fn continuation(run: &CommandResult) -> String {
     let hint = run.find_line("continue with: acp run ");
     let options = hint.trim_start_matches("continue with: acp run ");
     options.trim_end_matches(" PROMPT").to_owned()

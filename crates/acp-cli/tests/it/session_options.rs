@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use crate::common::{CommandResult, TestProject};
+use crate::common::TestProject;
+use crate::continue_latest::continuation;
 
 /// Returns a project with a directory beside it, and the directory's path.
 fn project_with_library() -> (TestProject, String) {
@@ -11,13 +12,6 @@ fn project_with_library() -> (TestProject, String) {
     std::fs::write(library.join("x.txt"), "from the library\n").unwrap();
     let library = library.canonicalize().unwrap();
     (project, library.to_str().unwrap().to_owned())
-}
-
-/// Returns how to continue the session of a run, as the run has printed it.
-fn continuation(run: &CommandResult) -> String {
-    let hint = run.find_line("continue with: acp run ");
-    let options = hint.trim_start_matches("continue with: acp run ");
-    options.trim_end_matches(" PROMPT").to_owned()
 }
 
 #[test]

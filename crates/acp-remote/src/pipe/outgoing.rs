@@ -146,7 +146,8 @@ impl OutgoingPipe {
         self.close_after(None);
     }
 
-    /// Like [`close`](Self::close), after a failure. The next write returns it, because it may come before the failure is read.
+    /// Like [`close`](Self::close), after a failure. The next write returns the failure, because it may come before the
+    /// failure is read.
     pub(crate) fn close_after(&self, failure: Option<io::Error>) {
         let mut state = self.lock();
         state.is_closed = true;

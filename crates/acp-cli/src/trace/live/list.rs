@@ -191,7 +191,7 @@ struct PairedMessage {
     line: u64,
     message: FullMessage,
     /// The time between the two.
-    took: Option<String>,
+    took: String,
 }
 
 /// Reads a message in full, with the one that belongs to it.
@@ -218,7 +218,7 @@ pub(super) fn read_opened(
             Some(PairedMessage {
                 line: place.line,
                 message: other,
-                took: Some(format_duration(took)),
+                took: format_duration(took),
             })
         }
         None => None,

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use super::*;
+use crate::local_sessions::wait_for;
 
 /// If this variable is set, a missing tmux is a failure rather than a reason to skip.
 const REQUIRE_VARIABLE: &str = "ACP_REQUIRE_TMUX";
@@ -60,19 +60,14 @@ impl TmuxChat {
 
     /// Waits until tmux knows whether its terminal has the focus. It has told the chat then.
     fn wait_for_focus(&self, expected: bool) {
-        let deadline = Instant::now() + Duration::from_secs(20);
-        loop {
+        wait_for("the focus in tmux", || {
             let flags = tmux(&self.socket)
                 .args(["list-clients", "-F", "#{client_flags}"])
                 .output()
                 .unwrap();
             let flags = String::from_utf8(flags.stdout).unwrap();
-            if flags.contains("focused") == expected {
-                return;
-            }
-            assert!(Instant::now() < deadline, "{flags}");
-            std::thread::yield_now();
-        }
+            (flags.contains("focused") == expected).then_some(())
+        });
     }
 }
 
