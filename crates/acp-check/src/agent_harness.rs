@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use acp_rules::schema::{Direction, Envelope, SchemaVersion};
 
+use super::capability::require_capability;
 use super::host::CheckHost;
 use super::options::{AgentTask, CheckOptions};
 use super::target::TargetProcess;
@@ -431,13 +432,8 @@ impl AgentHarness {
     /// # Errors
     /// The check is skipped if the agent does not support the capability.
     pub fn require_capability(&self, pointer: &str) -> Result<(), CheckStop> {
-        match self.capability(pointer) {
-            Value::Bool(true) | Value::Object(_) => Ok(()),
-            _ => {
-                let name = pointer.trim_start_matches('/').replace('/', ".");
-                skip(format!("the agent does not support `{name}`"))
-            }
-        }
+        let response = self.initialize_response.as_ref().unwrap_or(&Value::Null);
+        require_capability(response, pointer)
     }
 
     /// Returns the id of the auth method chosen in the options, if any.

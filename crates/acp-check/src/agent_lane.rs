@@ -4,13 +4,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use acp_rules::schema::SchemaVersion;
 
-use super::check::{Check, CheckFuture, CheckProcedure, ProcessUse};
+use super::capability::capability_pointer;
+use super::check::{Check, CheckFuture, CheckProcedure};
 use super::confirmed::ConfirmedResults;
 use super::lanes::{CheckLane, INTERNAL_ERROR, catch_panic, limit_time};
 use super::options::CheckOptions;
 use super::outcome::CheckRun;
 use super::reusable_agent::ReusableAgent;
 use super::target::CheckTarget;
+use super::transcript::Transcript;
 use super::verdict::{CheckStop, truncate};
 use crate::agent_harness::AgentHarness;
 
@@ -47,7 +49,12 @@ impl AgentLane {
     /// Runs a check with the shared agent if possible. If its result could be the work of an earlier check, runs it
     /// again with a new agent, whose result counts.
     async fn run_agent_check(&mut self, check: Check, play: AgentCheck) -> CheckRun {
-        let may_share = self.options.shares_agents && check.process_use == ProcessUse::Shared;
+        if self.options.shares_agents
+            && let Err(stop) = lock(&self.confirmed).require_capability(&check)
+        {
+            return CheckRun::new(Err(stop), Transcript::default());
+        }
+        let may_share = self.options.shares_agents && check.process_use.may_share();
         let mut before: Option<EarlierRun> = None;
         loop {
             let taken = self.take_agent(check.version, may_share).await;
@@ -61,12 +68,27 @@ impl AgentLane {
             let count = agent.check_count;
             let limit = self.options.check_timeout;
             let played = catch_panic(async move {
-                let stopped = limit_time(limit, play(&mut agent.harness)).await;
+                let harness = &mut agent.harness;
+                let running = async {
+                    if let Some(capability) = check.required_capability {
+                        harness.initialize().await?;
+                        harness
+                            .require_capability(&capability_pointer(check.version, capability))?;
+                    }
+                    play(harness).await
+                };
+                let stopped = limit_time(limit, running).await;
                 (stopped, agent)
             });
             let Some((stopped, agent)) = played.await else {
                 return CheckRun::broken(INTERNAL_ERROR);
             };
+            if count == 0
+                && may_share
+                && let Some(response) = &agent.harness.initialize_response
+            {
+                lock(&self.confirmed).add_initialize_response(check.version, response);
+            }
             let (mut run, has_sent) = self.end_check(stopped, agent, may_share).await;
             if count == 0 {
                 lock(&self.confirmed).add(check.version, &run);

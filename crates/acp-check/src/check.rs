@@ -32,16 +32,27 @@ pub enum CheckProcedure {
 
 /// Whether a check of an agent may use an agent that has run other checks before.
 ///
-/// Real agents take seconds to start. A check may share an agent if it uses sessions of its own, and changes nothing
-/// that outlives them. If a shared agent fails a check, the check is repeated with a new one. A wrong pass is not
-/// repeated, so when in doubt, a check needs a new agent.
+/// Real agents take seconds to start. A check may share an agent if it changes nothing that outlives it: it uses sessions
+/// of its own, or sends only what an agent must refuse or ignore. If a shared agent fails a check, the check is repeated
+/// with a new one. A wrong pass is not repeated, so when in doubt, a check needs a new agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessUse {
     /// The check may use an agent that has run other checks.
     Shared,
+    /// Like `Shared`, but the check sends what is invalid or unknown, which may confuse an agent. So it runs after the
+    /// checks that are `Shared`.
+    SharedLast,
     /// The check needs an agent of its own, for this reason. The reason is empty for checks of clients and servers,
     /// which always start the program.
     Fresh(&'static str),
+}
+
+impl ProcessUse {
+    /// Returns `true` if the check may use an agent that has run other checks.
+    #[must_use]
+    pub fn may_share(self) -> bool {
+        matches!(self, Self::Shared | Self::SharedLast)
+    }
 }
 
 /// The future of a running check. It resolves to an error if the check stops before its end.
@@ -66,6 +77,8 @@ pub struct Check {
     pub requirement: &'static str,
     /// Whether the check may use an agent that has run other checks before.
     pub process_use: ProcessUse,
+    /// The capability of an agent that the check needs, such as `auth/status`. Without it, the check is skipped.
+    pub required_capability: Option<&'static str>,
     /// The code that tests the requirement.
     pub procedure: CheckProcedure,
 }
@@ -170,16 +183,17 @@ impl fmt::Debug for Check {
 /// that is the same in both versions, defines `V1` and `V2` instead.
 ///
 /// After the function, a check of an agent says whether it may share the agent with other checks (`shared`) or needs
-/// one of its own (`fresh`, with the reason). A `fresh` after the name of the page applies to all checks that do not
-/// say it.
+/// one of its own (`fresh`, with the reason). `shared_last` is for a check that sends what is invalid. A `fresh` after the
+/// name of the page applies to all checks that do not say it. `requires` after that names the capability that all checks
+/// of the page need.
 macro_rules! checks {
-    (V1 V2 $side:ident $page:literal $( fresh $reason:literal )?; $( $checks:tt )+) => {
+    (V1 V2 $side:ident $page:literal $( fresh $reason:literal )? $( requires $capability:literal )?; $( $checks:tt )+) => {
         pub(super) const V1: &[$crate::check::Check] =
-            $crate::check::checks!(@list V1 $side $page ($( $reason )?); $( $checks )+);
+            $crate::check::checks!(@list V1 $side $page ($( $reason )?) [$( $capability )?]; $( $checks )+);
         pub(super) const V2: &[$crate::check::Check] =
-            $crate::check::checks!(@list V2 $side $page ($( $reason )?); $( $checks )+);
+            $crate::check::checks!(@list V2 $side $page ($( $reason )?) [$( $capability )?]; $( $checks )+);
     };
-    (@list $version:ident $side:ident $page:literal $default:tt; $( $number:literal $level:ident $requirement:literal => $procedure:ident $( , $use:ident $( $reason:literal )? )?; )+) => {
+    (@list $version:ident $side:ident $page:literal $default:tt $requires:tt; $( $number:literal $level:ident $requirement:literal => $procedure:ident $( , $use:ident $( $reason:literal )? )?; )+) => {
         &[$(
             $crate::check::Check {
                 version: ::acp_rules::schema::SchemaVersion::$version,
@@ -189,21 +203,36 @@ macro_rules! checks {
                 level: ::acp_rules::RequirementLevel::$level,
                 requirement: $requirement,
                 process_use: $crate::check::process_use!($default $( $use $( $reason )? )?),
+                required_capability: $crate::check::required_capability!($requires),
                 procedure: $crate::check::CheckProcedure::$side(|harness| Box::pin($procedure(harness))),
             },
         )+]
     };
     ($version:ident $side:ident $page:literal $( fresh $reason:literal )?; $( $checks:tt )+) => {
         pub(super) const CHECKS: &[$crate::check::Check] =
-            $crate::check::checks!(@list $version $side $page ($( $reason )?); $( $checks )+);
+            $crate::check::checks!(@list $version $side $page ($( $reason )?) []; $( $checks )+);
     };
 }
 pub(super) use checks;
+
+/// Expands to the capability in brackets, if there is one.
+macro_rules! required_capability {
+    ([]) => {
+        None
+    };
+    ([$capability:literal]) => {
+        Some($capability)
+    };
+}
+pub(super) use required_capability;
 
 /// Expands to the [`ProcessUse`] of a check. The reason in parentheses is that of its page.
 macro_rules! process_use {
     ($default:tt shared) => {
         $crate::check::ProcessUse::Shared
+    };
+    ($default:tt shared_last) => {
+        $crate::check::ProcessUse::SharedLast
     };
     ($default:tt fresh $reason:literal) => {
         $crate::check::ProcessUse::Fresh($reason)
@@ -237,6 +266,7 @@ macro_rules! remote_checks {
                 level: ::acp_rules::RequirementLevel::$level,
                 requirement: $requirement,
                 process_use: $crate::check::ProcessUse::Fresh(""),
+                required_capability: None,
                 procedure: $crate::check::CheckProcedure::$procedure(|harness| Box::pin($play(harness))),
             },
         )+]

@@ -1,10 +1,14 @@
 //! What has been seen with an agent that ran no other check before.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::mem::Discriminant;
+
+use serde_json::Value;
 
 use acp_rules::schema::{SchemaFaultKind, SchemaVersion};
 
+use super::capability::{capability_pointer, require_capability};
+use super::check::Check;
 use super::outcome::CheckRun;
 use super::schema_results::{SchemaResults, ShapeKey};
 use super::verdict::CheckStop;
@@ -24,9 +28,32 @@ pub(super) struct ConfirmedResults {
         Discriminant<SchemaFaultKind>,
     )>,
     rules: HashSet<(SchemaVersion, &'static str)>,
+    /// What the agent has answered to `initialize`.
+    initialize_responses: HashMap<SchemaVersion, Value>,
 }
 
 impl ConfirmedResults {
+    /// Adds a new agent's response to the usual `initialize`.
+    pub(super) fn add_initialize_response(&mut self, version: SchemaVersion, response: &Value) {
+        let responses = &mut self.initialize_responses;
+        responses.entry(version).or_insert_with(|| response.clone());
+    }
+
+    /// Requires the capability that a check needs, as far as the agent's capabilities are known. An agent takes seconds
+    /// to start, and a check that is skipped needs none.
+    ///
+    /// # Errors
+    /// The check is skipped if the agent does not support the capability.
+    pub(super) fn require_capability(&self, check: &Check) -> Result<(), CheckStop> {
+        let response = self.initialize_responses.get(&check.version);
+        match (check.required_capability, response) {
+            (Some(name), Some(response)) => {
+                require_capability(response, &capability_pointer(check.version, name))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Adds the result of a check with a new agent.
     pub(super) fn add(&mut self, version: SchemaVersion, run: &CheckRun) {
         if let Err(CheckStop::Skip(why)) = &run.stopped {

@@ -87,7 +87,11 @@ pub(super) async fn run_in_lanes<L: CheckLane>(
 ) {
     let mut queue: Vec<(usize, Check)> = checks.iter().copied().enumerate().collect();
     queue.retain(|(_, check)| !check.judges_others());
-    queue.sort_by_key(|(_, check)| check.process_use != ProcessUse::Shared);
+    queue.sort_by_key(|(_, check)| match check.process_use {
+        ProcessUse::Shared => 0,
+        ProcessUse::SharedLast => 1,
+        ProcessUse::Fresh(_) => 2,
+    });
     let lanes = lanes.clamp(1, queue.len().max(1));
     let queue = Arc::new(Mutex::new(VecDeque::from(queue)));
     let (events, mut received) = mpsc::channel(MAX_WAITING_EVENTS);

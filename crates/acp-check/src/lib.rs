@@ -12,6 +12,7 @@ mod agent_harness_v2;
 mod agent_lane;
 pub mod baseline;
 mod both;
+mod capability;
 mod check;
 mod check_directory;
 mod checked_shape;

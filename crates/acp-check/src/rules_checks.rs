@@ -24,6 +24,7 @@ pub(super) fn rules_check(version: SchemaVersion, side: Side) -> Check {
         level: RequirementLevel::Must,
         requirement: "All messages follow the mandatory protocol rules.",
         process_use: ProcessUse::Fresh(""),
+        required_capability: None,
         procedure: CheckProcedure::Rules,
     }
 }

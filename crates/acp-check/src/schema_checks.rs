@@ -78,6 +78,7 @@ pub(super) fn schema_checks(version: SchemaVersion, side: Side) -> Vec<Check> {
             level: RequirementLevel::Must,
             requirement: requirement(shaped),
             process_use: ProcessUse::Fresh(""),
+            required_capability: None,
             procedure: CheckProcedure::Shape(shaped),
         })
         .collect()

@@ -132,7 +132,7 @@ async fn agent_that_cannot_close_sessions_is_replaced_after_a_few() {
 async fn check_that_needs_its_own_agent_gets_one() {
     let ids = [
         "v1/overview/1",
-        "v1/transports/13",
+        "v1/transports/4",
         "v1/overview/6",
         "v1/initialization/6",
     ];
@@ -142,6 +142,41 @@ async fn check_that_needs_its_own_agent_gets_one() {
     assert_eq!(run.start_count, 3);
     let reported = run.outcomes.iter().map(|outcome| outcome.check.id());
     assert_eq!(reported.collect::<Vec<_>>(), ids);
+}
+
+#[tokio::test]
+async fn invalid_messages_come_after_other_checks() {
+    // After an invalid request, this process opens no sessions.
+    let special = r#"
+    *'"method":1'*) broken=yes; answer='"error":{"code":-32600,"message":"Invalid request"}' ;;
+    *'"method":"session/new"'*)
+        if [ -n "$broken" ]; then
+            answer='"error":{"code":-32603,"message":"confused"}'
+        else
+            answer='"result":{"sessionId":"s'$$'"}'
+        fi ;;
+"#;
+    let ids = ["v1/overview/12", "v1/session-setup/1"];
+    let run = run_checks(&ids, special, one_at_a_time()).await;
+    assert_eq!(run.failed_ids(), [""; 0]);
+    assert_eq!(run.start_count, 1);
+}
+
+#[tokio::test]
+async fn check_is_skipped_without_an_agent_if_a_capability_is_missing() {
+    let ids = ["v1/overview/1", "v1/providers/1", "v1/auth-status/1"];
+    let run = run_checks(&ids, "", one_at_a_time()).await;
+    assert_eq!(run.failed_ids(), ids[1..]);
+    for (id, name) in [(ids[1], "providers"), (ids[2], "auth.status")] {
+        let why = format!("the agent does not support `agentCapabilities.{name}`");
+        assert_eq!(run.outcome(id).verdict, Verdict::Skip(why));
+    }
+    assert_eq!(run.start_count, 1);
+
+    // Without other checks, nothing is known about the agent.
+    let run = run_checks(&ids[1..2], "", one_at_a_time()).await;
+    assert_eq!(run.failed_ids(), [ids[1]]);
+    assert_eq!(run.start_count, 1);
 }
 
 #[tokio::test]

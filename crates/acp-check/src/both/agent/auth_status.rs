@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use acp_rules::schema::SchemaVersion;
 
-use super::steps::{agent_capability, require_shape};
+use super::steps::require_shape;
 use crate::agent_harness::AgentHarness;
 use crate::check::checks;
 use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 V2 Agent "auth-status"
-    fresh "logs out and in, which changes the whole agent";
+    fresh "logs out and in, which changes the whole agent" requires "auth/status";
     1 Must "The response to `auth/status` has a state, and every account in it has a label." => returns_valid_status;
     2 Must "`auth/status` works without a login." => returns_status_without_login;
     3 Should "After `logout`, `auth/status` no longer reports that the user is logged in." => updates_status_after_logout;
@@ -23,11 +23,6 @@ checks! { V1 V2 Agent "auth-status"
 }
 
 const STATUS_METHOD: &str = "auth/status";
-
-async fn require_status_support(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    harness.initialize().await?;
-    harness.require_capability(&agent_capability(harness, STATUS_METHOD))
-}
 
 async fn request_status(harness: &mut AgentHarness) -> Result<Value, CheckStop> {
     let response = harness.request_result(STATUS_METHOD, json!({})).await?;
@@ -61,7 +56,6 @@ async fn request_status_logged_out(
 async fn collect_status_changes(
     harness: &mut AgentHarness,
 ) -> Result<(Vec<Value>, Value), CheckStop> {
-    require_status_support(harness).await?;
     request_status_logged_out(harness).await?;
     harness.wait_until_quiet().await?;
     let messages = harness.messages.iter();
@@ -71,12 +65,10 @@ async fn collect_status_changes(
 }
 
 async fn returns_valid_status(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_status_support(harness).await?;
     request_status(harness).await.map(drop)
 }
 
 async fn returns_status_without_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_status_support(harness).await?;
     let asked = harness.request(STATUS_METHOD, json!({})).await?;
     require(asked.code() != Some(-32000), || {
         "`auth/status` failed with error -32000".to_owned()
@@ -92,7 +84,6 @@ async fn returns_status_without_login(harness: &mut AgentHarness) -> Result<(), 
 }
 
 async fn updates_status_after_logout(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_status_support(harness).await?;
     match request_status_logged_out(harness).await? {
         ReceivedResponse::Result(status) => {
             let state = &status["state"];
@@ -108,7 +99,6 @@ async fn updates_status_after_logout(harness: &mut AgentHarness) -> Result<(), C
 }
 
 async fn allows_session_without_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_status_support(harness).await?;
     let status = request_status(harness).await?;
     let params = harness.session_params();
     let opened = harness.request("session/new", params).await?;

@@ -5,14 +5,14 @@
 
 use serde_json::{Value, json};
 
-use super::steps::{agent_capability, require_shape};
+use super::steps::require_shape;
 use crate::agent_harness::AgentHarness;
 use crate::check::checks;
 use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 V2 Agent "providers"
-    fresh "changes the settings of the whole agent";
+    fresh "changes the settings of the whole agent" requires "providers";
     1 Must "The response to `providers/list` contains providers." => lists_providers;
     2 Must "Provider ids are unique." => has_unique_ids;
     3 Must "After `providers/set`, the provider is listed with its new settings." => sets_provider;
@@ -46,16 +46,9 @@ async fn list_providers(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckS
     }
 }
 
-/// Returns the agent's providers. Skips the check unless clients can configure them.
-async fn require_providers(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
-    harness.initialize().await?;
-    harness.require_capability(&agent_capability(harness, "providers"))?;
-    list_providers(harness).await
-}
-
 /// Returns a provider that supports at least one protocol.
 async fn find_settable_provider(harness: &mut AgentHarness) -> Result<Value, CheckStop> {
-    let mut providers = require_providers(harness).await?.into_iter();
+    let mut providers = list_providers(harness).await?.into_iter();
     match providers.find(|provider| provider["supported"][0].is_string()) {
         Some(provider) => Ok(provider),
         None => skip("no listed provider supports a protocol"),
@@ -104,11 +97,11 @@ async fn restore_provider(harness: &mut AgentHarness, provider: &Value) -> Resul
 }
 
 async fn lists_providers(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_providers(harness).await.map(drop)
+    list_providers(harness).await.map(drop)
 }
 
 async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let providers = require_providers(harness).await?;
+    let providers = list_providers(harness).await?;
     let mut ids: Vec<&Value> = providers.iter().map(|p| &p["providerId"]).collect();
     while let Some(id) = ids.pop() {
         require(!ids.contains(&id), || format!("duplicate provider id {id}"))?;
@@ -157,7 +150,7 @@ async fn hides_headers(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 }
 
 async fn disables_provider(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let mut providers = require_providers(harness).await?.into_iter();
+    let mut providers = list_providers(harness).await?.into_iter();
     let found = providers.find(|p| p["required"] == false && p["supported"][0].is_string());
     let Some(provider) = found else {
         return skip(
@@ -178,7 +171,7 @@ async fn disables_provider(harness: &mut AgentHarness) -> Result<(), CheckStop> 
 }
 
 async fn rejects_disabling_required_provider(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let mut providers = require_providers(harness).await?.into_iter();
+    let mut providers = list_providers(harness).await?.into_iter();
     let Some(provider) = providers.find(|provider| provider["required"] == true) else {
         return skip("no provider is required");
     };
@@ -199,7 +192,7 @@ async fn rejects_disabling_required_provider(harness: &mut AgentHarness) -> Resu
 }
 
 async fn rejects_setting_unknown_provider(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_providers(harness).await?;
+    list_providers(harness).await?;
     let params =
         json!({"providerId": UNKNOWN_PROVIDER, "apiType": "openai", "baseUrl": UNREACHABLE_URL});
     harness.request_error(SET_METHOD, params, -32602).await
@@ -217,7 +210,7 @@ async fn rejects_unknown_protocol(harness: &mut AgentHarness) -> Result<(), Chec
 }
 
 async fn disables_unknown_provider(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_providers(harness).await?;
+    list_providers(harness).await?;
     let params = json!({"providerId": UNKNOWN_PROVIDER});
     harness
         .request_result(DISABLE_METHOD, params)

@@ -5,16 +5,14 @@ use serde_json::{Value, json};
 use acp_rules::schema::{Schema, SchemaVersion};
 
 use crate::agent_harness::AgentHarness;
+use crate::capability::capability_pointer;
 use crate::options::AgentTask;
 use crate::turns::CheckTurn;
 use crate::verdict::{CheckStop, fail, skip};
 
 /// Returns the JSON pointer to a capability of an agent, such as `auth/status`.
 pub(super) fn agent_capability(harness: &AgentHarness, name: &str) -> String {
-    match harness.version() {
-        SchemaVersion::V1 => format!("/agentCapabilities/{name}"),
-        SchemaVersion::V2 => format!("/capabilities/{name}"),
-    }
+    capability_pointer(harness.version(), name)
 }
 
 /// Returns the JSON pointer to a session capability of an agent.

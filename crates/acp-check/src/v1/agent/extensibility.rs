@@ -10,15 +10,14 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
 use acp_rules::schema::{Envelope, Schema, SchemaFaultKind, SchemaVersion};
 
-checks! { V1 Agent "extensibility"
-    fresh "sends notifications that the agent does not know";
+checks! { V1 Agent "extensibility";
     1 Must "`session/new` accepts any `_meta`." => accepts_session_meta, shared;
     2 Must "Prompts and content blocks accept any `_meta`." => accepts_prompt_meta, shared;
     3 Must "Responses to the agent may contain any `_meta`." => accepts_response_meta, shared;
     4 Must "A request whose method starts with `_` gets a response." => responds_to_extension, shared;
     5 Should "Unknown extension methods get error -32601." => rejects_unknown_extension, shared;
-    6 Should "Unknown extension notifications are ignored." => ignores_unknown_extension;
-    7 Should "Unknown notifications are ignored." => ignores_unknown_notification;
+    6 Should "Unknown extension notifications are ignored." => ignores_unknown_extension, shared_last;
+    7 Should "Unknown notifications are ignored." => ignores_unknown_notification, shared_last;
     8 Should "Unknown fields are ignored." => ignores_unknown_fields, shared;
     9 Must "Custom methods of the agent start with `_`." => prefixes_custom_methods, shared;
     10 Must "The agent adds no custom fields to types that the specification defines." => adds_no_custom_fields, fresh "judges all messages, including the response to `initialize`";

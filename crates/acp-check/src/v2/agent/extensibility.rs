@@ -9,10 +9,9 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail};
 use crate::wire::ReceivedResponse;
 
-checks! { V2 Agent "extensibility"
-    fresh "sends notifications that the agent does not know";
+checks! { V2 Agent "extensibility";
     1 Should "Unknown extension requests get error -32601." => rejects_unknown_request, shared;
-    2 Should "Unknown extension notifications are ignored." => ignores_unknown_notification;
+    2 Should "Unknown extension notifications are ignored." => ignores_unknown_notification, shared_last;
     3 Must "Requests with arbitrary `_meta` are processed." => accepts_any_meta, fresh "sends `_meta` in `initialize`";
     4 Must "Custom update types start with `_`." => prefixes_custom_updates, shared;
     5 Must "Custom tool call kinds and statuses start with `_`." => prefixes_custom_values, shared;

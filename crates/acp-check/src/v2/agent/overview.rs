@@ -8,11 +8,10 @@ use crate::verdict::{CheckStop, fail, require};
 use crate::wire::ReceivedResponse;
 use acp_rules::schema::Envelope;
 
-checks! { V2 Agent "overview"
-    fresh "tests JSON-RPC itself: ids, errors and invalid messages";
+checks! { V2 Agent "overview";
     1 Must "Unknown methods get error -32601." => reports_method_not_found, shared;
-    2 Must "A string id is unchanged in the response." => keeps_string_id;
-    3 Must "Notifications get no response." => ignores_notifications;
+    2 Must "A string id is unchanged in the response." => keeps_string_id, shared;
+    3 Must "Notifications get no response." => ignores_notifications, shared_last;
     4 Must "All concurrent requests get a response." => handles_several_requests, shared;
 }
 

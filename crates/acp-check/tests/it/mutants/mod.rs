@@ -22,9 +22,7 @@ use std::time::Duration;
 
 use acp::Transport;
 use acp_check::SchemaVersion;
-use acp_check::{
-    Check, CheckOptions, CheckOutcome, CheckProcedure, CheckTarget, ProcessUse, Verdict,
-};
+use acp_check::{Check, CheckOptions, CheckOutcome, CheckProcedure, CheckTarget, Verdict};
 
 use layer::{Mutant, with_mutation};
 
@@ -129,7 +127,7 @@ async fn assert_used_mutants_are_killed(
     before: &str,
 ) {
     let find = |id: &str| *checks.iter().find(|check| check.id() == id).unwrap();
-    mutants.retain(|mutant| find(mutant.kills).process_use == ProcessUse::Shared);
+    mutants.retain(|mutant| find(mutant.kills).process_use.may_share());
     let before = find(before);
     kill_mutants(right, checks, mutants, Some(before)).await;
 }

@@ -15,7 +15,8 @@ pub(crate) struct CommandTerminal {
 }
 
 impl CommandTerminal {
-    /// Runs a shell command line in the project.
+    /// Runs a shell command line in the project. A test that presses Ctrl-C and asserts the exit code starts the line with
+    /// `exec`: the signal reaches the shell too, and would end it before the command.
     pub(crate) fn start(project: &TestProject, line: &str) -> Self {
         let mut child = project
             .program_command("script")
@@ -23,6 +24,8 @@ impl CommandTerminal {
             .arg(line)
             .arg("/dev/null")
             .env("TERM", "xterm")
+            // `script` uses the user's shell, and shells differ in whether they wait for an interrupted command.
+            .env("SHELL", "/bin/sh")
             .env_remove("NO_COLOR")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -94,7 +94,7 @@ fn command_at_a_terminal_stays_until_the_page_is_closed() {
 #[test]
 fn ctrl_c_ends_a_command_that_stays() {
     let project = TestProject::new();
-    let line = format!("{ACP} trace live --address-file address -- sh -c 'read -r line'");
+    let line = format!("exec {ACP} trace live --address-file address -- sh -c 'read -r line'");
     let mut terminal = CommandTerminal::start(&project, &line);
     terminal.wait_for("acp: page of the trace: ");
     let url = project.read_file("address");
