@@ -1,23 +1,22 @@
 //! Runs checks of an agent one after another, and shares the agent among those that allow it.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use acp_rules::schema::SchemaVersion;
 
 use super::capability::capability_pointer;
 use super::check::{Check, CheckFuture, CheckProcedure};
 use super::confirmed::ConfirmedResults;
-use super::lanes::{CheckLane, INTERNAL_ERROR, catch_panic, limit_time};
+use super::earlier_run::EarlierRun;
+use super::lanes::{CheckLane, INTERNAL_ERROR, LaneRun, catch_panic, limit_time};
 use super::options::CheckOptions;
 use super::outcome::CheckRun;
 use super::reusable_agent::ReusableAgent;
 use super::target::CheckTarget;
 use super::transcript::Transcript;
-use super::verdict::{CheckStop, truncate};
+use super::verdict::CheckStop;
 use crate::agent_harness::AgentHarness;
-
-/// The maximum length of a result in the note about a repetition, in characters.
-const MAX_NOTE_LEN: usize = 300;
 
 /// The code of a check of an agent.
 type AgentCheck = for<'a> fn(&'a mut AgentHarness) -> CheckFuture<'a>;
@@ -47,41 +46,35 @@ impl AgentLane {
     }
 
     /// Runs a check with the shared agent if possible. If its result could be the work of an earlier check, runs it
-    /// again with a new agent, whose result counts.
-    async fn run_agent_check(&mut self, check: Check, play: AgentCheck) -> CheckRun {
-        if self.options.shares_agents
-            && let Err(stop) = lock(&self.confirmed).require_capability(&check)
-        {
-            return CheckRun::new(Err(stop), Transcript::default());
+    /// again with a new agent, whose result counts. A check that was skipped is repeated later, `earlier` is its first
+    /// run then.
+    async fn run_agent_check(
+        &mut self,
+        check: Check,
+        earlier: Option<EarlierRun>,
+        play: AgentCheck,
+    ) -> LaneRun {
+        let shares_agents = self.options.shares_agents;
+        if shares_agents && let Err(stop) = lock(&self.confirmed).require_capability(&check) {
+            return LaneRun::finished(CheckRun::new(Err(stop), Transcript::default()));
         }
-        let may_share = self.options.shares_agents && check.process_use.may_share();
-        let mut before: Option<EarlierRun> = None;
+        let may_share = shares_agents && check.process_use.may_share();
+        let mut earlier = earlier;
         loop {
-            let taken = self.take_agent(check.version, may_share).await;
+            let repeats = earlier.is_some();
+            let taken = self.take_agent(check.version, may_share, repeats).await;
             let mut agent = match taken {
                 Ok(agent) => agent,
-                Err(why) => return CheckRun::broken(why),
+                Err(why) => return LaneRun::finished(CheckRun::broken(why)),
             };
-            if let Some(before) = &before {
-                agent.harness.wire.add_note(before.note());
+            if let Some(earlier) = &earlier {
+                agent.harness.wire.add_note(earlier.note());
             }
             let count = agent.check_count;
-            let limit = self.options.check_timeout;
-            let played = catch_panic(async move {
-                let harness = &mut agent.harness;
-                let running = async {
-                    if let Some(capability) = check.required_capability {
-                        harness.initialize().await?;
-                        harness
-                            .require_capability(&capability_pointer(check.version, capability))?;
-                    }
-                    play(harness).await
-                };
-                let stopped = limit_time(limit, running).await;
-                (stopped, agent)
-            });
-            let Some((stopped, agent)) = played.await else {
-                return CheckRun::broken(INTERNAL_ERROR);
+            let Some((stopped, agent)) =
+                run_procedure(check, play, agent, self.options.check_timeout).await
+            else {
+                return LaneRun::finished(CheckRun::broken(INTERNAL_ERROR));
             };
             if count == 0
                 && may_share
@@ -92,30 +85,38 @@ impl AgentLane {
             let (mut run, has_sent) = self.end_check(stopped, agent, may_share).await;
             if count == 0 {
                 lock(&self.confirmed).add(check.version, &run);
-                let differs = |before: &EarlierRun| before.has_failed && !has_failed(&run);
-                run.shared_result = before.filter(differs).map(|before| before.result);
-                return run;
+                let refuted = earlier.filter(|earlier| earlier.is_refuted_by(&run));
+                run.shared_result = refuted.map(|earlier| earlier.result);
+                return LaneRun::finished(run);
+            }
+            if earlier.as_ref().is_some_and(|e| e.is_same_skip(&run)) {
+                lock(&self.confirmed).add_skip(check.version, &run);
             }
             if lock(&self.confirmed).covers(check.version, &run, has_sent) {
-                return run;
+                return LaneRun::finished(run);
             }
-            before = Some(EarlierRun {
-                check_count: count,
-                result: describe(&run),
-                has_failed: has_failed(&run),
-            });
+            let is_skipped = matches!(run.stopped, Err(CheckStop::Skip(_)));
+            let this_run = EarlierRun::new(count, &run);
+            if is_skipped && !repeats {
+                return LaneRun::RepeatLater(this_run);
+            }
+            earlier = Some(this_run);
             self.end_idle_agent().await;
         }
     }
 
-    /// Returns the idle agent, prepared for the next check, or a new one.
+    /// Returns the idle agent, prepared for the next check, or a new one. The agent for a repetition has at most run
+    /// checks that were skipped.
     async fn take_agent(
         &mut self,
         version: SchemaVersion,
         may_share: bool,
+        repeats: bool,
     ) -> Result<ReusableAgent, String> {
         if may_share && let Some(mut agent) = self.idle.take() {
-            if agent.harness.version() == version && agent.begin_check() {
+            let is_suitable =
+                agent.harness.version() == version && (!repeats || agent.only_skipped);
+            if is_suitable && agent.begin_check() {
                 return Ok(agent);
             }
             agent.end().await;
@@ -133,7 +134,9 @@ impl AgentLane {
         may_share: bool,
     ) -> (CheckRun, bool) {
         let has_sent = agent.harness.wire.has_sent();
-        let is_in_order = matches!(stopped, Ok(()) | Err(CheckStop::Skip(_)));
+        let is_skipped = matches!(stopped, Err(CheckStop::Skip(_)));
+        let is_in_order = stopped.is_ok() || is_skipped;
+        agent.only_skipped &= is_skipped;
         let keeps = may_share && is_in_order && !agent.harness.wire.has_ended();
         let (transcript, schema_results) = if keeps {
             let results = agent.harness.wire.take_results();
@@ -159,10 +162,10 @@ impl AgentLane {
 }
 
 impl CheckLane for AgentLane {
-    async fn run(&mut self, check: Check) -> CheckRun {
+    async fn run(&mut self, check: Check, earlier: Option<EarlierRun>) -> LaneRun {
         match check.procedure {
-            CheckProcedure::Agent(play) => self.run_agent_check(check, play).await,
-            _ => CheckRun::broken("this check does not apply to agents"),
+            CheckProcedure::Agent(play) => self.run_agent_check(check, earlier, play).await,
+            _ => LaneRun::finished(CheckRun::broken("this check does not apply to agents")),
         }
     }
 
@@ -171,49 +174,26 @@ impl CheckLane for AgentLane {
     }
 }
 
-/// The run of a check whose result does not count.
-struct EarlierRun {
-    /// The number of checks that the agent had run before.
-    check_count: usize,
-    result: String,
-    has_failed: bool,
-}
-
-impl EarlierRun {
-    /// Returns the note at the beginning of the repetition's transcript.
-    fn note(&self) -> String {
-        let Self {
-            check_count: count,
-            result,
-            ..
-        } = self;
-        let s = if *count == 1 { "" } else { "s" };
-        format!(
-            "the check is repeated with a new agent; with one that had run {count} other check{s}, the result was: {result}"
-        )
-    }
-}
-
-fn has_failed(run: &CheckRun) -> bool {
-    matches!(run.stopped, Err(CheckStop::Fail(_) | CheckStop::Harness(_)))
-}
-
-/// Describes a result that may have to be repeated.
-fn describe(run: &CheckRun) -> String {
-    let faults = run.schema_results.faults.values().flatten();
-    let mut faults = faults.map(|(fault, _)| fault.to_string());
-    let mut violations = run.schema_results.violations.rules.iter();
-    let what = match &run.stopped {
-        Err(CheckStop::Fail(why)) => format!("fail: {why}"),
-        Err(CheckStop::Harness(why)) => format!("error: {why}"),
-        Err(CheckStop::Skip(why)) => format!("skip: {why}"),
-        Ok(()) => match (faults.next(), violations.next()) {
-            (Some(fault), _) => format!("fault in a message: {fault}"),
-            (None, Some((finding, _))) => finding.to_string(),
-            (None, None) => "pass".to_owned(),
-        },
-    };
-    truncate(&what, MAX_NOTE_LEN)
+/// Runs the code of a check. Returns `None` if it panics.
+async fn run_procedure(
+    check: Check,
+    play: AgentCheck,
+    mut agent: ReusableAgent,
+    limit: Duration,
+) -> Option<(Result<(), CheckStop>, ReusableAgent)> {
+    let played = catch_panic(async move {
+        let harness = &mut agent.harness;
+        let running = async {
+            if let Some(capability) = check.required_capability {
+                harness.initialize().await?;
+                harness.require_capability(&capability_pointer(check.version, capability))?;
+            }
+            play(harness).await
+        };
+        let stopped = limit_time(limit, running).await;
+        (stopped, agent)
+    });
+    played.await
 }
 
 fn lock(confirmed: &Mutex<ConfirmedResults>) -> std::sync::MutexGuard<'_, ConfirmedResults> {

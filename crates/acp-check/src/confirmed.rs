@@ -13,7 +13,8 @@ use super::outcome::CheckRun;
 use super::schema_results::{SchemaResults, ShapeKey};
 use super::verdict::CheckStop;
 
-/// Reasons for skipping checks, schema faults and violated rules that were seen with a new agent.
+/// Reasons for skipping checks, schema faults and violated rules that were seen with a new agent. A reason for skipping a
+/// check also counts if two agents gave it, and one of them had only run checks that were skipped.
 ///
 /// A result with a shared agent counts only if it could not be the work of an earlier check. If it contains nothing but
 /// what a new agent has shown, too, it need not be repeated. Without this, an agent with a fault in every session would
@@ -56,13 +57,18 @@ impl ConfirmedResults {
 
     /// Adds the result of a check with a new agent.
     pub(super) fn add(&mut self, version: SchemaVersion, run: &CheckRun) {
-        if let Err(CheckStop::Skip(why)) = &run.stopped {
-            self.skips.insert((version, why.clone()));
-        }
+        self.add_skip(version, run);
         self.faults.extend(fault_keys(version, &run.schema_results));
         let violations = run.schema_results.violations.rules.iter();
         self.rules
             .extend(violations.map(|(finding, _)| (version, finding.rule.name)));
+    }
+
+    /// Adds the reason for which a check was skipped, if it was.
+    pub(super) fn add_skip(&mut self, version: SchemaVersion, run: &CheckRun) {
+        if let Err(CheckStop::Skip(why)) = &run.stopped {
+            self.skips.insert((version, why.clone()));
+        }
     }
 
     /// Returns `true` if the result of a check with a shared agent counts. `has_sent` says whether the check sent

@@ -1,7 +1,7 @@
 //! Runs checks in lanes: several at a time, and within a lane one after another.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::check::{Check, ProcessUse};
+use super::earlier_run::EarlierRun;
 use super::outcome::CheckRun;
 use super::verdict::CheckStop;
 
@@ -17,11 +18,29 @@ const MAX_WAITING_EVENTS: usize = 64;
 
 /// Runs checks, one after another.
 pub(super) trait CheckLane: Send + 'static {
-    /// Runs a check.
-    fn run(&mut self, check: Check) -> impl Future<Output = CheckRun> + Send;
+    /// Runs a check. `earlier` is its run before, if it is repeated.
+    fn run(
+        &mut self,
+        check: Check,
+        earlier: Option<EarlierRun>,
+    ) -> impl Future<Output = LaneRun> + Send;
 
     /// Ends what the lane has kept for further checks.
     fn finish(self) -> impl Future<Output = ()> + Send;
+}
+
+/// How a lane has run a check.
+pub(super) enum LaneRun {
+    /// The result counts.
+    Finished(Box<CheckRun>),
+    /// The check is to be repeated, when the others that share agents have been run.
+    RepeatLater(EarlierRun),
+}
+
+impl LaneRun {
+    pub(super) fn finished(run: CheckRun) -> Self {
+        Self::Finished(Box::new(run))
+    }
 }
 
 /// A lane whose checks have nothing in common.
@@ -32,11 +51,11 @@ where
     F: Fn(Check) -> Fut + Send + 'static,
     Fut: Future<Output = CheckRun> + Send + 'static,
 {
-    fn run(&mut self, check: Check) -> impl Future<Output = CheckRun> + Send {
+    fn run(&mut self, check: Check, _: Option<EarlierRun>) -> impl Future<Output = LaneRun> + Send {
         let running = (self.0)(check);
         async move {
             let run = catch_panic(running).await;
-            run.unwrap_or_else(|| CheckRun::broken(INTERNAL_ERROR))
+            LaneRun::finished(run.unwrap_or_else(|| CheckRun::broken(INTERNAL_ERROR)))
         }
     }
 
@@ -76,8 +95,7 @@ pub(super) enum LaneEvent {
 
 /// Runs all checks that have their own code in `lanes` lanes, and calls `handle` with each event.
 ///
-/// Checks that share an agent come first, so that the lanes keep their agents until they need them no longer.
-/// Otherwise, checks start in order. If `stop` is cancelled, the checks that are running end without a result.
+/// If `stop` is cancelled, the checks that are running end without a result.
 pub(super) async fn run_in_lanes<L: CheckLane>(
     checks: &[Check],
     lanes: usize,
@@ -85,31 +103,36 @@ pub(super) async fn run_in_lanes<L: CheckLane>(
     new_lane: impl Fn() -> L,
     mut handle: impl FnMut(LaneEvent),
 ) {
-    let mut queue: Vec<(usize, Check)> = checks.iter().copied().enumerate().collect();
-    queue.retain(|(_, check)| !check.judges_others());
-    queue.sort_by_key(|(_, check)| match check.process_use {
-        ProcessUse::Shared => 0,
-        ProcessUse::SharedLast => 1,
-        ProcessUse::Fresh(_) => 2,
-    });
+    let queue = CheckQueue::new(checks);
     let lanes = lanes.clamp(1, queue.len().max(1));
-    let queue = Arc::new(Mutex::new(VecDeque::from(queue)));
+    let queue = Arc::new(Mutex::new(queue));
     let (events, mut received) = mpsc::channel(MAX_WAITING_EVENTS);
     let mut running = JoinSet::new();
     for _ in 0..lanes {
         let mut lane = new_lane();
         let (queue, events) = (Arc::clone(&queue), events.clone());
         running.spawn(async move {
-            while let Some((index, check)) = next_check(&queue) {
+            while let Some(mut queued) = next_check(&queue) {
                 let began = Instant::now();
+                let earlier = queued.earlier.take();
                 // If nobody receives events, the checks are being stopped.
-                if events.send(LaneEvent::Started(index)).await.is_err() {
+                if earlier.is_none() && events.send(LaneEvent::Started(queued.index)).await.is_err()
+                {
                     break;
                 }
-                let run = lane.run(check).await;
-                let done = LaneEvent::Finished(index, Box::new(run), began.elapsed());
-                if events.send(done).await.is_err() {
-                    break;
+                let run = lane.run(queued.check, earlier).await;
+                queued.duration += began.elapsed();
+                match run {
+                    LaneRun::Finished(run) => {
+                        let done = LaneEvent::Finished(queued.index, run, queued.duration);
+                        if events.send(done).await.is_err() {
+                            break;
+                        }
+                    }
+                    LaneRun::RepeatLater(earlier) => {
+                        queued.earlier = Some(earlier);
+                        lock(&queue).add(queued);
+                    }
                 }
             }
             lane.finish().await;
@@ -126,7 +149,72 @@ pub(super) async fn run_in_lanes<L: CheckLane>(
     stop.run_until_cancelled(all).await;
 }
 
-fn next_check(queue: &Mutex<VecDeque<(usize, Check)>>) -> Option<(usize, Check)> {
-    let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
-    queue.pop_front()
+/// A check that waits to be run.
+struct QueuedCheck {
+    index: usize,
+    check: Check,
+    /// The run before, if the check is repeated.
+    earlier: Option<EarlierRun>,
+    /// How long the run before took.
+    duration: Duration,
+}
+
+impl QueuedCheck {
+    /// Returns when the check has its turn. The lanes keep their agents until they need them no longer, and what might
+    /// confuse an agent comes after other checks.
+    fn priority(&self) -> usize {
+        match (self.check.process_use, &self.earlier) {
+            (ProcessUse::Shared, None) => 0,
+            (ProcessUse::Shared, Some(_)) => 1,
+            (ProcessUse::SharedLast, None) => 2,
+            (ProcessUse::SharedLast, Some(_)) => 3,
+            (ProcessUse::Fresh(_), _) => 4,
+        }
+    }
+}
+
+/// The checks that wait to be run. Those that share an agent come first. Otherwise, checks start in order.
+struct CheckQueue {
+    /// The checks by priority.
+    waiting: [VecDeque<QueuedCheck>; 5],
+}
+
+impl CheckQueue {
+    /// Contains the checks that have their own code.
+    fn new(checks: &[Check]) -> Self {
+        let mut queue = Self {
+            waiting: Default::default(),
+        };
+        for (index, check) in checks.iter().enumerate() {
+            if !check.judges_others() {
+                queue.add(QueuedCheck {
+                    index,
+                    check: *check,
+                    earlier: None,
+                    duration: Duration::ZERO,
+                });
+            }
+        }
+        queue
+    }
+
+    fn len(&self) -> usize {
+        self.waiting.iter().map(VecDeque::len).sum()
+    }
+
+    fn add(&mut self, queued: QueuedCheck) {
+        self.waiting[queued.priority()].push_back(queued);
+    }
+
+    fn next(&mut self) -> Option<QueuedCheck> {
+        self.waiting.iter_mut().find_map(VecDeque::pop_front)
+    }
+}
+
+fn next_check(queue: &Mutex<CheckQueue>) -> Option<QueuedCheck> {
+    lock(queue).next()
+}
+
+fn lock(queue: &Mutex<CheckQueue>) -> MutexGuard<'_, CheckQueue> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -19,6 +19,7 @@ mod checked_shape;
 mod client_harness;
 mod client_harness_v2;
 mod confirmed;
+mod earlier_run;
 pub mod host;
 mod lanes;
 mod open_items;

@@ -28,6 +28,8 @@ pub(super) struct ReusableAgent {
     pub(super) harness: AgentHarness,
     /// The number of checks that it has finished.
     pub(super) check_count: usize,
+    /// Whether all of these checks were skipped.
+    pub(super) only_skipped: bool,
     /// The number of sessions of these checks that are still open.
     open_session_count: usize,
     /// The directories of these checks. The agent may still use them.
@@ -50,6 +52,7 @@ impl ReusableAgent {
         Ok(Self {
             harness: AgentHarness::new(started, directory, options, version),
             check_count: 0,
+            only_skipped: true,
             open_session_count: 0,
             earlier_directories: Vec::new(),
         })

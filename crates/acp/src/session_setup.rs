@@ -33,8 +33,7 @@ impl SessionSetup {
     /// Creates a setup with a working directory, given as an absolute path.
     pub fn new(cwd: impl AsRef<Path>) -> Self {
         Self {
-            // Paths in the protocol are JSON strings, which cannot represent non-Unicode names.
-            cwd: cwd.as_ref().to_string_lossy().into_owned(),
+            cwd: path_text(cwd.as_ref()),
             additional_directories: Vec::new(),
             mcp_servers: Vec::new(),
             system_prompt: None,
@@ -51,8 +50,12 @@ impl SessionSetup {
 
     /// Sets additional roots, as absolute paths. The agent must support `additionalDirectories`.
     #[must_use]
-    pub fn additional_directories(mut self, directories: Vec<String>) -> Self {
-        self.additional_directories = directories;
+    pub fn additional_directories(
+        mut self,
+        directories: impl IntoIterator<Item = impl AsRef<Path>>,
+    ) -> Self {
+        let directories = directories.into_iter();
+        self.additional_directories = directories.map(|path| path_text(path.as_ref())).collect();
         self
     }
 
@@ -70,6 +73,11 @@ impl SessionSetup {
         self.meta = Some(meta);
         self
     }
+}
+
+/// Returns a path as the protocol has it: a JSON string, which cannot represent a name that is not Unicode.
+fn path_text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }
 
 impl SessionSetup {

@@ -236,7 +236,7 @@ async fn always_answer_applies_only_to_its_directories() {
 
     // With an additional directory, permission is requested. In the original directories, the first answer still
     // applies.
-    let setup = acp::client::SessionSetup::new(f.cwd()).additional_directories(vec![g.cwd()]);
+    let setup = acp::client::SessionSetup::new(f.cwd()).additional_directories([g.cwd()]);
     for (setup, asked) in [(setup, 1), (acp::client::SessionSetup::new(f.cwd()), 0)] {
         f.seen.asked.lock().unwrap().clear();
         f.queue_answers((asked == 1).then_some(REJECT));

@@ -180,6 +180,44 @@ async fn check_is_skipped_without_an_agent_if_a_capability_is_missing() {
 }
 
 #[tokio::test]
+async fn skipped_checks_are_repeated_together() {
+    let ids = [
+        "v1/overview/6",
+        "v1/session-setup/1",
+        "v1/session-modes/1",
+        "v1/session-list/1",
+        "v1/slash-commands/1",
+        "v1/session-config-options/1",
+    ];
+    let run = run_checks(&ids, "", one_at_a_time()).await;
+    let skipped: Vec<&str> = run.outcomes[2..]
+        .iter()
+        .map(|o| o.verdict.as_str())
+        .collect();
+    assert_eq!(skipped, ["skip"; 4]);
+    assert_eq!(run.failed_ids(), ids[2..]);
+    // One agent, and another one for all repetitions.
+    assert_eq!(run.start_count, 2);
+}
+
+#[tokio::test]
+async fn skip_that_only_a_used_agent_shows_does_not_count() {
+    // Only the first session of a process has modes.
+    let special = r#"
+    *'"method":"session/new"'*)
+        if [ $sessions -gt 1 ]; then
+            answer='"result":{"sessionId":"s'$$-$sessions'"}'
+        else
+            answer='"result":{"sessionId":"s'$$-$sessions'","modes":{"currentModeId":"a","availableModes":[{"id":"a","name":"A"}]}}'
+        fi ;;
+"#;
+    let ids = ["v1/session-setup/1", "v1/session-modes/1"];
+    let run = run_checks(&ids, special, one_at_a_time()).await;
+    assert_eq!(run.failed_ids(), [""; 0]);
+    assert_eq!(run.start_count, 2);
+}
+
+#[tokio::test]
 async fn failure_that_only_a_used_agent_shows_is_repeated_with_a_new_one() {
     // The second session of a process cannot be opened. The checks open one session each.
     let special = r#"

@@ -46,10 +46,8 @@ impl RunSetup {
         if let Some(named) = &self.naming {
             named.require_stored_sessions(&self.agent, &agent, || self.storage_problem())?;
         }
-        let directories = self.additional_directories.iter();
-        let directories = directories.map(|path| path.to_string_lossy().into_owned());
         let mut setup = SessionSetup::new(&self.cwd)
-            .additional_directories(directories.collect())
+            .additional_directories(&self.additional_directories)
             .mcp_servers(self.mcp_servers.clone());
         setup.system_prompt = self.args.system_prompt();
         let resumes = agent.capabilities().session_capabilities.resume.is_some();

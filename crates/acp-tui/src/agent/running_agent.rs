@@ -183,10 +183,8 @@ impl RunningAgent {
         initial_options: &InitialOptions,
     ) -> Result<ClientSession, AgentFailure> {
         let agent = &self.connection;
-        let directories = environment.additional_directories.iter();
-        let directories = directories.map(|path| path.to_string_lossy().into_owned());
         let setup = SessionSetup::new(&environment.cwd)
-            .additional_directories(directories.collect())
+            .additional_directories(&environment.additional_directories)
             .mcp_servers(spec.mcp_servers.clone());
         let opened = match how {
             SessionSource::New => agent.new_session(setup).await,

@@ -14,7 +14,10 @@ const PROMPT_KEYS: &[(&str, &str)] = &[
     ("Ctrl-R", "Search prompt history"),
     ("/", "Complete a slash command"),
     ("@", "Mention a file"),
-    ("Esc", "Cancel turn; press twice to undo turns"),
+    (
+        "Esc",
+        "Cancel turn; press twice to clear prompt or undo turns",
+    ),
     ("Ctrl-C", "Cancel turn or clear prompt; press twice to quit"),
     ("Alt-1 … Alt-9", "Go to tab 1 … 9"),
 ];

@@ -16,7 +16,7 @@ use crate::editor;
 use crate::keys::KeyAction;
 use crate::question;
 
-/// The time within which Esc must be pressed again to list the turns that can be undone.
+/// The time within which Esc must be pressed again to clear the prompt, or to list the turns that can be undone.
 const KEY_REPEAT_TIME: Duration = Duration::from_secs(2);
 
 /// The number of lines to scroll per step of the mouse wheel.
@@ -29,7 +29,7 @@ impl App {
             return Vec::new();
         }
         self.last_quit_request = self.quit_requested_at.take();
-        let rewinding = self.rewind_requested_at.take();
+        let escape_before = self.escape_pressed_at.take();
         if self.overlay.is_some() {
             return self.handle_overlay_key(key);
         }
@@ -57,7 +57,7 @@ impl App {
             KeyCode::Esc if !self.tab_key_moves_focus() || self.escape_is_for_prompt() => {
                 return self.handle_prompt_key(key);
             }
-            KeyCode::Esc => return self.handle_escape(rewinding),
+            KeyCode::Esc => return self.handle_escape(escape_before),
             KeyCode::Char('c') if key.modifiers == KeyModifiers::CONTROL => {
                 return self.handle_interrupt();
             }
@@ -305,9 +305,7 @@ impl App {
             return self.cancel();
         }
         if !self.is_prompt_empty() {
-            if let Some(tab) = self.active_tab_mut() {
-                tab.editor.set(editor::PromptDraft::default());
-            }
+            self.clear_prompt();
             return Vec::new();
         }
         let last = self.last_quit_request;
@@ -319,9 +317,9 @@ impl App {
         Vec::new()
     }
 
-    /// Handles Esc: stops the user's command, or else cancels the turn. If there is nothing to cancel or to edit and the
-    /// key is pressed twice, lists the turns that can be undone.
-    fn handle_escape(&mut self, rewinding: Option<Instant>) -> Vec<ChatEffect> {
+    /// Handles Esc: stops the user's command, or else cancels the turn. If there is nothing to cancel and the key is pressed
+    /// twice, clears the prompt or, if it is empty, lists the turns that can be undone.
+    fn handle_escape(&mut self, pressed_before: Option<Instant>) -> Vec<ChatEffect> {
         let Some(tab) = self.tabs.get_mut(self.active) else {
             return Vec::new();
         };
@@ -331,15 +329,33 @@ impl App {
         if tab.is_working() || tab.question.is_some() {
             return self.cancel();
         }
-        if !tab.editor.is_empty() || tab.history.turns().is_empty() {
+        let is_prompt_empty = tab.editor.is_empty();
+        if is_prompt_empty && tab.history.turns().is_empty() {
             return Vec::new();
         }
-        if rewinding.is_some_and(|pressed| pressed.elapsed() < KEY_REPEAT_TIME) {
-            self.show_turns();
-        } else {
-            self.rewind_requested_at = Some(Instant::now());
+        // In Vim, pressing Esc often is a habit.
+        if !is_prompt_empty && tab.editor.vim_mode().is_some() {
+            return Vec::new();
+        }
+        let is_second = pressed_before.is_some_and(|pressed| pressed.elapsed() < KEY_REPEAT_TIME);
+        match (is_second, is_prompt_empty) {
+            (true, true) => self.show_turns(),
+            (true, false) => self.clear_prompt(),
+            (false, _) => {
+                self.escape_pressed_at = Some(Instant::now());
+                if !is_prompt_empty {
+                    self.show_note("Press Esc again to clear the prompt");
+                }
+            }
         }
         Vec::new()
+    }
+
+    fn clear_prompt(&mut self) {
+        if let Some(tab) = self.active_tab_mut() {
+            tab.editor.clear();
+        }
+        self.show_note("Prompt cleared; Ctrl-_ brings it back");
     }
 
     /// Cancels the current work of the active tab's agent.

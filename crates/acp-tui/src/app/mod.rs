@@ -106,8 +106,8 @@ pub(crate) struct App {
     shell_count: u64,
     /// The time at which the user asked to quit with the key before.
     last_quit_request: Option<Instant>,
-    /// The time at which the user first pressed the key that lists the turns to undo.
-    rewind_requested_at: Option<Instant>,
+    /// The time at which the user pressed Esc, if it was the last key and another Esc would do something.
+    escape_pressed_at: Option<Instant>,
     /// Why files are not kept, if the user was told.
     told_not_kept: Option<String>,
     /// The time at which the user first asked to restart an agent that is working.
@@ -163,7 +163,7 @@ impl App {
             quit_requested_at: None,
             shell_count: 0,
             last_quit_request: None,
-            rewind_requested_at: None,
+            escape_pressed_at: None,
             told_not_kept: None,
             restart_requested_at: None,
             frame: 0,

@@ -192,6 +192,13 @@ impl PromptEditor {
         self.reset_state();
     }
 
+    /// Clears the prompt. Undo restores the text, but not the attachments.
+    pub(crate) fn clear(&mut self) {
+        self.buffer.replace_all(MarkedText::default());
+        self.attachments = Attachments::default();
+        self.reset_state();
+    }
+
     fn reset_state(&mut self) {
         self.completion = None;
         self.dismissed_at = None;

@@ -585,8 +585,7 @@ async fn a_client_does_not_call_unsupported_methods() {
         let setup = acp::client::SessionSetup::new("/work").mcp_servers(vec![server]);
         assert_eq!(unsupported_message(conn.new_session(setup).await), expected);
     }
-    let setup =
-        acp::client::SessionSetup::new("/work").additional_directories(vec!["/more".to_owned()]);
+    let setup = acp::client::SessionSetup::new("/work").additional_directories(["/more"]);
     assert_eq!(
         unsupported_message(conn.new_session(setup).await),
         "agent: sessionCapabilities.additionalDirectories"
@@ -639,7 +638,7 @@ async fn a_client_calls_supported_methods() {
     ];
     let setup = acp::client::SessionSetup::new("/work")
         .mcp_servers(servers)
-        .additional_directories(vec!["/more".to_owned()]);
+        .additional_directories(["/more"]);
     let opening = tokio::spawn(async move { conn.new_session(setup).await });
     let (id, params) = peer.expect_request("session/new").await;
     assert_eq!(params["cwd"], "/work");
@@ -805,7 +804,7 @@ async fn relative_directories_are_rejected() {
         );
         assert!(conn.load_session("s", cwd).await.is_err(), "{cwd}");
     }
-    let setup = SessionSetup::new("/work").additional_directories(vec!["lib".to_owned()]);
+    let setup = SessionSetup::new("/work").additional_directories(["lib"]);
     assert!(conn.new_session(setup).await.is_err());
     peer.expect_silence().await;
     // The agent may run on another operating system.

@@ -263,3 +263,24 @@ fn installed_editor_is_used_if_none_is_configured() {
     screen.send_keys("\u{7}");
     screen.wait_for("no editor found: set VISUAL or EDITOR (");
 }
+
+#[test]
+fn prompt_cleared_by_escape_twice_can_be_brought_back() {
+    let project = TestProject::new();
+    let mut screen = start_chat(&project, 80, 24);
+    screen.send_keys("first thoughts");
+    screen.wait_for("first thoughts");
+    screen.send_keys("\u{1b}");
+    screen.wait_for("Press Esc again to clear the prompt");
+    assert!(screen.text().contains("first thoughts"));
+    screen.send_keys("\u{1b}");
+    screen.wait_until_gone("first thoughts");
+    // Ctrl-_
+    screen.send_keys("\u{1f}");
+    screen.wait_for("first thoughts");
+    screen.send_keys("\u{3}");
+    screen.wait_until_gone("first thoughts");
+    screen.wait_for("Prompt cleared; Ctrl-_ brings it back");
+    screen.send_keys("\u{1f}");
+    screen.wait_for("first thoughts");
+}
