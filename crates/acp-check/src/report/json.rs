@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use super::contents::CheckReport;
 use super::evidence::evidence_lines;
 use crate::verdict::Verdict;
+
 impl CheckReport {
-    /// Formats the report as JSON: an object with `side`, `program`, `summary` and `checks`.
+    /// Formats the report as JSON, with the fields that `docs/check.md` lists.
     #[must_use]
     pub fn to_json(&self) -> Value {
         render_json(self)
@@ -30,15 +31,18 @@ fn render_json(report: &CheckReport) -> Value {
                 "seconds": outcome.duration.as_secs_f64(),
             });
             if let Some(why) = outcome.verdict.reason() {
-                said["why"] = json!(why);
+                said["reason"] = json!(why);
             }
             if report.is_expected(outcome) {
                 said["expected"] = json!(true);
             }
+            if let Some(result) = &outcome.shared_result {
+                said["shared_result"] = json!(result);
+            }
             if !matches!(outcome.verdict, Verdict::Pass | Verdict::Skip(_)) {
                 let lines = evidence_lines(&outcome.transcript).into_iter();
-                let lines =
-                    lines.map(|line| json!({"at": line.at, "from": line.from, "text": line.text}));
+                let lines = lines
+                    .map(|line| json!({"seconds": line.at, "from": line.from, "text": line.text}));
                 said["evidence"] = lines.collect();
             }
             said
@@ -56,8 +60,8 @@ fn render_json(report: &CheckReport) -> Value {
             "error": summary.harness_errors,
         },
         "unfinished": report.unfinished_count,
-        "not_spoken": report.unsupported_versions.iter().map(|version| version.number()).collect::<Vec<_>>(),
-        "surprises": report.mismatches,
+        "unsupported_versions": report.unsupported_versions.iter().map(|version| version.number()).collect::<Vec<_>>(),
+        "baseline_mismatches": report.mismatches,
         "checks": checks,
     })
 }

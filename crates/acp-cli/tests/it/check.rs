@@ -113,6 +113,47 @@ fn failing_agent_is_reported_with_its_messages() {
     );
 }
 
+/// Returns the fields that the tables in a part of `docs/check.md` list, table by table.
+fn documented_json_fields() -> Vec<Vec<String>> {
+    let page = include_str!("../../../../docs/check.md");
+    let (_, part) = page.split_once("## The JSON report").unwrap();
+    let tables = part.split("| field | meaning |").skip(1);
+    let fields = |table: &str| {
+        let rows = table.lines().filter(|line| line.starts_with("| `"));
+        let names = rows.flat_map(|row| row.split('|').nth(1).unwrap().split(','));
+        names
+            .map(|name| name.trim().trim_matches('`').to_owned())
+            .collect()
+    };
+    tables.map(fields).collect()
+}
+
+#[test]
+fn fields_of_the_json_report_are_documented() {
+    let home = tempfile::tempdir().unwrap();
+    // A failure, which the baseline lists.
+    let agent = r#"while read -r line; do echo '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":7}}'; done"#;
+    let known = home.path().join("known");
+    std::fs::write(&known, "v1/initialization/2\n").unwrap();
+    let options = ["--format", "json", "--baseline", known.to_str().unwrap()];
+    let only = ["--only", "v1/initialization/2", "--", "sh", "-c", agent];
+    let output = run_check(home.path(), &[&options[..], &only].concat());
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let names =
+        |value: &Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
+    let [mut of_report, mut of_check] = documented_json_fields().try_into().unwrap();
+    // Only an agent that keeps something between sessions has such a result.
+    of_check.retain(|name| name != "shared_result");
+    let check = &report["checks"][0];
+    for (documented, value) in [(&mut of_report, &report), (&mut of_check, check)] {
+        let mut reported = names(value);
+        documented.sort();
+        reported.sort();
+        assert_eq!(&reported, documented);
+    }
+    assert_eq!(names(&check["evidence"][0]).len(), 3);
+}
+
 #[test]
 fn common_cause_of_many_failures_is_reported_once() {
     let home = tempfile::tempdir().unwrap();
