@@ -24,6 +24,7 @@ mod login;
 mod man;
 mod mcp_proxy;
 mod models;
+mod output_file;
 mod path_mapper;
 mod permissions;
 mod remote_agent;

@@ -122,7 +122,10 @@ fn list_permissions(args: &ListPermissionsArgs) -> Result<CommandExit, CommandEx
 fn revoke_answers(args: &RevokeArgs) -> Result<CommandExit, CommandExit> {
     let said = PermissionSources::for_directory(&args.cwd)?;
     let failed = |e: acp_host::RememberedAnswersError| CommandExit::failed(e.to_string());
-    let project = display_path(said.project.root());
+    let project = match display_path(said.project.root()) {
+        here if here.is_empty() => "this project".to_owned(),
+        project => project,
+    };
     let nothing = || CommandExit::usage("no state directory");
     let remembered = said.remembered_answers.as_ref().ok_or_else(nothing)?;
     let message = match args.number {

@@ -12,7 +12,7 @@ use acp_host::{AgentCommand, AgentProcess, Environment, Permissions, SpawnError,
 use crate::args::run::RunFormat;
 use crate::args::shared::{ProtocolArg, option_arguments};
 use crate::exit::CommandExit;
-use crate::live::{LiveAttachment, is_own_turn_started};
+use crate::live::{LiveAttachment, TurnOwner, turn_started};
 use crate::remote_agent::{connect_command, connection_failure, connection_note};
 use crate::screen::{TerminalScreen, print};
 use crate::this_program::this_program;
@@ -205,7 +205,7 @@ pub(crate) fn turn_transport(
                 id != RequestId::Number(0)
             }
             Ok(Incoming::Notification { method, params }) => {
-                waits_for_start &= !is_own_turn_started(&method, params);
+                waits_for_start &= turn_started(&method, params) != Some(TurnOwner::ThisClient);
                 !past && !waits_for_start
             }
             Ok(_) => true,

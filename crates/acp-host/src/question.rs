@@ -212,22 +212,27 @@ pub fn describe_answer(
         AlwaysEffect::Remembered { kind, subjects, .. } => {
             let parts = parts(request, cwd);
             let shown: Vec<&str> = commands(&parts).collect();
-            let subjects: Vec<String> = subjects
-                .iter()
-                .map(|subject| match subject {
-                    RememberedSubject::Command(line) if shown == [line] => {
-                        "exactly this command".to_owned()
-                    }
-                    RememberedSubject::Command(line) => format!("exactly the command {line}"),
-                    RememberedSubject::Commands(pattern) => describe_pattern(pattern),
-                    RememberedSubject::Path(path) => {
-                        let path = path.strip_prefix(cwd).unwrap_or(path);
-                        format!("any {} of {}", kind.as_str(), path.display())
-                    }
-                })
-                .collect();
+            // Agents that ask about a file often stop asking about others as well, which nobody but they can know.
+            let is_file =
+                |subject: &RememberedSubject| matches!(subject, RememberedSubject::Path(_));
+            let more = match subjects.iter().any(is_file) {
+                true => "; the agent may apply it to more files",
+                false => "",
+            };
+            let subjects = subjects.iter().map(|subject| match subject {
+                RememberedSubject::Command(line) if shown == [line] => {
+                    "exactly this command".to_owned()
+                }
+                RememberedSubject::Command(line) => format!("exactly the command {line}"),
+                RememberedSubject::Commands(pattern) => describe_pattern(pattern),
+                RememberedSubject::Path(path) => {
+                    let path = path.strip_prefix(cwd).unwrap_or(path);
+                    format!("any {} of {}", kind.as_str(), path.display())
+                }
+            });
+            let subjects: Vec<String> = subjects.collect();
             format!(
-                "{word} in this project, until you revoke it: {}",
+                "{word} in this project, until you revoke it: {}{more}",
                 subjects.join("; ")
             )
         }

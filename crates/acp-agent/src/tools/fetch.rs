@@ -105,13 +105,17 @@ impl FetchTool {
         let mut allowed = Vec::new();
         let proxies = Proxies::from_environment();
         for _ in 0..=MAX_REDIRECTS {
-            let target = with_timeout(
-                execution,
-                timeout,
-                &url,
-                FetchTarget::resolve(url.clone(), &proxies),
-            )
-            .await?;
+            let mut target = FetchTarget::new(url.clone(), &proxies)
+                .map_err(|why| ToolFailure::failed(format!("`{url}`: {why}")))?;
+            // The query for a name can leak data to the owner of the name.
+            if target.needs_query() {
+                let permitted =
+                    self.request_permission(execution, &target, from.as_ref(), &mut allowed);
+                if let AskOutcome::Rejected(why) = permitted.await? {
+                    return Ok(ToolOutput::rejected(why));
+                }
+            }
+            with_timeout(execution, timeout, &url, target.resolve()).await?;
             let permitted =
                 self.request_permission(execution, &target, from.as_ref(), &mut allowed);
             let permit = match permitted.await? {
@@ -136,7 +140,7 @@ impl FetchTool {
     }
 
     /// Requests permission if the mode and the rules require it, and always for an address on this machine or its
-    /// network. `allowed` contains the permits that this call already has, which are not requested again.
+    /// network, which is known once the name has been resolved. `allowed` contains the permits that this call already has, which are not requested again.
     async fn request_permission(
         &self,
         execution: &ToolExecution<'_>,

@@ -25,8 +25,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) struct FetchTarget {
     pub(crate) url: Url,
     host: String,
-    /// The IP addresses of the host. Empty if a proxy resolves the host's name.
+    /// The IP addresses of the host. Empty before its name is resolved, and if a proxy resolves it.
     addresses: Vec<IpAddr>,
+    /// Whether nothing remains to be resolved.
+    is_resolved: bool,
     proxy: Option<Proxy>,
 }
 
@@ -60,11 +62,11 @@ pub(crate) enum FetchResponse {
 }
 
 impl FetchTarget {
-    /// Resolves the host of a URL, or finds the proxy that will resolve it. Sends nothing except DNS queries.
+    /// Creates the target for a URL, and finds the proxy that the environment sets for it. Sends nothing.
     ///
     /// # Errors
-    /// The URL cannot be fetched, or its host has no address. The error says which.
-    pub(crate) async fn resolve(url: Url, proxies: &Proxies) -> Result<Self, String> {
+    /// The URL cannot be fetched. The error says why.
+    pub(crate) fn new(url: Url, proxies: &Proxies) -> Result<Self, String> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(format!(
                 "Unsupported scheme `{}:` in `{url}`: only http and https are supported.",
@@ -74,7 +76,7 @@ impl FetchTarget {
         if !url.username().is_empty() || url.password().is_some() {
             return Err("URLs with a user name or password are not supported.".to_owned());
         }
-        let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
+        let Some(host) = url.host_str() else {
             return Err(format!("`{url}` has no host."));
         };
         let host = host.to_owned();
@@ -83,28 +85,43 @@ impl FetchTarget {
         let here = host == "localhost" || address.as_ref().is_ok_and(IpAddr::is_loopback);
         // A proxy cannot reach this machine by such a name or address.
         let proxy = if here { None } else { proxies.proxy_for(&url)? };
-        let addresses = match (address, &proxy) {
-            (Ok(address), _) => vec![address],
-            // If a proxy is configured, often only the proxy can resolve names on the internet.
-            (Err(_), Some(_)) => Vec::new(),
-            (Err(_), None) => {
-                let found = tokio::net::lookup_host((bare, port)).await;
-                let found = found.map_err(|e| format!("host not found: `{host}`: {e}"))?;
-                let mut addresses: Vec<IpAddr> = found.map(|address| address.ip()).collect();
-                addresses.sort_unstable();
-                addresses.dedup();
-                addresses
-            }
-        };
-        if addresses.is_empty() && proxy.is_none() {
-            return Err(format!("the host `{host}` has no address."));
-        }
+        // If a proxy is configured, often only the proxy can resolve names on the internet.
+        let is_resolved = address.is_ok() || proxy.is_some();
         Ok(Self {
             url,
             host,
-            addresses,
+            addresses: address.into_iter().collect(),
+            is_resolved,
             proxy,
         })
+    }
+
+    /// Returns whether resolving the host's name may send a query to a name server. Such a query can tell the owner of the
+    /// name something, like a request.
+    pub(crate) fn needs_query(&self) -> bool {
+        !self.is_resolved && self.host != "localhost"
+    }
+
+    /// Resolves the host's name, unless it is an address or a proxy resolves it. Sends nothing except DNS queries.
+    ///
+    /// # Errors
+    /// The host has no address.
+    pub(crate) async fn resolve(&mut self) -> Result<(), String> {
+        if self.is_resolved {
+            return Ok(());
+        }
+        let host = &self.host;
+        let port = self.url.port_or_known_default().unwrap_or_default();
+        let found = tokio::net::lookup_host((host.as_str(), port)).await;
+        let found = found.map_err(|e| format!("host not found: `{host}`: {e}"))?;
+        self.addresses = found.map(|address| address.ip()).collect();
+        self.addresses.sort_unstable();
+        self.addresses.dedup();
+        if self.addresses.is_empty() {
+            return Err(format!("the host `{host}` has no address."));
+        }
+        self.is_resolved = true;
+        Ok(())
     }
 
     pub(crate) fn host(&self) -> &str {
@@ -128,6 +145,7 @@ impl FetchTarget {
                 ),
             });
         }
+        // Before a name is resolved, nothing is known about it.
         if self.addresses.iter().all(|ip| address::is_public(*ip)) {
             return None;
         }
@@ -301,6 +319,7 @@ mod tests {
             url: Url::parse(&format!("http://does-not-exist.invalid:{port}/")).unwrap(),
             host: "does-not-exist.invalid".to_owned(),
             addresses: vec![IpAddr::from([127, 0, 0, 1])],
+            is_resolved: true,
             proxy: None,
         };
         let FetchResponse::Document(document) = target.get().await.unwrap() else {
@@ -339,11 +358,11 @@ mod tests {
         let proxies = Proxies(proxies);
         let (mut found, mut heard) = (Vec::new(), Vec::new());
         for url in urls {
-            let target = FetchTarget::resolve(Url::parse(url).unwrap(), &proxies).await;
-            let Ok(target) = target else {
-                found.push(Err(target.unwrap_err()));
+            let mut target = FetchTarget::new(Url::parse(url).unwrap(), &proxies).unwrap();
+            if let Err(why) = target.resolve().await {
+                found.push(Err(why));
                 continue;
-            };
+            }
             found.push(target.private_address().ok_or_else(String::new));
             if target.proxy.is_none() {
                 heard.push("nobody".to_owned());
@@ -406,11 +425,11 @@ mod tests {
         assert_eq!(heard[2..], ["nobody", "nobody"]);
     }
 
-    #[tokio::test]
-    async fn unusable_proxy_is_named_in_the_error() {
+    #[test]
+    fn unusable_proxy_is_named_in_the_error() {
         let proxies = Proxies(Matcher::builder().all("socks5://10.0.0.1:1080").build());
         let url = Url::parse("https://example.org/").unwrap();
-        let why = FetchTarget::resolve(url, &proxies).await.unwrap_err();
+        let why = FetchTarget::new(url, &proxies).unwrap_err();
         assert!(why.contains("socks5://10.0.0.1:1080"), "{why}");
     }
 }

@@ -211,6 +211,24 @@ async fn rejected_url_is_not_requested() {
 }
 
 #[tokio::test]
+async fn host_name_is_not_resolved_without_permission() {
+    // The query for such a name would tell the owner of the domain the secret.
+    let fetch = json!({"url": "http://secret.does-not-exist.invalid/"});
+    for mode in ["ask", "code", "architect"] {
+        let (f, calls) = run_fetches(mode, &[fetch.clone()], [REJECT]).await;
+        let said = failure_text(&calls[0]);
+        assert!(said.contains("Permission denied by the user"), "{said}");
+        let asked = f.permission_requests();
+        assert_eq!(asked.len(), 1, "{mode}");
+        let name = &asked[0].options[1].name;
+        assert!(name.contains("secret.does-not-exist.invalid"), "{name}");
+    }
+    let (_, calls) = run_fetches("code", &[fetch], [common::ALLOW]).await;
+    let said = failure_text(&calls[0]);
+    assert!(said.contains("host not found"), "{said}");
+}
+
+#[tokio::test]
 async fn public_host_requires_permission() {
     for mode in ["ask", "code", "architect"] {
         let fetches = [

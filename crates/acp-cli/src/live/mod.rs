@@ -26,16 +26,24 @@ use serde_json::value::RawValue;
 pub(crate) use attach::{AttachMode, LiveAttachment, LiveTarget};
 pub(crate) use detached::RunLauncher;
 
-/// Returns `true` for the notification that a server sends before everything that belongs to the client's own turn.
-pub(crate) fn is_own_turn_started(method: &str, params: Option<&RawValue>) -> bool {
+/// Whose turn it is in a live session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TurnOwner {
+    ThisClient,
+    OtherClient,
+}
+
+/// Returns whose turn starts, if this is the notification that a server sends before what the agent does in a turn.
+pub(crate) fn turn_started(method: &str, params: Option<&RawValue>) -> Option<TurnOwner> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct TurnStartedParams {
         is_own: bool,
     }
-    method == "_live/turn_started"
-        && params.is_some_and(|params| {
-            let params: Result<TurnStartedParams, _> = serde_json::from_str(params.get());
-            params.is_ok_and(|params| params.is_own)
-        })
+    let params = params.filter(|_| method == "_live/turn_started")?;
+    let params: TurnStartedParams = serde_json::from_str(params.get()).ok()?;
+    Some(match params.is_own {
+        true => TurnOwner::ThisClient,
+        false => TurnOwner::OtherClient,
+    })
 }

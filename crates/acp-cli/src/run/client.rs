@@ -21,7 +21,7 @@ use super::setup::RunSetup;
 use super::turn_start::OwnTurnStart;
 use crate::confinement::Confinement;
 use crate::elicit::TerminalElicitation;
-use crate::live::is_own_turn_started;
+use crate::live::{TurnOwner, turn_started};
 use crate::permissions;
 use crate::terminal_user::{self, TerminalUser};
 
@@ -135,8 +135,10 @@ impl Client for RunClient {
     }
 
     async fn extension_notification(&self, notification: ExtensionNotification) {
-        if is_own_turn_started(notification.method(), notification.params()) {
-            self.start.record();
+        match turn_started(notification.method(), notification.params()) {
+            Some(TurnOwner::ThisClient) => self.start.record(),
+            Some(TurnOwner::OtherClient) => self.start.record_other(),
+            None => {}
         }
     }
 

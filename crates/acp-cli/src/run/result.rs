@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::Path;
 
 use acp::Thread;
 use acp::thread::{Item, ItemKind, ThreadToolCall, ThreadToolCallContent, ToolCallStatus};
@@ -13,6 +12,7 @@ use serde_json::Value;
 
 use super::decisions::DecisionCounts;
 use crate::exit::CommandExit;
+use crate::output_file::OutputFile;
 use crate::permissions;
 
 /// What a turn has done so far, from the session's thread.
@@ -96,9 +96,10 @@ impl TurnOutcome {
         self.stop_reason = Some(reason.clone());
     }
 
-    /// Records what happened after a revision of the thread.
-    pub(super) fn read(&mut self, thread: &Thread, after: u64) {
+    /// Records what happened after a revision of the thread, up to the item with the number `end`.
+    pub(super) fn read(&mut self, thread: &Thread, after: u64, end: Option<usize>) {
         let items = (thread.truncation().items..).zip(thread.items());
+        let items = items.take_while(|(number, _)| end.is_none_or(|end| *number < end));
         let new = items.filter(|(_, item)| item.revision > after);
         // What subagents say is not a part of the answer.
         let outermost = new.clone().map(|(_, item)| item);
@@ -121,13 +122,13 @@ impl TurnOutcome {
         }
     }
 
-    /// Writes the file, or replaces it.
+    /// Writes the result to a file.
     ///
     /// # Errors
     /// The file cannot be written.
     pub(super) fn write(
         &self,
-        file: &Path,
+        file: &OutputFile,
         exit: &CommandExit,
         decisions: &DecisionCounts,
         duration: std::time::Duration,
@@ -148,20 +149,11 @@ impl TurnOutcome {
             denials: denials.collect(),
             duration_ms: duration.as_millis(),
         };
-        // A reader never sees half of the object.
-        let mut written = tempfile::NamedTempFile::new_in(directory_of(file))?;
-        serde_json::to_writer(&mut written, &result)?;
-        written.write_all(b"\n")?;
-        written.persist(file).map_err(|error| error.error)?;
-        Ok(())
-    }
-}
-
-/// Returns the directory that a file is in.
-pub(super) fn directory_of(file: &Path) -> &Path {
-    match file.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
+        file.write(|file| {
+            let mut line = serde_json::to_vec(&result)?;
+            line.push(b'\n');
+            file.write_all(&line)
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! The settings of `acp run`, all of which are determined before the agent is started.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use acp::v1::McpServer;
@@ -12,13 +12,13 @@ use super::answer_tool::AnswerTool;
 use super::naming::SessionNaming;
 use super::notes::RunNotes;
 use super::prompt;
-use super::result::directory_of;
 use super::trace_output::TraceOutput;
 use crate::args::run::{RunArgs, RunFormat};
 use crate::confinement::Confinement;
 use crate::exit::CommandExit;
 use crate::latest_session::LatestSessionQuery;
 use crate::live::{AttachMode, LiveAttachment, LiveTarget};
+use crate::output_file::OutputFile;
 use crate::permissions;
 use crate::screen::TerminalScreen;
 use crate::start::StartTarget;
@@ -46,19 +46,30 @@ pub(super) struct RunSetup {
     pub(super) live: Option<LiveAttachment>,
     /// Where the messages of both sides are printed, with `--format trace`.
     pub(super) trace: Option<TraceOutput>,
+    /// The file of `--output`.
+    pub(super) output: Option<OutputFile>,
+}
+
+/// Returns the file of `--output`. Checked first: a run that has cost something must not fail at its end.
+fn output_file(path: &Path) -> Result<OutputFile, CommandExit> {
+    let shown = path.display();
+    if path == Path::new("-") {
+        let message = "--output -: the result goes to a file; for stdout, use --output /dev/stdout";
+        return Err(CommandExit::usage(message));
+    }
+    let directory = path.parent().filter(|parent| *parent != Path::new(""));
+    if directory.is_some_and(|directory| !directory.is_dir()) {
+        return Err(CommandExit::usage(format!(
+            "--output {shown}: its directory does not exist"
+        )));
+    }
+    OutputFile::new(path).map_err(|error| CommandExit::usage(format!("--output {shown}: {error}")))
 }
 
 impl RunSetup {
     /// Checks the arguments, so that mistakes are reported before anything is started.
     pub(super) async fn prepare(mut args: RunArgs) -> Result<Self, CommandExit> {
-        if let Some(file) = &args.output
-            && !directory_of(file).is_dir()
-        {
-            let file = file.display();
-            return Err(CommandExit::usage(format!(
-                "--output {file}: its directory does not exist"
-            )));
-        }
+        let output = args.output.as_deref().map(output_file).transpose()?;
         let schema = args
             .output_schema
             .as_deref()
@@ -135,6 +146,7 @@ impl RunSetup {
         }
         let trace = (args.format == RunFormat::Trace).then(|| TraceOutput::start(&agent));
         Ok(Self {
+            output,
             args,
             text,
             schema,

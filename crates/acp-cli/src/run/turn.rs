@@ -33,7 +33,7 @@ use crate::signals::{ExitSignal, Signals};
 use crate::start::{self, SLOW_NOTE, SLOW_START_DELAY, StartFailure};
 use crate::terminal_user::TerminalUser;
 
-/// How long an agent may take to end a turn that was cancelled because of `--timeout`.
+/// How long an agent may take to end a turn that was cancelled because of `--timeout` or a signal.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How often an agent is asked for a better answer if the first one does not match the schema.
@@ -93,8 +93,11 @@ impl AgentTurn<'_> {
         self.start.set_thread(session.thread().clone());
         self.waits_for_start = is_live(session.agent());
         let mut exit = self.run_turn(&session, content, signals, deadline).await;
-        // In a live session, turns of others may have come first.
-        let begin = self.start.revision().unwrap_or(history);
+        // In a live session, turns of others may have come first, and this one may not have started.
+        let begin = match self.start.revision() {
+            None if self.waits_for_start => u64::MAX,
+            begin => begin.unwrap_or(history),
+        };
         self.read_result(&session, begin);
         if exit == CommandExit::SUCCESS
             && let Some(schema) = &self.run.schema
@@ -202,20 +205,25 @@ impl AgentTurn<'_> {
         self.cost_before
             .get_or_insert_with(|| thread.read(session_cost));
         let mut is_too_expensive = false;
-        let mut interrupted = false;
+        // When the agent must have ended the turn, once a signal has been received.
+        let mut interrupt_deadline = None;
         let result = loop {
             tokio::select! {
                 biased;
                 result = &mut prompt => break result,
                 _ = &mut accepted, if self.launcher.is_some() => self.report_accepted(session),
                 signal = signals.next() => {
-                    if interrupted {
+                    if interrupt_deadline.is_some() {
                         return CommandExit::CANCELLED;
                     }
-                    interrupted = true;
+                    interrupt_deadline = Some(Instant::now() + CANCEL_TIMEOUT);
                     let how = if signal == ExitSignal::Interrupt { "cancelling; press Ctrl-C again to exit immediately" } else { "cancelling" };
                     self.renderer.note(how);
                     self.cancel(session).await;
+                }
+                () = sleep_until(interrupt_deadline) => {
+                    let message = "cancelled; the agent did not stop";
+                    return CommandExit { message: Some(message.to_owned()), ..CommandExit::CANCELLED };
                 }
                 () = sleep_until(deadline) => {
                     if timed_out {
@@ -248,7 +256,9 @@ impl AgentTurn<'_> {
         self.show(&thread);
         if result.is_ok() {
             // Some agents send the response before their last updates.
-            while let Ok(revision) = tokio::time::timeout(QUIET_TIME, thread.changed(seen)).await {
+            while self.start.end().is_none()
+                && let Ok(revision) = tokio::time::timeout(QUIET_TIME, thread.changed(seen)).await
+            {
                 seen = revision;
                 self.show(&thread);
             }
@@ -263,7 +273,9 @@ impl AgentTurn<'_> {
             Ok(StopReason::Cancelled) if timed_out => self.timeout_exit(None),
             Ok(reason) => CommandExit::from_stop_reason(&reason),
             Err(_) if timed_out => self.timeout_exit(None),
-            Err(_) if interrupted => CommandExit::from_stop_reason(&StopReason::Cancelled),
+            Err(_) if interrupt_deadline.is_some() => {
+                CommandExit::from_stop_reason(&StopReason::Cancelled)
+            }
             Err(error) if error.is_auth_required() => {
                 login::login_required_exit(&self.run.target(), session.agent(), &error)
             }
@@ -332,9 +344,10 @@ impl AgentTurn<'_> {
 
     /// Reads what has happened after a revision of the thread, and the cost.
     fn read_result(&mut self, session: &ClientSession, begin: u64) {
+        let end = self.start.end();
         session
             .thread()
-            .read(|thread| self.result.read(thread, begin));
+            .read(|thread| self.result.read(thread, begin, end));
     }
 
     /// Returns the exit for actions that were denied.
@@ -412,6 +425,7 @@ impl AgentTurn<'_> {
         if self.run.args.format == RunFormat::Quiet && self.run.schema.is_some() {
             return;
         }
+        self.renderer.stop_at(self.start.end());
         thread.read(|thread| self.renderer.render(thread));
     }
 

@@ -9,6 +9,7 @@ use acp_trace::{
 
 use crate::args::trace::HtmlArgs;
 use crate::exit::CommandExit;
+use crate::output_file::OutputFile;
 use crate::screen;
 use crate::trace::lint::format_count;
 
@@ -55,23 +56,18 @@ fn page_exit(error: &PageError, message: String) -> CommandExit {
     }
 }
 
-/// Writes the page to a temporary file first, so that an incomplete page is never left behind. Like a trace, the page
-/// is readable only by its owner.
+/// Writes the page. Like a trace, a new page is readable only by its owner.
 fn write_file(
     reader: TraceReader<std::io::BufReader<std::fs::File>>,
     findings: &[PageFinding],
     out: &Path,
 ) -> Result<PageSummary, PageError> {
-    let directory = match out.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
-    let file = tempfile::NamedTempFile::new_in(directory)?;
-    let mut writer = std::io::BufWriter::with_capacity(256 * 1024, file);
-    let page = write_page(reader, findings, &mut writer)?;
-    let file = writer.into_inner().map_err(|e| e.into_error())?;
-    file.persist(out).map_err(|e| e.error)?;
-    Ok(page)
+    OutputFile::new(out)?.write(|file| {
+        let mut writer = std::io::BufWriter::with_capacity(256 * 1024, file);
+        let page = write_page(reader, findings, &mut writer)?;
+        writer.flush()?;
+        Ok(page)
+    })
 }
 
 /// Returns the same findings as `acp trace lint`. If reading the trace fails partway through, returns the findings up

@@ -72,6 +72,35 @@ fn cancel_ends_a_streaming_run() {
 }
 
 #[test]
+fn one_signal_ends_a_run_whose_agent_ignores_the_cancellation() {
+    let project = TestProject::new();
+    let agent = r#"while IFS= read -r line; do
+        case $line in
+        *'"initialize"'*) echo '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}' ;;
+        *'"session/new"'*) echo '{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}' ;;
+        *'"session/prompt"'*) touch begun ;;
+        esac
+    done"#;
+    let agent = ["--output", "result.json", "go", "--", "sh", "-c", agent];
+    let child = project
+        .agent_command(&agent)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    crate::local_sessions::wait_for_file(&project.file("begun"));
+    kill_process(child_pid(&child), Signal::TERM).unwrap();
+    CommandResult::from_output(child.wait_with_output().unwrap())
+        .expect_code(130)
+        .expect_stderr("the agent did not stop");
+    assert!(
+        project
+            .read_file("result.json")
+            .contains("\"exitCode\":130")
+    );
+}
+
+#[test]
 fn cancel_kills_a_client_terminal_with_its_children() {
     let project = TestProject::new();
     // The command is shown as well: what it prints must not be part of it.

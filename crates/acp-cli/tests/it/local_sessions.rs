@@ -279,6 +279,71 @@ fn prompts_are_queued_shown_moved_and_taken_back() {
     assert_eq!(project.read_file("order"), "fourth\nsecond\n");
 }
 
+/// Starts a run in the session `build` that waits in the queue.
+fn queue_run(project: &TestProject, options: &str, prompt: &str) -> Child {
+    let line = format!("exec acp run --session build --allow all {options} '{prompt}'");
+    let mut run = project.shell_command(&line);
+    let run = run.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let run = run.spawn().unwrap();
+    wait_for("the prompt is queued", || {
+        let queue = status(project)["queue"].to_string();
+        queue.contains(prompt).then_some(())
+    });
+    run
+}
+
+#[test]
+fn queued_run_shows_nothing_of_the_turn_after_its_own() {
+    let project = TestProject::new();
+    let line = format!("acp run --session build --no-wait --allow all '{WAIT_FOR_GO}'");
+    project.run_shell(&line).expect_code(0);
+    wait_for_file(&project.file("begun"));
+    let runs = ["own", "other", "last"].map(|name| {
+        let output = format!("--format quiet --output {name}.json");
+        queue_run(&project, &output, &format!("/run echo {name}"))
+    });
+    project.write_file("go", "");
+    for (run, name) in runs.into_iter().zip(["own", "other", "last"]) {
+        let run = CommandResult::from_output(run.wait_with_output().unwrap()).expect_code(0);
+        let result: Value =
+            serde_json::from_str(&project.read_file(&format!("{name}.json"))).unwrap();
+        let calls = result["toolCalls"].as_array().unwrap();
+        assert_eq!(calls.len(), 1, "{result:#}");
+        assert_eq!(calls[0]["title"], format!("Run `echo {name}`"));
+        for other in ["own", "other", "last"]
+            .into_iter()
+            .filter(|other| *other != name)
+        {
+            assert!(!run.stdout.contains(&format!("echo {other}")), "{run:?}");
+        }
+    }
+}
+
+#[test]
+fn ending_a_queued_run_leaves_the_running_turn_alone() {
+    let project = TestProject::new();
+    let line = format!("acp run --session build --no-wait --allow all '{WAIT_FOR_GO}'");
+    project.run_shell(&line).expect_code(0);
+    wait_for_file(&project.file("begun"));
+    let run = queue_run(&project, "--output queued.json", "/run touch made");
+    let pid = i32::try_from(run.id()).unwrap();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    CommandResult::from_output(run.wait_with_output().unwrap()).expect_code(130);
+    let result: Value = serde_json::from_str(&project.read_file("queued.json")).unwrap();
+    assert_eq!(result["answer"], "");
+    assert_eq!(result["toolCalls"], serde_json::json!([]));
+    let running = status(&project);
+    assert_eq!(running["queue"], serde_json::json!([]));
+    let turn = running["turn"]["text"].as_str().unwrap();
+    assert!(turn.contains("touch begun"), "{running}");
+    project.write_file("go", "");
+    wait_for("the turn ends", || {
+        status(&project)["turn"].is_null().then_some(())
+    });
+    assert!(!project.file("made").exists());
+}
+
 #[test]
 fn cancel_from_outside_ends_the_turn() {
     let project = TestProject::new();

@@ -142,6 +142,33 @@ fn result_file_is_also_written_if_the_agent_fails() {
         .expect_stderr("--output missing/result.json: its directory does not exist");
 }
 
+#[cfg(unix)]
+#[test]
+fn result_goes_through_links_and_into_pipes() {
+    let run = ScriptedRun::new();
+    let project = &run.project;
+    project.write_file("target.json", "of an earlier run");
+    std::os::unix::fs::symlink("target.json", project.file("link.json")).unwrap();
+    let line = "mkfifo pipe; cat pipe > read & \
+        for out in link.json pipe /dev/fd/3; do acp run --output $out go -- ./missing; done 3> third; \
+        wait; acp run --output . go; acp run --output - go";
+    let said = project.run_shell(line);
+    for file in ["target.json", "read", "third"] {
+        let result: Value = serde_json::from_str(&project.read_file(file)).unwrap();
+        assert_eq!(result["exitCode"], 3, "{file}");
+    }
+    assert!(project.file("link.json").is_symlink());
+    let metadata = std::fs::metadata(project.file("pipe")).unwrap();
+    assert!(!metadata.is_file());
+    // Before the agent starts.
+    for error in [
+        "--output .: is a directory",
+        "--output -: the result goes to a file",
+    ] {
+        assert!(said.stderr.contains(error), "{said:?}");
+    }
+}
+
 #[test]
 fn run_in_which_everything_was_denied_fails() {
     let project = TestProject::new();

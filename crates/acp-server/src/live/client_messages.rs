@@ -293,6 +293,11 @@ impl LiveAgent {
                 "live session {id}"
             )));
         }
+        // `session/load` needs `mcpServers`, which a client may omit in `session/resume`.
+        let params = params.and_then(|params| serde_json::from_str(params.get()).ok());
+        let mut params: serde_json::Map<String, Value> = params.unwrap_or_default();
+        params.entry("mcpServers").or_insert_with(|| json!([]));
+        let params = to_raw(&params);
         // With a load, the history is there for clients that attach later.
         let method = if self.agent_supports(&["loadSession"]) {
             "session/load"
@@ -306,14 +311,14 @@ impl LiveAgent {
         let mut session = SharedSession::new(id.clone(), cwd, self.max_log_bytes);
         if self.unwritten.is_some() {
             session.log = super::log::LiveLog::stored(self.max_log_bytes, 0, []);
-            session.record = Some(SessionRecord::new(open_params(params)));
+            session.record = Some(SessionRecord::new(open_params(Some(&params))));
         }
         session.loading = Some(vec![waiting]);
         self.sessions.insert(id.clone(), session);
         if with_replay {
             self.attach(request.client, id, true);
         }
-        self.send_request(method, params, SentRequest::OpenSession(id.clone()));
+        self.send_request(method, Some(&params), SentRequest::OpenSession(id.clone()));
         Ok(())
     }
 

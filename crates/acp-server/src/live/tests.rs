@@ -842,6 +842,38 @@ fn answer_randomly(h: &mut Harness, random: &mut Random, request: &Value, sessio
 }
 
 #[test]
+fn cancel_of_a_waiting_client_leaves_the_turn_of_another_alone() {
+    let mut h = Harness::new(&json!({}));
+    let [first, second] = ["first", "second"].map(|name| h.connect(name));
+    h.open(first, "s");
+    h.load(second, "s");
+    h.prompt(first, "s", "one");
+    let one = h.take_agent_message();
+    let waiting = h.prompt(second, "s", "two");
+    h.notify(second, "session/cancel", &json!({ "sessionId": "s" }));
+    assert_eq!(h.take_agent_messages(), Vec::<Value>::new());
+    let read = h.read(second);
+    let ended = read.iter().find(|message| message["id"] == waiting);
+    assert_eq!(ended.unwrap()["result"]["stopReason"], "cancelled");
+    // Now it waits for nothing, so this is about the turn.
+    h.notify(second, "session/cancel", &json!({ "sessionId": "s" }));
+    assert_eq!(h.take_agent_message()["method"], "session/cancel");
+    h.answer(&one, &json!({ "stopReason": "cancelled" }));
+}
+
+#[test]
+fn session_is_loaded_with_mcp_servers_even_if_the_client_resumes_it_without() {
+    let mut h = Harness::new(&json!({ "loadSession": true }));
+    let client = h.connect("client");
+    let params = json!({ "sessionId": "s", "cwd": "/work" });
+    h.send(client, "session/resume", &params);
+    let load = h.take_agent_message();
+    assert_eq!(load["method"], "session/load");
+    let params = json!({ "sessionId": "s", "cwd": "/work", "mcpServers": [] });
+    assert_eq!(load["params"], params);
+}
+
+#[test]
 fn status_shows_turn_and_queue_and_prompts_can_be_moved_and_taken_back() {
     let mut harness = Harness::new(&json!({}));
     let first = harness.connect("first");

@@ -186,7 +186,8 @@ impl LiveAgent {
         }
     }
 
-    /// Cancels the running turn, and takes back the prompts that this client has queued.
+    /// Cancels the running turn, and takes back the prompts that this client has queued. If it waits for its turn, the
+    /// running turn of another client goes on.
     pub(super) fn cancel_turn(&mut self, client: ClientId, id: &SessionId) {
         let Some(session) = self.sessions.get_mut(id) else {
             return;
@@ -196,10 +197,13 @@ impl LiveAgent {
             .take_back(|prompt| prompt.sender.client == client);
         let is_queue_changed = !ended.is_empty();
         // The agent need not know of a prompt that it has not been sent yet.
-        let is_unsent = |turn: &mut RunningTurn| turn.sent_when_written.is_some();
+        let is_cancelled =
+            |turn: &RunningTurn| !is_queue_changed || turn.prompt.sender.client == client;
+        let is_unsent =
+            |turn: &mut RunningTurn| is_cancelled(turn) && turn.sent_when_written.is_some();
         let unsent = session.prompts.turn.take_if(is_unsent);
         ended.extend(unsent.map(|turn| turn.prompt));
-        let is_running = session.prompts.turn.is_some();
+        let is_running = session.prompts.turn.as_ref().is_some_and(is_cancelled);
         let cancelled = Ok(to_raw(&json!({ "stopReason": "cancelled" })));
         for prompt in ended {
             self.end_prompt(id, prompt, cancelled.clone());

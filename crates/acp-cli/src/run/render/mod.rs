@@ -40,6 +40,11 @@ impl Renderer {
         self.text.skip_to(revision);
     }
 
+    /// Shows nothing from the item with the number `end` on, which belongs to another turn.
+    pub(super) fn stop_at(&mut self, end: Option<usize>) {
+        self.text.stop_at(end);
+    }
+
     /// Shows everything that has changed.
     pub(crate) fn render(&mut self, thread: &Thread) {
         match self.format {

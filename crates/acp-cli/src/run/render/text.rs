@@ -22,6 +22,8 @@ use crate::screen::ScreenOutput;
 #[derive(Default)]
 pub(super) struct TextRenderer {
     revision: u64,
+    /// The number of the first item that is not shown.
+    end: Option<usize>,
     /// The item that was shown last. Another item starts on a new line.
     last_item: Option<usize>,
     messages: HashMap<usize, ShownMessage>,
@@ -82,6 +84,11 @@ impl TextRenderer {
     /// Marks everything up to a revision of the thread as already shown.
     pub(super) fn skip_to(&mut self, revision: u64) {
         self.revision = revision;
+    }
+
+    /// Renders nothing from the item with the number `end` on.
+    pub(super) fn stop_at(&mut self, end: Option<usize>) {
+        self.end = end;
     }
 
     /// Renders only the agent's messages.
@@ -335,6 +342,7 @@ impl TextRenderer {
         let numbers = thread.truncation().items..;
         numbers
             .zip(thread.items())
+            .take_while(|(number, _)| self.end.is_none_or(|end| *number < end))
             .filter(|(_, item)| item.revision > revision || due(item))
             .collect()
     }

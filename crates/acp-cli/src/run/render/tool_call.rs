@@ -79,7 +79,12 @@ impl ShownToolCall {
             shown: false,
         };
         // An agent may send the title later; until then there is no heading to show.
-        if self.title.is_empty() && (!call.title.is_empty() || call.is_finished()) {
+        let is_first = self.title.is_empty() && (!call.title.is_empty() || call.is_finished());
+        // It may also name the tool first, and say what the tool does when it starts.
+        let is_changed = !self.title.is_empty()
+            && call.status != ToolCallStatus::Pending
+            && title(call) != self.title;
+        if is_first || is_changed {
             self.title = title(call);
             part.heading = true;
             part.begin();
