@@ -6,9 +6,9 @@
 use std::ffi::OsString;
 
 use acp_config::{AgentList, ConfigError, UserConfig};
-use clap::Parser;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser};
 
 use super::CliArgs;
 use super::shared::SandboxMode;
@@ -447,9 +447,23 @@ fn with_tip(mut error: clap::Error, arguments: &[&str]) -> clap::Error {
     let Some(ContextValue::String(word)) = error.get(context) else {
         return error;
     };
+    let is_before_command = arguments
+        .first()
+        .is_some_and(|first| first.starts_with('-'));
     let tip = match context {
-        ContextKind::InvalidSubcommand => find_tip(COMMANDS, word).or_else(|| command_tip(word)),
-        _ if word.starts_with('-') => find_tip(OPTIONS, word),
+        ContextKind::InvalidSubcommand => {
+            find_tip(COMMANDS, word).or_else(|| command_tip(word, arguments))
+        }
+        // acpx has its options before the command.
+        _ if is_before_command && has_option("run", word) => Some(format!(
+            "options follow the command: `acp run {} …`",
+            option_name(word)
+        )),
+        _ if word.starts_with('-') => {
+            let command = command.copied().unwrap_or("run");
+            format_tip(command, word)
+                .or_else(|| find_tip(OPTIONS, word).map(|tip| tip_for(command, &tip)))
+        }
         _ if command == Some(&"sessions") => find_tip(SESSION_COMMANDS, word),
         _ => None,
     };
@@ -467,21 +481,79 @@ fn with_tip(mut error: clap::Error, arguments: &[&str]) -> clap::Error {
 }
 
 fn find_tip(rows: &[ForeignWords], word: &str) -> Option<String> {
-    let name = word.split_once('=').map_or(word, |(name, _)| name);
+    let name = option_name(word);
     let row = rows.iter().find(|row| row.words.contains(&name))?;
     Some(row.tip.to_owned())
 }
 
+/// Returns an option without its value.
+fn option_name(word: &str) -> &str {
+    word.split_once('=').map_or(word, |(name, _)| name)
+}
+
+/// Returns whether a command has an option.
+fn has_option(command: &str, word: &str) -> bool {
+    let name = option_name(word);
+    let mut all = CliArgs::command();
+    all.build();
+    let Some(command) = all.find_subcommand(command) else {
+        return false;
+    };
+    command.get_arguments().any(|argument| {
+        let long = argument.get_long().map(|long| format!("--{long}"));
+        let short = argument.get_short().map(|short| format!("-{short}"));
+        long.as_deref() == Some(name) || short.as_deref() == Some(name)
+    })
+}
+
+/// Returns a tip on an option that means JSON, for a command that prints a list or a report.
+fn format_tip(command: &str, word: &str) -> Option<String> {
+    let is_json = matches!(
+        option_name(word),
+        "--json" | "--json-strict" | "--output-format"
+    );
+    let is_other = !matches!(command, "run" | "chat");
+    (is_json && is_other && has_option(command, "--format"))
+        .then(|| format!("use `acp {command} --format json`"))
+}
+
+/// Returns a tip on `acp run` for a command that has the same options.
+fn tip_for(command: &str, tip: &str) -> String {
+    let parts = tip.split("`acp run ").enumerate().map(|(at, part)| {
+        let option = part.split([' ', '`']).next().unwrap_or_default();
+        match at {
+            0 => part.to_owned(),
+            _ if option.starts_with('-') && has_option(command, option) => {
+                format!("`acp {command} {part}")
+            }
+            _ => format!("`acp run {part}"),
+        }
+    });
+    parts.collect()
+}
+
 /// Returns a tip on a word in place of a command: it is a prompt, or the name of an agent.
-fn command_tip(word: &str) -> Option<String> {
+fn command_tip(word: &str, arguments: &[&str]) -> Option<String> {
     if word.contains(char::is_whitespace) {
         return Some(
             "to send a prompt, use `acp run \"PROMPT\"` or `acp chat \"PROMPT\"`".to_owned(),
         );
     }
-    is_agent(word)
-        .unwrap_or_default()
-        .then(|| format!("to use the agent {word}, use `acp run --agent {word} \"PROMPT\"`"))
+    if !is_agent(word).unwrap_or_default() {
+        return None;
+    }
+    // acpx has the agent before the command.
+    let next = arguments
+        .iter()
+        .skip_while(|argument| **argument != word)
+        .nth(1);
+    Some(match next {
+        Some(&"sessions") => format!("to list sessions, use `acp sessions --agent {word}`"),
+        Some(control @ &("status" | "cancel")) => {
+            format!("use `acp sessions {control} --agent {word}`")
+        }
+        _ => format!("to use the agent {word}, use `acp run --agent {word} \"PROMPT\"`"),
+    })
 }
 
 fn is_agent(name: &str) -> Result<bool, ConfigError> {
@@ -494,8 +566,6 @@ fn is_agent(name: &str) -> Result<bool, ConfigError> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-
-    use clap::CommandFactory;
 
     use super::*;
 
@@ -537,6 +607,45 @@ mod tests {
             }
         }
         assert!(parsed > 50, "{parsed}");
+    }
+
+    #[test]
+    fn tips_are_about_the_command_that_was_typed() {
+        let tip = |line: &str| {
+            let arguments: Vec<&str> = line.split(' ').collect();
+            let error = CliArgs::try_parse_from(&arguments).unwrap_err();
+            let error = with_tip(error, &arguments[1..]).to_string();
+            let (_, tip) = error
+                .split_once("tip: ")
+                .unwrap_or_else(|| panic!("{error}"));
+            tip.lines().next().unwrap().to_owned()
+        };
+        for (line, expected) in [
+            (
+                "acp --format json codex exec hi",
+                "options follow the command: `acp run --format …`",
+            ),
+            (
+                "acp --model=m codex hi",
+                "options follow the command: `acp run --model …`",
+            ),
+            (
+                "acp -s backend hi",
+                "options follow the command: `acp run -s …`",
+            ),
+            ("acp sessions --json", "use `acp sessions --format json`"),
+            ("acp compare --json hi", "use `acp compare --format json`"),
+            (
+                "acp chat --approve-all",
+                "to allow everything, use `acp chat --allow all`, preferably with --sandbox",
+            ),
+            (
+                "acp run --approve-all hi",
+                "to allow everything, use `acp run --allow all`, preferably with --sandbox",
+            ),
+        ] {
+            assert_eq!(tip(line), expected, "{line}");
+        }
     }
 
     /// A word that is one of ours would never get its tip.
