@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use acp::client::{AgentConnection, Client, Elicitation, PermissionRequest};
+use acp::client::{AgentConnection, Client, Elicitation, ExtensionNotification, PermissionRequest};
 use acp::v1::{ElicitationId, Implementation, RequestPermissionOutcome};
 use acp_host::AgentProcess;
 
 use crate::confinement::Confinement;
 use crate::elicit::TerminalElicitation;
 use crate::exit::CommandExit;
+use crate::live::WatcherNotes;
 use crate::screen::TerminalScreen;
 use crate::signals::{ExitSignal, Signals};
 use crate::start::{
@@ -67,6 +68,7 @@ async fn connect_and_run<T>(
 ) -> Result<T, CommandExit> {
     let transport = start::transport(process)?;
     let client = SessionlessClient {
+        notes: WatcherNotes::new(user.screen().clone()),
         elicitation: terminal_user::can_ask().then(|| TerminalElicitation::new(Arc::clone(user))),
     };
     let options = start::connection_options(target.agent, process);
@@ -76,9 +78,12 @@ async fn connect_and_run<T>(
         tokio::spawn(driver);
         let agent = note_if_slow(handshake, screen).await?;
         let meta = agent.capabilities().meta.as_ref();
-        if meta.is_some_and(|meta| meta.contains_key("live")) {
-            // Questions about turns of other clients are not for this one to answer.
-            let questions = serde_json::json!({ "questions": "none" });
+        if let Some(live) = meta.and_then(|meta| meta.get("live")) {
+            // Questions about turns of other clients are not for this one to answer. A server that does not know `shown`
+            // would ask.
+            let shows_questions = live["linePositions"] == true;
+            let wanted = if shows_questions { "shown" } else { "none" };
+            let questions = serde_json::json!({ "questions": wanted });
             agent
                 .connection()
                 .notify_raw("_live/answers", &questions)
@@ -123,6 +128,7 @@ async fn note_if_slow<T>(work: impl Future<Output = T>, screen: &TerminalScreen)
 
 /// The client side of a connection that runs no turns.
 struct SessionlessClient {
+    notes: WatcherNotes,
     /// The elicitation handler, if there is a user who can answer.
     elicitation: Option<TerminalElicitation>,
 }
@@ -150,6 +156,11 @@ impl Client for SessionlessClient {
 
     fn elicitation(&self) -> Option<&impl Elicitation<()>> {
         self.elicitation.as_ref()
+    }
+
+    async fn extension_notification(&self, notification: ExtensionNotification) {
+        let (method, params) = (notification.method(), notification.params());
+        self.notes.handle(method, params);
     }
 
     async fn elicitation_completed(&self, id: &ElicitationId) {

@@ -10,6 +10,7 @@
 //! | `attach.rs` | attaches to the server of an agent and directory, or starts it |
 //! | `unix_server.rs` | the server's side: binds the socket, and removes it when the server is no longer used |
 //! | `detached.rs` | `--no-wait`: a run that goes on in the background |
+//! | `notes.rs` | what a user who watches a session is told, apart from the conversation |
 
 mod attach;
 #[cfg(unix)]
@@ -17,6 +18,7 @@ mod control;
 mod detached;
 #[cfg(unix)]
 mod directory;
+mod notes;
 #[cfg(unix)]
 pub(crate) mod unix_server;
 
@@ -25,6 +27,7 @@ use serde_json::value::RawValue;
 
 pub(crate) use attach::{AttachMode, LiveAttachment, LiveTarget};
 pub(crate) use detached::RunLauncher;
+pub(crate) use notes::WatcherNotes;
 
 /// Whose turn it is in a live session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -60,6 +60,7 @@ async fn show_until_closed(
     screen: &TerminalScreen,
 ) -> Result<(), StartFailure> {
     let mut renderer = Renderer::new(RunFormat::Text, screen.clone());
+    renderer.show_prompts();
     let thread = session.thread().clone();
     let mut show = |thread: &ThreadHandle| thread.read(|thread| renderer.render(thread));
     let closed = session.agent().closed();

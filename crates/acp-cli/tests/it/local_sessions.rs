@@ -198,6 +198,63 @@ fn run_in_the_background_is_watched_and_goes_on_without_its_terminal() {
 }
 
 #[test]
+fn watcher_sees_prompts_questions_and_failed_turns() {
+    let project = TestProject::new();
+    let line = format!("acp run --session build --no-wait --allow all '{WAIT_FOR_GO}'");
+    project.run_shell(&line).expect_code(0);
+    let mut command = project.acp_command(&["sessions", "watch", "build"]);
+    command.stderr(Stdio::piped());
+    let mut watching = RunningProgram(command.stdout(Stdio::piped()).spawn().unwrap());
+    watching.read_until("> /run touch begun");
+    let mut notes = BufReader::new(watching.0.stderr.take().unwrap()).lines();
+    // Nobody can answer this.
+    let line = "acp run --session build --no-wait --allow ask '/run touch made'";
+    let asking = project.run_shell(line);
+    project.write_file("go", "");
+    watching.read_until("> /run touch made");
+    let note = notes.find(|note| note.as_ref().unwrap().contains("waits for an answer"));
+    let note = note.unwrap_or_else(|| panic!("{asking:?}")).unwrap();
+    assert_eq!(note, "acp: the agent waits for an answer: Run `touch made`");
+}
+
+/// An agent whose turns fail, once the file `go` exists.
+const FAILING_AGENT: &str = r#"while IFS= read -r line; do
+    id=$(printf '%s\n' "$line" | sed -nE 's/.*"id":("[^"]*"|[0-9]+).*/\1/p')
+    case $line in
+    *'"initialize"'*) answer='"result":{"protocolVersion":1}' ;;
+    *'"session/new"'*) answer='"result":{"sessionId":"s"}' ;;
+    *'"session/prompt"'*)
+        while [ ! -e go ]; do sleep 0.02; done
+        answer='"error":{"code":-32603,"message":"model overloaded"}' ;;
+    *) answer='"result":{}' ;;
+    esac
+    [ -z "$id" ] || printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$answer"
+done
+"#;
+
+#[test]
+fn watcher_sees_that_a_turn_failed() {
+    let project = TestProject::new();
+    project.write_file("agent.sh", FAILING_AGENT);
+    project
+        .run_shell("acp run --session build --no-wait 'fix it' -- sh agent.sh")
+        .expect_code(0);
+    let watch = ["sessions", "watch", "build", "--", "sh", "agent.sh"];
+    let mut command = project.acp_command(&watch);
+    command.stderr(Stdio::piped());
+    let mut watching = RunningProgram(command.stdout(Stdio::piped()).spawn().unwrap());
+    watching.read_until("> fix it");
+    project.write_file("go", "");
+    let notes = BufReader::new(watching.0.stderr.take().unwrap()).lines();
+    let mut notes = notes.map(|note| note.unwrap());
+    let failed = notes.find(|note| note.contains("the turn failed"));
+    assert_eq!(
+        failed.as_deref(),
+        Some("acp: the turn failed: model overloaded")
+    );
+}
+
+#[test]
 fn errors_before_the_prompt_is_accepted_are_those_of_every_run() {
     let project = TestProject::new();
     project

@@ -15,7 +15,10 @@ fn errors_name_the_option_or_command_to_use() {
         ("run --output-format json hello", "acp run --output FILE"),
         ("run --output-format=json hello", "acp run --output FILE"),
         ("run --approve-all hello", "acp run --allow all"),
-        ("chat --dangerously-skip-permissions", "acp chat --allow all"),
+        (
+            "chat --dangerously-skip-permissions",
+            "acp chat --allow all",
+        ),
         ("run --max-budget-usd 3 hello", "acp run --max-cost AMOUNT"),
         ("run -p hello", "acp run \"PROMPT\""),
         ("-p hello", "acp run \"PROMPT\""),

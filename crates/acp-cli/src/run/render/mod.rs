@@ -31,6 +31,11 @@ impl Renderer {
         }
     }
 
+    /// Also shows the prompts, which others have sent.
+    pub(crate) fn show_prompts(&mut self) {
+        self.text.shows_prompts = true;
+    }
+
     pub(super) fn screen(&self) -> TerminalScreen {
         self.screen.clone()
     }

@@ -24,6 +24,7 @@ pub(super) struct TextRenderer {
     revision: u64,
     /// The number of the first item that is not shown.
     end: Option<usize>,
+    pub(super) shows_prompts: bool,
     /// The item that was shown last. Another item starts on a new line.
     last_item: Option<usize>,
     messages: HashMap<usize, ShownMessage>,
@@ -173,6 +174,13 @@ impl TextRenderer {
 
     fn render_item(&mut self, at: usize, kind: &ItemKind, thread: &Thread, out: &mut ScreenOutput) {
         match kind {
+            ItemKind::User(message) if self.shows_prompts => {
+                self.separate_item(at, out);
+                for line in message.text().lines() {
+                    let line = format!("> {}\n", terminal_text::clean_value(line));
+                    out.push_styled(out.styles.bold, &line);
+                }
+            }
             // The user has just entered it.
             ItemKind::User(_) => {}
             ItemKind::Agent(message) => {
