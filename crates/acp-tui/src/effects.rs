@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use acp::ThreadHandle;
 use acp::client::ClientSession;
+use acp::thread::ItemKind;
 use acp::v1::{
     AuthMethodTerminal, ContentBlock, EmbeddedResource, EmbeddedResourceResource,
     ListSessionsRequest, SessionId, SteeringOutcome, TextResourceContents,
@@ -607,12 +608,36 @@ async fn build_content(
     }
 }
 
-/// Sends a message to the running turn.
+/// Sends a message to the running turn, and shows it in the conversation if the agent takes it.
 async fn steer(session: &ClientSession, draft: PromptDraft) -> Result<SteeringOutcome, String> {
     let content = build_content(session, draft).await?;
-    let response = session.steer(content).await;
+    let item_count = |thread: &acp::Thread| thread.truncation().items + thread.items().len();
+    let known = session.thread().read(item_count);
+    let response = session.steer(content.clone()).await;
     let response = response.map_err(|e| AgentFailure::from_error(&e).to_text())?;
+    if matches!(
+        response.outcome,
+        SteeringOutcome::Injected | SteeringOutcome::StartedNewTurn
+    ) {
+        session.thread().change(|thread| {
+            if !is_shown(thread, known, &content) {
+                thread.add_user_message(&content);
+            }
+        });
+    }
     Ok(response.outcome)
+}
+
+/// Returns whether a conversation shows a message of the user after its first `known` items, because the agent has sent it
+/// back.
+fn is_shown(thread: &acp::Thread, known: usize, content: &[ContentBlock]) -> bool {
+    let text: String = content.iter().filter_map(ContentBlock::as_text).collect();
+    let new = known.saturating_sub(thread.truncation().items);
+    let mut items = thread.items().iter().skip(new);
+    items.any(|item| match &item.kind {
+        ItemKind::User(message) => message.text().trim() == text.trim(),
+        _ => false,
+    })
 }
 
 /// Returns the content block with the earlier conversation: an embedded resource if the agent accepts those.

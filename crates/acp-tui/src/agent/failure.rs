@@ -86,6 +86,16 @@ impl AgentFailure {
         }
     }
 
+    /// Describes the failure in full, possibly on several lines.
+    pub(crate) fn to_full_text(&self) -> String {
+        match self {
+            Self::Exited(_) => self.to_text(),
+            Self::LoginRequired(what) | Self::Rejected(what) | Self::SessionNotFound(what) => {
+                acp_host::terminal_text::clean_text(what)
+            }
+        }
+    }
+
     /// Describes the failure on one line.
     pub(crate) fn to_text(&self) -> String {
         match self {

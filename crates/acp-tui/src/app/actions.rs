@@ -6,7 +6,7 @@ use acp::v1::{SessionConfigKind, SessionConfigOption, SessionConfigOptionCategor
 use acp_host::terminal_text;
 use ratatui::text::Line;
 
-use super::overlay::ChatOverlay;
+use super::overlay::{ChatOverlay, LinePurpose};
 use super::pager::Pager;
 use super::tab::TabPhase;
 use super::{AgentKey, App, ChatEffect, ChatFocus};
@@ -123,6 +123,77 @@ impl App {
             KeyAction::Quit => return self.request_quit(),
         }
         Vec::new()
+    }
+
+    /// Performs the action of a command with an argument.
+    ///
+    /// # Errors
+    /// The argument does not fit. Contains what to tell the user.
+    pub(super) fn perform_with_argument(
+        &mut self,
+        action: KeyAction,
+        argument: &str,
+    ) -> Result<Vec<ChatEffect>, String> {
+        Ok(match action {
+            KeyAction::Rename => self.submit_line(LinePurpose::Rename, argument),
+            KeyAction::Attach => self.submit_line(LinePurpose::Attach, argument),
+            KeyAction::Export => self.submit_line(LinePurpose::Export, argument),
+            KeyAction::Models => {
+                return self.set_value(&SessionConfigOptionCategory::Model, argument);
+            }
+            KeyAction::Modes => {
+                return self.set_value(&SessionConfigOptionCategory::Mode, argument);
+            }
+            KeyAction::Theme => {
+                self.use_theme(argument)?;
+                Vec::new()
+            }
+            KeyAction::Sessions => {
+                let effects = self.list_sessions();
+                if let Some(ChatOverlay::Sessions(sessions)) = &mut self.overlay {
+                    sessions.look_for(argument);
+                }
+                effects
+            }
+            other => self.perform_action(other),
+        })
+    }
+
+    /// Sets the config option in this category to a value, given by its id or its name.
+    fn set_value(
+        &mut self,
+        category: &SessionConfigOptionCategory,
+        wanted: &str,
+    ) -> Result<Vec<ChatEffect>, String> {
+        let options = self.config_options();
+        let option = options
+            .iter()
+            .find(|option| option.category.as_ref() == Some(category));
+        let Some((option, SessionConfigKind::Select(select))) =
+            option.map(|option| (option, &option.kind))
+        else {
+            return Err(format!("this agent has no {category} option"));
+        };
+        let find = |is_it: &dyn Fn(&str) -> bool| {
+            let mut values = select.options.iter();
+            values.find(|value| is_it(&value.value.to_string()) || is_it(&value.name))
+        };
+        let value = find(&|text| text == wanted)
+            .or_else(|| find(&|text| text.to_lowercase() == wanted.to_lowercase()));
+        match value {
+            Some(value) => Ok(self.set_option(option.id.clone(), value.value.clone().into())),
+            None => {
+                let known: Vec<String> = select
+                    .options
+                    .iter()
+                    .map(|value| value.value.to_string())
+                    .collect();
+                Err(format!(
+                    "no {category} `{wanted}`; use one of {}",
+                    known.join(", ")
+                ))
+            }
+        }
     }
 
     /// Logs out of an agent, if it is connected.

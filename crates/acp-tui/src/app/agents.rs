@@ -13,7 +13,7 @@ use super::overlay::ChatOverlay;
 use super::tab::{Tab, TabPhase};
 use super::{AgentKey, AgentStart, App, ChatEffect};
 use crate::agent::{AgentFailure, ChatNotes, QuestionQueue, RunningAgent, SHUTDOWN_GRACE_PERIOD};
-use crate::setup::{AgentSpec, SessionSource};
+use crate::setup::{AgentSpec, InitialOptions, SessionSource};
 
 /// An agent of the chat, with its settings and its current state.
 pub(super) struct ChatAgent {
@@ -67,6 +67,14 @@ impl ChatAgent {
             AgentState::Running(link) => Some(&link.connection),
             _ => None,
         }
+    }
+
+    /// Returns whether the agent's sessions are live: they go on at a server when the chat ends.
+    pub(super) fn is_live(&self) -> bool {
+        let meta = self
+            .connection()
+            .and_then(|agent| agent.capabilities().meta.as_ref());
+        meta.is_some_and(|meta| meta.contains_key("live"))
     }
 
     pub(super) fn process(&self) -> Option<Arc<AgentProcess>> {
@@ -138,11 +146,19 @@ impl App {
         let Some(tab) = self.tab_mut(key) else {
             return Vec::new();
         };
-        let (agent_key, how, initial_options) = (
+        let (agent_key, how, mut initial_options) = (
             tab.agent,
             tab.session_source.clone(),
             tab.initial_options.clone(),
         );
+        // Every new session starts with the options of the command line, which are for the first agent. A session that
+        // replaces another one has the other's options.
+        if how == SessionSource::New
+            && agent_key == AgentKey(0)
+            && initial_options == InitialOptions::default()
+        {
+            initial_options = self.setup.initial_options.clone();
+        }
         let Some(agent) = self.agent_mut(agent_key) else {
             return Vec::new();
         };
@@ -431,6 +447,10 @@ impl App {
             return Vec::new();
         }
         let cursor = sessions.add_page(result, names);
+        if let Some(found) = sessions.take_found(names) {
+            self.overlay = None;
+            return self.open_session(key, found);
+        }
         match (cursor, connection) {
             (Some(cursor), Some(connection)) => vec![ChatEffect::ListSessions {
                 agent: key,

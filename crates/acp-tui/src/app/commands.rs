@@ -86,17 +86,51 @@ pub(super) fn all_commands(agent: &[AvailableCommand]) -> Vec<AvailableCommand> 
     agent.iter().cloned().chain(own).collect()
 }
 
-/// Returns the action of the command that a prompt consists of, or `None` if the prompt is for the agent.
-pub(super) fn find_command(prompt: &str, agent: &[AvailableCommand]) -> Option<KeyAction> {
-    let name = prompt.trim().strip_prefix('/')?;
+/// A command of the chat, as the user has typed it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ChatCommand {
+    /// The command without an argument.
+    Action(KeyAction),
+    /// The command with what it is about, such as a session's new name.
+    WithArgument(KeyAction, String),
+    /// A command, by its name, with an argument that it does not take.
+    NoArguments(String),
+}
+
+/// Returns the command that a prompt consists of, or `None` if the prompt is for the agent.
+pub(super) fn find_command(prompt: &str, agent: &[AvailableCommand]) -> Option<ChatCommand> {
+    let text = prompt.trim().strip_prefix('/')?;
+    let (name, argument) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let own = name.strip_prefix(PREFIX);
     if own.is_none() && agent.iter().any(|command| command.name == name) {
         return None;
     }
     let name = own.unwrap_or(name);
     let mut commands = COMMANDS.iter().chain(ALIASES);
-    let command = commands.find(|(known, _)| *known == name);
-    command.map(|(_, action)| *action)
+    let (_, action) = commands.find(|(known, _)| *known == name)?;
+    let argument = argument.trim();
+    Some(if argument.is_empty() {
+        ChatCommand::Action(*action)
+    } else if takes_argument(*action) {
+        ChatCommand::WithArgument(*action, argument.to_owned())
+    } else {
+        ChatCommand::NoArguments(name.to_owned())
+    })
+}
+
+/// Returns whether an action can be told what it is about instead of asking for it. See
+/// [`App::perform_with_argument`](super::App::perform_with_argument).
+fn takes_argument(action: KeyAction) -> bool {
+    matches!(
+        action,
+        KeyAction::Attach
+            | KeyAction::Export
+            | KeyAction::Models
+            | KeyAction::Modes
+            | KeyAction::Rename
+            | KeyAction::Sessions
+            | KeyAction::Theme
+    )
 }
 
 /// Returns a note if a prompt begins with a command that neither the chat nor the agent has. The agent may know it
@@ -141,14 +175,44 @@ mod tests {
         assert_eq!(&all[..4], ["undo", "test", "help", "new"]);
         assert!(all.contains(&"acp:undo".to_owned()), "{all:?}");
         assert!(all.contains(&"redo".to_owned()), "{all:?}");
+        let undo = || Some(ChatCommand::Action(KeyAction::Undo));
         assert_eq!(find_command("/undo", &agent), None);
-        assert_eq!(find_command(" /acp:undo\n", &agent), Some(KeyAction::Undo));
-        assert_eq!(find_command("/undo", &[]), Some(KeyAction::Undo));
-        assert_eq!(find_command("/acp:redo", &[]), Some(KeyAction::Redo));
-        // Text after the name is not for the chat.
-        assert_eq!(find_command("/help me", &[]), None);
+        assert_eq!(find_command("/undo that", &agent), None);
+        assert_eq!(find_command(" /acp:undo\n", &agent), undo());
+        assert_eq!(find_command("/undo", &[]), undo());
+        assert_eq!(
+            find_command("/acp:redo", &[]),
+            Some(ChatCommand::Action(KeyAction::Redo))
+        );
         assert_eq!(find_command("undo", &[]), None);
         assert_eq!(find_command("/unknown", &[]), None);
+    }
+
+    #[test]
+    fn an_argument_is_for_the_chat_too() {
+        let find = |prompt| find_command(prompt, &[]);
+        assert_eq!(
+            find("/rename  my session "),
+            Some(ChatCommand::WithArgument(
+                KeyAction::Rename,
+                "my session".to_owned()
+            ))
+        );
+        assert_eq!(
+            find("/acp:export foo.md"),
+            Some(ChatCommand::WithArgument(
+                KeyAction::Export,
+                "foo.md".to_owned()
+            ))
+        );
+        assert_eq!(
+            find("/help me"),
+            Some(ChatCommand::NoArguments("help".to_owned()))
+        );
+        assert_eq!(
+            find("/rename\n"),
+            Some(ChatCommand::Action(KeyAction::Rename))
+        );
     }
 
     #[test]

@@ -336,6 +336,12 @@ impl App {
             }
         };
         spans.extend(queue_spans(tab.queue.len(), theme));
+        // While the prompt is empty, it says so itself.
+        if let (Some(transcript), false) = (&tab.transcript, tab.editor.is_empty()) {
+            let size = transcript.len().div_ceil(1000);
+            let text = format!(" the conversation so far goes with it ({size} KB)");
+            spans.push(Span::styled(text, theme.dim));
+        }
         if behind {
             let end = self.key_name(KeyAction::ToEnd);
             spans.push(Span::styled(format!(" ↓ more below: {end}"), theme.dim));

@@ -28,6 +28,13 @@ const MAX_PANEL_LINES: usize = 12;
 /// The maximum number of output lines to show for an agent that has not responded.
 const MAX_OUTPUT_LINES: usize = 4;
 
+/// The key that opens a new session instead of one that cannot be opened. Like the keys of [`KeyAction::Restart`] and
+/// [`KeyAction::Login`], it is none that begins a prompt: the user may not have noticed the failure yet.
+const NEW_SESSION_KEY: (KeyCode, &str) = (KeyCode::F(7), "F7");
+
+/// The key that allows the draft of protocol version 2.
+const VERSION_2_KEY: (KeyCode, &str) = (KeyCode::F(8), "F8");
+
 /// The wrapped lines of the failure panel.
 struct FailurePanel {
     lines: Vec<Line<'static>>,
@@ -80,7 +87,7 @@ impl App {
                     panel.push_text(self.silent_agent_text(tab, &name), theme.warn);
                 }
             }
-            TabPhase::LoginRequired(what) => self.push_login_required(tab, agent, what, &mut panel),
+            TabPhase::LoginRequired(what) => self.push_login_required(agent, what, &mut panel),
             TabPhase::Failed(failure) => {
                 match failure {
                     AgentFailure::Exited(gone) => {
@@ -98,7 +105,11 @@ impl App {
                         panel.lines.extend(self.hint_lines(hint, width));
                     }
                 }
-                panel.push_text(self.retry_text(tab, agent, failure), theme.accent);
+                let keys = wrap_indented(self.retry_text(tab, agent, failure), theme.accent, width);
+                panel
+                    .lines
+                    .truncate(MAX_PANEL_LINES.saturating_sub(keys.len()));
+                panel.lines.extend(keys);
             }
             TabPhase::Open => {}
         }
@@ -121,19 +132,13 @@ impl App {
         }
     }
 
-    fn push_login_required(
-        &self,
-        tab: &Tab,
-        agent: &ChatAgent,
-        what: &str,
-        panel: &mut FailurePanel,
-    ) {
+    fn push_login_required(&self, agent: &ChatAgent, what: &str, panel: &mut FailurePanel) {
         let theme = &self.setup.theme;
         let (name, what) = (
             terminal_text::clean_line(&agent.spec.name),
             terminal_text::clean_line(what),
         );
-        let again = self.key_label(tab, "r", KeyAction::Restart);
+        let again = self.key_name(KeyAction::Restart);
         let methods = agent.connection().map(|agent| agent.auth_methods().len());
         let hint = agent.spec.hint.hint_for(&what, true);
         if methods == Some(0) {
@@ -152,7 +157,7 @@ impl App {
             };
             panel.push_text(format!("{name} requires you to log in{more}"), theme.warn);
             panel.lines.extend(self.hint_lines(hint, panel.width));
-            let login = self.key_label(tab, "l", KeyAction::Login);
+            let login = self.key_name(KeyAction::Login);
             panel.push_text(
                 format!("{login}: log in   {again}: try again"),
                 theme.accent,
@@ -174,8 +179,8 @@ impl App {
                 panel.push_text(format!("install it with: {install}"), theme.warn);
             }
             (Remedy::Version2, _) => {
-                let draft = "v: use protocol version 2 (draft)";
-                panel.push_text(draft.to_owned(), theme.accent);
+                let draft = format!("{}: use protocol version 2 (draft)", VERSION_2_KEY.1);
+                panel.push_text(draft, theme.accent);
             }
             _ => {}
         }
@@ -186,7 +191,7 @@ impl App {
 
     /// Describes the keys that try again.
     fn retry_text(&self, tab: &Tab, agent: &ChatAgent, failure: &AgentFailure) -> String {
-        let again = self.key_label(tab, "r", KeyAction::Restart);
+        let again = self.key_name(KeyAction::Restart);
         let lost = matches!(failure, AgentFailure::SessionNotFound(_));
         match &tab.session_source {
             SessionSource::New => format!("{again}: retry"),
@@ -196,50 +201,47 @@ impl App {
                 self.key_name(KeyAction::Palette)
             ),
             SessionSource::Existing(_) | SessionSource::Fork(_) | SessionSource::ForkAt { .. } => {
-                format!("{again}: restart and load the session   n: new session")
+                format!(
+                    "{again}: restart and load the session   {}: new session",
+                    NEW_SESSION_KEY.1
+                )
             }
         }
     }
 
-    /// Returns the short key for an action if the prompt is empty. Otherwise, returns the action's regular key, because
-    /// the short key would be typed into the prompt.
-    fn key_label(&self, tab: &Tab, short: &str, action: KeyAction) -> String {
-        match tab.editor.is_empty() {
-            true => short.to_owned(),
-            false => self.key_name(action),
+    /// Returns whether the failure panel offers a new session beside another attempt.
+    fn offers_new_session(&self, tab: &Tab, agent: &ChatAgent) -> bool {
+        match &tab.phase {
+            TabPhase::Failed(AgentFailure::SessionNotFound(_)) => false,
+            TabPhase::Failed(_) => match &tab.session_source {
+                SessionSource::New => false,
+                SessionSource::Existing(_) => !agent.cannot_load,
+                SessionSource::Fork(_) | SessionSource::ForkAt { .. } => true,
+            },
+            _ => false,
         }
     }
 
-    /// Handles a key while the tab's session is not open.
+    /// Handles a key that the failure panel offers, beside those of actions.
     pub(super) fn handle_failure_key(&mut self, key: KeyEvent) -> Option<Vec<ChatEffect>> {
         let tab = self.tabs.get(self.active)?;
-        let (tab_key, agent) = (tab.key, tab.agent);
-        if !tab.editor.is_empty() || !key.modifiers.is_empty() {
+        let (tab_key, agent_key) = (tab.key, tab.agent);
+        if !key.modifiers.is_empty() {
             return None;
         }
-        let KeyCode::Char(letter) = key.code else {
-            return None;
-        };
-        match (&tab.phase, letter) {
-            // The agent may read its credentials only when it starts.
-            (TabPhase::LoginRequired(_), 'r') if tab.session.is_none() => Some(self.restart(agent)),
-            (TabPhase::Failed(_) | TabPhase::LoginRequired(_), 'r') => {
-                Some(self.reopen_session(tab_key))
-            }
-            (TabPhase::Failed(_), 'n') => {
-                let tab = self.active_tab_mut()?;
-                tab.session_source = SessionSource::New;
-                Some(self.reopen_session(tab_key))
-            }
-            (TabPhase::Failed(AgentFailure::Exited(gone)), 'v')
-                if gone.remedy == Remedy::Version2 =>
-            {
-                self.agent_mut(agent)?.allow_version_2();
-                Some(self.reopen_session(tab_key))
-            }
-            (TabPhase::LoginRequired(_), 'l') => Some(self.log_in(agent)),
-            _ => None,
+        let offers_version_2 = matches!(
+            &tab.phase,
+            TabPhase::Failed(AgentFailure::Exited(gone)) if gone.remedy == Remedy::Version2
+        );
+        if key.code == VERSION_2_KEY.0 && offers_version_2 {
+            self.agent_mut(agent_key)?.allow_version_2();
+            return Some(self.reopen_session(tab_key));
         }
+        if key.code == NEW_SESSION_KEY.0 && self.offers_new_session(tab, self.agent(agent_key)?) {
+            self.active_tab_mut()?.session_source = SessionSource::New;
+            return Some(self.reopen_session(tab_key));
+        }
+        None
     }
 
     /// Reopens the tab's session if only the session failed. Otherwise, restarts the agent.
@@ -251,7 +253,13 @@ impl App {
         let there = self
             .agent(agent)
             .is_some_and(|agent| matches!(agent.state, AgentState::Running(_)));
-        if there && matches!(tab.phase, TabPhase::Failed(_) | TabPhase::LoginRequired(_)) {
+        let can_reopen = match tab.phase {
+            TabPhase::Failed(_) => true,
+            // The agent may read its credentials only when it starts.
+            TabPhase::LoginRequired(_) => tab.session.is_some(),
+            _ => false,
+        };
+        if there && can_reopen {
             return self.reopen_session(key);
         }
         // Stopping an agent that is working requires the key twice.

@@ -10,16 +10,24 @@ use crate::theme::Theme;
 const PROMPT_KEYS: &[(&str, &str)] = &[
     ("Enter", "Send, or steer or queue while the agent works"),
     ("Shift-Enter, Ctrl-J", "Start a new line (or \\ then Enter)"),
-    ("↑", "Edit the last queued prompt, or go back in history"),
+    ("↑", "Edit last queued prompt, or go back in history"),
     ("Ctrl-R", "Search prompt history"),
     ("/", "Complete a slash command"),
+    ("!", "Run a command of yours; !!: output is not sent"),
     ("@", "Mention a file"),
-    (
-        "Esc",
-        "Cancel turn; press twice to clear prompt or undo turns",
-    ),
+    ("Esc", "Cancel turn; twice: clear prompt or undo turns"),
     ("Ctrl-C", "Cancel turn or clear prompt; press twice to quit"),
     ("Alt-1 … Alt-9", "Go to tab 1 … 9"),
+];
+
+const QUESTION_KEYS: &[(&str, &str)] = &[
+    ("y, n", "Allow once, reject once"),
+    ("a, p, x", "Select an answer that lasts; Enter confirms it"),
+    ("1 … 9", "Same as the letter of the answer"),
+    ("↑ ↓, Enter", "Select an answer, confirm it"),
+    ("w", "Reject and say what to do instead"),
+    ("PgUp PgDn Home End", "Read a long question"),
+    ("Esc", "Cancel turn"),
 ];
 
 const CONVERSATION_KEYS: &[(&str, &str)] = &[
@@ -46,6 +54,8 @@ pub(super) fn help_pager(keys: &KeyBindings, theme: &Theme) -> Pager {
     };
     let mut lines = vec![heading("Prompt")];
     lines.extend(PROMPT_KEYS.iter().map(|(key, about)| row(key, about)));
+    lines.push(heading("Question"));
+    lines.extend(QUESTION_KEYS.iter().map(|(key, about)| row(key, about)));
     lines.push(heading("Conversation"));
     lines.extend(CONVERSATION_KEYS.iter().map(|(key, about)| row(key, about)));
     lines.push(heading("Anywhere"));

@@ -8,6 +8,7 @@ use crossterm::event::{
 };
 use ratatui::layout::Position;
 
+use super::commands::ChatCommand;
 use super::overlay::ChatOverlay;
 use super::search::SearchDirection;
 use super::tab::Tab;
@@ -68,8 +69,9 @@ impl App {
             }
             _ => {}
         }
+        let is_for_label = key.code == KeyCode::Tab && self.is_prompt_at_label();
         if let Some(action) = action
-            && (action != KeyAction::FocusThread || self.tab_key_moves_focus())
+            && (action != KeyAction::FocusThread || self.tab_key_moves_focus() && !is_for_label)
         {
             return self.perform_action(action);
         }
@@ -119,8 +121,18 @@ impl App {
             [] => commands::find_command(draft.display_text(), &tab.commands),
             _ => None,
         };
-        if let Some(action) = command {
-            return self.perform_action(action);
+        match command {
+            Some(ChatCommand::Action(action)) => return self.perform_action(action),
+            Some(ChatCommand::WithArgument(action, argument)) => {
+                return match self.perform_with_argument(action, &argument) {
+                    Ok(effects) => effects,
+                    Err(note) => self.return_command(draft, note),
+                };
+            }
+            Some(ChatCommand::NoArguments(name)) => {
+                return self.return_command(draft, format!("/{name} takes no arguments"));
+            }
+            None => {}
         }
         if draft.attachments().is_empty()
             && let Some(note) = commands::unknown_command_note(draft.display_text(), &tab.commands)
@@ -133,6 +145,15 @@ impl App {
         }
         tab.unknown_command = None;
         submit(tab, draft)
+    }
+
+    /// Returns a command that was not performed to the editor, and says why.
+    fn return_command(&mut self, draft: editor::PromptDraft, note: String) -> Vec<ChatEffect> {
+        if let Some(tab) = self.active_tab_mut() {
+            tab.editor.set(draft);
+        }
+        self.show_note(note);
+        Vec::new()
     }
 
     pub(super) fn handle_paste(&mut self, text: &str) -> Vec<ChatEffect> {
@@ -284,6 +305,12 @@ impl App {
         tab.is_none_or(|tab| !tab.editor.has_popup())
     }
 
+    /// Returns whether the Tab key expands a label in the prompt.
+    fn is_prompt_at_label(&self) -> bool {
+        let tab = self.tabs.get(self.active);
+        tab.is_some_and(|tab| tab.question.is_none() && tab.editor.is_at_label())
+    }
+
     /// Returns whether Esc leaves Vim's insert mode, which comes before what it otherwise does.
     fn escape_is_for_prompt(&self) -> bool {
         let tab = self.tabs.get(self.active);
@@ -404,6 +431,10 @@ fn copyable_text(thread: &acp::Thread, number: usize) -> Option<String> {
             }
             Some(text)
         }
+        ItemKind::Notice(notice) => Some(match &notice.description {
+            Some(more) => format!("{}\n{more}", notice.title),
+            None => notice.title.clone(),
+        }),
         _ => None,
     }
 }

@@ -16,7 +16,6 @@ use super::turn_position::TurnPosition;
 use super::{AgentKey, App, ChatEffect, TabKey};
 use crate::agent::AgentFailure;
 use crate::setup::SessionSource;
-use crate::view::ThreadView;
 
 /// A conversation that was left for one that is being opened.
 #[derive(Debug)]
@@ -77,7 +76,7 @@ impl Tab {
         self.session = None;
         self.session_source = SessionSource::New;
         self.thread = ThreadHandle::new();
-        self.view = ThreadView::default();
+        self.view = self.view.for_other_conversation();
         self.last_turn_end = None;
         self.phase = TabPhase::Opening(Instant::now());
         self.turn_search = None;
@@ -91,7 +90,7 @@ impl Tab {
         let opened = self.session.replace(left.session);
         self.thread = left.thread;
         self.session_source = left.source;
-        self.view = ThreadView::default();
+        self.view = self.view.for_other_conversation();
         self.last_turn_end = None;
         self.phase = TabPhase::Open;
         self.leaving = None;

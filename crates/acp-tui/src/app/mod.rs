@@ -173,10 +173,7 @@ impl App {
         if app.setup.rewind.is_some() {
             effects.push(ChatEffect::KeepFiles);
         }
-        let (name, initial_options) = (
-            app.setup.name.take(),
-            std::mem::take(&mut app.setup.initial_options),
-        );
+        let (name, initial_options) = (app.setup.name.take(), app.setup.initial_options.clone());
         if let Some(tab) = app.tabs.first_mut() {
             // The session is opened later, once the agent has responded.
             (tab.pending_name, tab.initial_options) = (name, initial_options);
@@ -450,11 +447,17 @@ impl App {
         let is_confirmed = self
             .last_quit_request
             .is_some_and(|asked| asked.elapsed() < QUIT_CONFIRM_TIME);
-        if is_confirmed || !self.tabs.iter().any(Tab::is_working) {
+        let working: Vec<&Tab> = self.tabs.iter().filter(|tab| tab.is_working()).collect();
+        if is_confirmed || working.is_empty() {
             return self.quit();
         }
+        let goes_on = |tab: &&Tab| self.agent(tab.agent).is_some_and(ChatAgent::is_live);
+        let note = match working.iter().all(goes_on) {
+            true => "the agent is working and goes on without you; quit again to leave",
+            false => "an agent is working; quit again to stop it",
+        };
         self.quit_requested_at = Some(Instant::now());
-        self.show_note("an agent is working; quit again to stop it");
+        self.show_note(note);
         Vec::new()
     }
 

@@ -67,6 +67,8 @@ pub(super) struct SessionPicker {
     /// The session to delete if Ctrl-D is pressed again.
     delete_requested: Option<SessionId>,
     items: Vec<PickerItem<SessionId>>,
+    /// The id or name of the session to open as soon as it is found.
+    wanted: Option<String>,
 }
 
 /// The maximum number of sessions listed.
@@ -78,6 +80,23 @@ const DELETE_KEY: char = 'd';
 const FORK_KEY: char = 'f';
 
 impl SessionPicker {
+    /// Looks for a session by its id or name. Until it is found, the list is filtered by the text.
+    pub(super) fn look_for(&mut self, id_or_name: &str) {
+        self.wanted = Some(id_or_name.to_owned());
+        self.picker.paste(id_or_name);
+    }
+
+    /// Returns the session that was looked for, once it is in the list.
+    pub(super) fn take_found(&mut self, names: &[(String, SessionId)]) -> Option<SessionId> {
+        let wanted = self.wanted.as_deref()?;
+        let named = names.iter().find(|(name, _)| name == wanted);
+        let id = named.map_or(wanted, |(_, id)| id.as_str());
+        let mut items = self.items.iter();
+        let found = items.find(|item| item.value.as_str() == id)?.value.clone();
+        self.wanted = None;
+        Some(found)
+    }
+
     /// Adds a page of sessions and returns the cursor of the next page, if there is one.
     pub(super) fn add_page(
         &mut self,
@@ -121,6 +140,8 @@ impl SessionPicker {
 
     /// Handles a key. Deleting a session requires pressing the key twice, because it cannot be undone.
     fn handle_key(&mut self, key: KeyEvent) -> PickerOutcome<SessionId> {
+        // From here on, the user chooses.
+        self.wanted = None;
         let outcome = self.picker.handle_key(key);
         let doomed = self.delete_requested.take();
         self.picker.set_error(None);
@@ -253,6 +274,7 @@ impl ChatOverlay {
             picker,
             delete_requested: None,
             items: Vec::new(),
+            wanted: None,
         })
     }
 
@@ -476,7 +498,7 @@ impl App {
     }
 
     /// Opens a listed session in a new tab, or switches to its tab if it is open already.
-    fn open_session(&mut self, agent: AgentKey, id: SessionId) -> Vec<ChatEffect> {
+    pub(super) fn open_session(&mut self, agent: AgentKey, id: SessionId) -> Vec<ChatEffect> {
         let open = SessionSource::Existing(id);
         if let Some(at) = self.tabs.iter().position(|tab| tab.session_source == open) {
             self.show_tab(at);
@@ -514,7 +536,7 @@ impl App {
         }
     }
 
-    fn submit_line(&mut self, what: LinePurpose, text: &str) -> Vec<ChatEffect> {
+    pub(super) fn submit_line(&mut self, what: LinePurpose, text: &str) -> Vec<ChatEffect> {
         let cwd = self.setup.cwd.clone();
         let Some(tab) = self.active_tab_mut() else {
             return Vec::new();

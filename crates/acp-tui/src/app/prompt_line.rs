@@ -23,13 +23,26 @@ pub(super) enum PromptLineOutcome {
 pub(super) struct PromptLine {
     title: &'static str,
     input: LineInput,
+    /// The last search, which ↑ recalls.
+    recall: Option<String>,
 }
 
 impl PromptLine {
     pub(super) fn new(title: &'static str, text: &str) -> Self {
         let mut input = LineInput::new(MAX_LINE_BYTES);
         input.insert(text, false);
-        Self { title, input }
+        Self {
+            title,
+            input,
+            recall: None,
+        }
+    }
+
+    /// Makes ↑ recall the last search.
+    #[must_use]
+    pub(super) fn with_recall(mut self, last: Option<String>) -> Self {
+        self.recall = last;
+        self
     }
 
     pub(super) fn handle_key(&mut self, key: KeyEvent) -> PromptLineOutcome {
@@ -39,6 +52,12 @@ impl PromptLine {
                 PromptLineOutcome::Close
             }
             KeyCode::Enter => PromptLineOutcome::Submit(self.input.text().to_owned()),
+            KeyCode::Up if self.recall.is_some() => {
+                self.input = LineInput::new(MAX_LINE_BYTES);
+                self.input
+                    .insert(self.recall.as_deref().unwrap_or_default(), false);
+                PromptLineOutcome::KeepOpen
+            }
             _ => {
                 self.input.handle_key(key);
                 PromptLineOutcome::KeepOpen
@@ -68,7 +87,10 @@ impl PromptLine {
             .border_type(BorderType::Rounded)
             .border_style(look.theme.focus)
             .title(format!(" {} ", self.title))
-            .title_bottom(" Enter: OK  Esc: cancel ");
+            .title_bottom(match self.recall {
+                Some(_) => " Enter: OK  ↑: last search  Esc: cancel ",
+                None => " Enter: OK  Esc: cancel ",
+            });
         let inner = block.inner(window);
         block.render(window, buf);
         if inner.is_empty() {

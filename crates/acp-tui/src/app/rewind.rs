@@ -235,14 +235,15 @@ impl App {
                     RewindTarget::Turn(_) => "files restored",
                     RewindTarget::Redo => "redone",
                 };
-                self.show_note(match skipped.len() {
-                    0 => done.to_owned(),
-                    count => format!("{done}, except for {count}"),
-                });
+                let except = match skipped.len() {
+                    0 => String::new(),
+                    count => format!(", except for {count}"),
+                };
+                let done = format!("{done}{except}");
                 if !skipped.is_empty() {
                     self.overlay = Some(ChatOverlay::Pager(self.skipped_pager(&skipped)));
                 }
-                self.finish_rewind(key, target, scope, Some(before))
+                self.finish_rewind(key, target, scope, Some((before, done)))
             }
             Err(RestoreFailure::FilesChanged) => {
                 self.show_note("files have changed in the meantime; nothing was restored");
@@ -266,21 +267,26 @@ impl App {
         Pager::new("Files restored", lines)
     }
 
-    /// Updates the tab's turns after files were restored (`before` is how they were), and takes back the conversation if
-    /// it is in the scope.
+    /// Updates the tab's turns after files were restored, if they were, and takes back the conversation if it is in the
+    /// scope. `files` is how the files were before that, and what to tell the user about them.
     fn finish_rewind(
         &mut self,
         key: TabKey,
         target: RewindTarget,
         scope: RewindScope,
-        before: Option<Snapshot>,
+        files: Option<(Snapshot, String)>,
     ) -> Vec<ChatEffect> {
+        let (before, mut notes) = match files {
+            Some((before, note)) => (Some(before), vec![note]),
+            None => (None, Vec::new()),
+        };
         let Some(tab) = self.tab_mut(key) else {
             return Vec::new();
         };
         match target {
             RewindTarget::Turn(number) => {
                 let turn = tab.history.turn(number).cloned();
+                let draft = turn.as_ref().and_then(TurnRecord::draft);
                 let position = turn.and_then(|turn| turn.position);
                 let left = match position.filter(|_| scope.conversation) {
                     Some(position) => tab.leave_conversation(&position),
@@ -288,6 +294,16 @@ impl App {
                 };
                 let is_left = left.is_some();
                 tab.history.undo(number, before, left);
+                if is_left {
+                    notes.push("conversation taken back".to_owned());
+                    if let Some(draft) = draft.filter(|_| tab.editor.is_empty()) {
+                        tab.editor.set(draft);
+                        notes.push("the prompt can be edited and sent again".to_owned());
+                    }
+                } else if scope.conversation {
+                    notes.push("the conversation stays as it is".to_owned());
+                }
+                self.show_note(notes.join("; "));
                 if !is_left {
                     return Vec::new();
                 }
@@ -295,10 +311,24 @@ impl App {
                 effects.extend(self.open_tab(key));
                 effects
             }
-            RewindTarget::Redo => match tab.history.redo(before) {
-                Some(conversation) => self.return_to_conversation(key, conversation),
-                None => Vec::new(),
-            },
+            RewindTarget::Redo => {
+                let undone = tab.history.last_undone();
+                let draft = undone.and_then(|undone| undone.turns.first()?.draft());
+                let conversation = tab.history.redo(before);
+                // The prompt that the undo has put there is in the conversation again.
+                if conversation.is_some() && draft.is_some_and(|draft| tab.editor.contains(&draft))
+                {
+                    tab.editor.clear();
+                }
+                if notes.is_empty() {
+                    notes.push("conversation shown again".to_owned());
+                }
+                self.show_note(notes.join("; "));
+                match conversation {
+                    Some(conversation) => self.return_to_conversation(key, conversation),
+                    None => Vec::new(),
+                }
+            }
         }
     }
 

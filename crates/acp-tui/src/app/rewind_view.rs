@@ -72,7 +72,7 @@ impl RewindView {
         lines.extend(description.intro.iter().cloned().map(text));
         lines.push(Line::default());
         match &preview {
-            Ok(preview) => lines.extend(change_lines(preview, theme)),
+            Ok(preview) => lines.extend(change_lines(preview, description.target, theme)),
             Err(reason) => lines.push(Line::styled(
                 format!("Files cannot be restored: {reason}"),
                 theme.warn,
@@ -191,7 +191,11 @@ impl RewindView {
 }
 
 /// Lists everything that restoring the files would change.
-fn change_lines(preview: &RestorePreview, theme: &Theme) -> Vec<Line<'static>> {
+fn change_lines(
+    preview: &RestorePreview,
+    target: RewindTarget,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
     let changes = &preview.plan.changes;
     let mut lines = vec![Line::styled(
         match changes.len() {
@@ -202,8 +206,14 @@ fn change_lines(preview: &RestorePreview, theme: &Theme) -> Vec<Line<'static>> {
     )];
     lines.extend(changes.iter().map(|change| change_line(change, theme)));
     lines.push(Line::default());
+    let inverse = match target {
+        RewindTarget::Turn(_) => "/redo",
+        RewindTarget::Redo => "/undo",
+    };
     lines.push(Line::styled(
-        "Files that git ignores stay as they are. `/redo` brings back what is replaced.",
+        format!(
+            "Files that git ignores stay as they are. `{inverse}` brings back what is replaced."
+        ),
         theme.dim,
     ));
     for LeftOutPath { path, reason, .. } in &preview.left_out {

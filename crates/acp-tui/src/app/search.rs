@@ -20,7 +20,7 @@ impl App {
     /// Asks for the text to search for.
     pub(super) fn ask_for_search(&mut self) {
         let last = self.active_tab_mut().and_then(|tab| tab.search.clone());
-        let line = PromptLine::new("Search conversation", &last.unwrap_or_default());
+        let line = PromptLine::new("Search conversation", "").with_recall(last);
         self.overlay = Some(ChatOverlay::PromptLine(LinePurpose::Search, line));
     }
 
@@ -62,7 +62,7 @@ impl App {
         });
         match found {
             Some((number, is_wrapped)) => {
-                tab.view.open_item(number);
+                tab.view.open_item_at(number, &text);
                 if is_wrapped {
                     self.show_note("search continued at the other end");
                 }
@@ -132,6 +132,9 @@ fn contains(thread: &Thread, number: usize, item: &Item, text: &str) -> bool {
                 || thread
                     .nested_items(number)
                     .any(|(number, item)| contains(thread, number, item, text))
+        }
+        ItemKind::Notice(notice) => {
+            is_in(&notice.title) || notice.description.as_deref().is_some_and(is_in)
         }
         ItemKind::Subagent(subagent) => subagent.thread.read(|thread| {
             let first = thread.truncation().items;

@@ -50,6 +50,7 @@ impl Tab {
             text: terminal_text::clean_line(draft.display_text()),
             is_delivered: false,
         });
+        self.view.fold(draft.folded_texts());
         self.view.go_to_end();
         vec![ChatEffect::Steer {
             tab: self.key,

@@ -7,7 +7,9 @@ use std::time::Instant;
 
 use acp::ThreadHandle;
 use acp::client::ClientSession;
-use acp::v1::{AvailableCommand, PromptCapabilities, StopReason};
+use acp::v1::{
+    AvailableCommand, Notice, NoticeSeverity, PromptCapabilities, SessionUpdate, StopReason,
+};
 
 use super::leave_conversation::LeavingConversation;
 use super::rewind::TurnSearch;
@@ -282,7 +284,8 @@ impl Tab {
             item_count: self.thread.read(item_count),
             transcript: transcript.clone(),
         };
-        let (turn, started_at, left) = self.history.start(&draft.text(), position);
+        self.view.fold(draft.folded_texts());
+        let (turn, started_at, left) = self.history.start(draft.clone(), position);
         self.editor.set_placeholder(PLACEHOLDER);
         let cancelled = Arc::default();
         self.turn = Some(TabTurn {
@@ -407,8 +410,17 @@ impl Tab {
             Err(AgentFailure::Exited(_)) => {}
             Err(failure) => {
                 self.last_turn_end = Some(LastTurnEnd::Failed(failure.to_text()));
+                self.show_failure(&failure);
             }
         }
+    }
+
+    /// Shows why a turn failed in the conversation, where all of it can be read. The status line has room for its beginning.
+    fn show_failure(&mut self, failure: &AgentFailure) {
+        let mut notice = Notice::new(NoticeSeverity::Error, "The turn has failed:");
+        notice.description = Some(failure.to_full_text());
+        let update = SessionUpdate::Notice(Box::new(notice));
+        self.thread.change(|thread| thread.apply(&update.into()));
     }
 
     pub(super) fn on_opened(&mut self, session: ClientSession) -> Vec<ChatEffect> {

@@ -70,6 +70,17 @@ impl App {
         }
     }
 
+    /// Uses the theme with this name until the chat ends.
+    ///
+    /// # Errors
+    /// There is no such theme, or its file is invalid. Contains what to tell the user.
+    pub(super) fn use_theme(&mut self, name: &str) -> Result<(), String> {
+        let setting: ThemeSetting = name.parse().map_err(|_| format!("no theme `{name}`"))?;
+        let themes = ThemePair::read(&setting, self.setup.theme.colors);
+        self.use_themes(themes.map_err(|e| e.to_string())?);
+        Ok(())
+    }
+
     /// Uses these themes until the chat ends, and says how to keep them.
     pub(super) fn use_themes(&mut self, themes: ThemePair) {
         let setting = themes.setting();

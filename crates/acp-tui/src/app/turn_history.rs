@@ -11,6 +11,7 @@ use acp_rewind::{KeptTurn, Snapshot};
 use jiff::Timestamp;
 
 use super::turn_position::{PromptText, TurnPosition, TurnToFind, find_turns};
+use crate::editor::PromptDraft;
 use crate::setup::SessionSource;
 
 /// The maximum number of turns to remember.
@@ -33,8 +34,20 @@ pub(super) struct TurnRecord {
     pub(super) files: KeptFiles,
     /// The prompt as the conversation shows it.
     text: PromptText,
+    /// The prompt as the user has written it, if it was in this chat.
+    draft: Option<PromptDraft>,
     /// Where the turn begins in its conversation, or `None` if the conversation is not known to contain it.
     pub(super) position: Option<TurnPosition>,
+}
+
+impl TurnRecord {
+    /// Returns the prompt, to be edited and sent again. That of an earlier chat is in the conversation.
+    pub(super) fn draft(&self) -> Option<PromptDraft> {
+        self.draft.clone().or_else(|| {
+            let prompt = self.position.as_ref()?.prompt()?;
+            Some(PromptDraft::from(prompt.trim()))
+        })
+    }
 }
 
 /// Whether the project's files before a turn were kept.
@@ -82,7 +95,7 @@ impl TurnHistory {
     /// reached.
     pub(super) fn start(
         &mut self,
-        prompt: &str,
+        draft: PromptDraft,
         position: TurnPosition,
     ) -> (TurnNumber, Timestamp, Vec<ClientSession>) {
         let number = TurnNumber(self.next_number);
@@ -91,12 +104,14 @@ impl TurnHistory {
             self.turns.remove(0);
         }
         let started_at = Timestamp::now();
+        let prompt = draft.text();
         self.turns.push(TurnRecord {
             number,
-            prompt: shorten_prompt(prompt),
+            prompt: shorten_prompt(&prompt),
             started_at,
             files: KeptFiles::Pending,
-            text: PromptText::new(prompt),
+            text: PromptText::new(&prompt),
+            draft: Some(draft),
             position: Some(position),
         });
         (number, started_at, self.forget_undone())
@@ -157,6 +172,7 @@ impl TurnHistory {
                 started_at,
                 files: KeptFiles::Kept(turn.snapshot),
                 text: PromptText::new(&turn.prompt),
+                draft: None,
                 position: None,
             });
             self.next_number += 1;

@@ -52,6 +52,19 @@ impl TurnPosition {
         is_first && self.transcript.is_none()
     }
 
+    /// Returns the text of the turn's prompt as the conversation contains it, unless the earlier conversation is a part of
+    /// it.
+    pub(super) fn prompt(&self) -> Option<String> {
+        self.thread.read(|thread| {
+            let index = self.item_count.checked_sub(thread.truncation().items)?;
+            match &thread.items().get(index)?.kind {
+                ItemKind::User(message) => Some(message.text()),
+                _ => None,
+            }
+            .filter(|text| !text.starts_with(export::TRANSCRIPT_INTRODUCTION))
+        })
+    }
+
     /// Returns the conversation before the turn as Markdown, or `None` if there is nothing to tell.
     pub(super) fn render_transcript(&self) -> Option<Arc<str>> {
         self.transcript.clone().or_else(|| {

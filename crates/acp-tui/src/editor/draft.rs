@@ -1,6 +1,7 @@
 //! Represents a prompt before it is sent, and converts it to content blocks.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use acp::v1::{ContentBlock, PromptCapabilities};
 use acp_host::{Attachment, AttachmentError, AttachmentKind};
@@ -21,6 +22,13 @@ const MAX_TOTAL_BYTES: u64 = 40 * 1024 * 1024;
 pub(crate) struct PromptDraft {
     pub(super) marked_text: MarkedText,
     pub(super) attachments: Vec<PathBuf>,
+}
+
+/// A text in a prompt, and the label that stands for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FoldedText {
+    pub(crate) label: String,
+    pub(crate) text: Arc<str>,
 }
 
 /// The reason why a prompt was not sent.
@@ -50,6 +58,17 @@ impl PromptDraft {
     /// Returns the text as displayed, with labels in place of pasted text.
     pub(crate) fn display_text(&self) -> &str {
         self.marked_text.text()
+    }
+
+    /// Returns the texts that labels stand for.
+    pub(crate) fn folded_texts(&self) -> impl Iterator<Item = FoldedText> {
+        let marks = self.marked_text.marks().iter();
+        marks.filter_map(|mark| {
+            Some(FoldedText {
+                label: self.marked_text.text().get(mark.range.clone())?.to_owned(),
+                text: Arc::clone(mark.content.hidden_text()?),
+            })
+        })
     }
 
     /// Returns the attached files, excluding files mentioned in the text.

@@ -28,7 +28,7 @@ use acp_host::AttachmentKind;
 use self::attach::Attachments;
 pub(crate) use self::complete::FileFinder;
 use self::complete::{CommandItem, Completion, CompletionTrigger};
-pub(crate) use self::draft::PromptDraft;
+pub(crate) use self::draft::{FoldedText, PromptDraft};
 pub(crate) use self::history::{HistoryEntry, PromptHistory};
 pub(crate) use self::marked_text::{MarkContent, MarkedText};
 use self::search::HistorySearch;
@@ -163,6 +163,12 @@ impl PromptEditor {
         offered || self.search.is_some()
     }
 
+    /// Returns whether the cursor is at a label that stands for text, which Tab expands.
+    pub(crate) fn is_at_label(&self) -> bool {
+        let mark = self.buffer.marked().mark_at(self.buffer.cursor());
+        mark.is_some_and(|mark| mark.content.hidden_text().is_some())
+    }
+
     /// Returns the text, with pasted text in full.
     pub(crate) fn text(&self) -> String {
         self.buffer.marked().to_full_text()
@@ -190,6 +196,11 @@ impl PromptEditor {
         self.buffer.reset(draft.marked_text);
         self.attachments = Attachments::new(draft.attachments);
         self.reset_state();
+    }
+
+    /// Returns whether the prompt is exactly this one.
+    pub(crate) fn contains(&self, draft: &PromptDraft) -> bool {
+        self.buffer.marked() == &draft.marked_text && self.attachments.files() == draft.attachments
     }
 
     /// Clears the prompt. Undo restores the text, but not the attachments.

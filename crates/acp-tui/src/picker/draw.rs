@@ -110,7 +110,11 @@ impl<T: Clone + PartialEq> Picker<T> {
         for (letter, what) in &self.actions {
             key(format!("ctrl-{letter}"), what);
         }
-        key("esc".to_owned(), "close");
+        let esc = match self.filter.is_empty() {
+            true => "close",
+            false => "clear filter",
+        };
+        key("esc".to_owned(), esc);
         line.spans.push(Span::raw(" "));
         line
     }

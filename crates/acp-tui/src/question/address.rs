@@ -56,7 +56,9 @@ impl AddressView {
                 QuestionOutcome::Answer(ChatAnswer::Elicitation(action))
             }
             KeyCode::Char('n') => decline_outcome(),
-            KeyCode::Char(_) | KeyCode::Enter => QuestionOutcome::Changed,
+            // The user is writing something else.
+            KeyCode::Char(_) => QuestionOutcome::Early,
+            KeyCode::Enter => QuestionOutcome::Changed,
             _ => QuestionOutcome::Ignored,
         }
     }

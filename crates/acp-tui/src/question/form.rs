@@ -13,7 +13,7 @@ use ratatui::text::{Line, Span};
 
 use self::entry::{FieldOutcome, FormEntry};
 use super::lines::{LineBreak, wrap_paragraph, wrap_spans};
-use super::{QuestionBody, QuestionOutcome, cancel_outcome, decline_outcome};
+use super::{CANCEL_HINT, KeyHint, QuestionBody, QuestionOutcome, cancel_outcome, decline_outcome};
 use crate::agent::ChatAnswer;
 use crate::draw_context::DrawContext;
 
@@ -153,17 +153,17 @@ impl FormView {
         QuestionOutcome::Answer(ChatAnswer::Elicitation(action))
     }
 
-    pub(super) fn keys(&self) -> &'static [(&'static str, &'static str)] {
+    pub(super) fn keys(&self) -> &'static [KeyHint] {
         match &self.error {
             None => &[
-                ("tab", "next"),
-                ("ctrl-s", "submit"),
-                ("esc", "cancel the turn"),
+                ("tab", "next", "next"),
+                ("ctrl-s", "submit", "submit"),
+                CANCEL_HINT,
             ],
             Some(_) => &[
-                ("tab", "next"),
-                ("enter", "choose"),
-                ("esc", "cancel the turn"),
+                ("tab", "next", "next"),
+                ("enter", "choose", "choose"),
+                CANCEL_HINT,
             ],
         }
     }

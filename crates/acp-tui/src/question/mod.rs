@@ -41,7 +41,8 @@ const SETTLE_TIME: Duration = Duration::from_millis(300);
 pub(crate) enum QuestionOutcome {
     /// The question does not use this key. Escape is always ignored and leaves the question open.
     Ignored,
-    /// The key came too soon to be meant for the question. It goes to the editor if the user was typing there.
+    /// The key was not meant for the question: it came too soon, or is a letter that answers nothing. It goes to the
+    /// editor, where the user was typing.
     Early,
     /// The question must be redrawn.
     Changed,
@@ -59,10 +60,11 @@ pub(crate) struct QuestionView {
     /// The name of the agent that asked.
     agent: String,
     kind: QuestionKind,
-    /// The time of the last early key or, if there was none, the time at which the question appeared.
+    /// The time of the last key that was not meant for the question or, if there was none, the time at which the question
+    /// appeared.
     unsettled_at: Instant,
-    /// Whether the last key came too early.
-    was_early: bool,
+    /// Why the last key was not taken, if it was not.
+    untaken_key: Option<UntakenKey>,
     /// The first visible line of the body.
     top: usize,
     /// The number of visible body lines in the last frame.
@@ -78,6 +80,15 @@ pub(crate) struct QuestionView {
     /// A counter that changes with the contents, so that an outdated layout is not reused.
     revision: u64,
     layout_cache: RefCell<Option<(QuestionLayoutKey, Arc<QuestionBody>)>>,
+}
+
+/// Why a key was not taken for an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UntakenKey {
+    /// It came too soon after the question had appeared, or after another such key.
+    TooSoon,
+    /// It is a letter that is no answer, so the user is writing something else.
+    NoAnswer,
 }
 
 enum QuestionKind {
@@ -128,7 +139,7 @@ impl QuestionView {
             agent: terminal_text::clean_value(agent),
             kind,
             unsettled_at: now,
-            was_early: false,
+            untaken_key: None,
             top: 0,
             visible_lines: 0,
             was_read: false,
@@ -171,13 +182,25 @@ impl QuestionView {
             // From here on, the question gets the keys.
             self.unsettled_at = now.checked_sub(SETTLE_TIME).unwrap_or(now);
         }
-        self.was_early = early;
+        self.untaken_key = early.then_some(UntakenKey::TooSoon);
+        if early {
+            self.deselect();
+        }
         early
     }
 
+    /// Takes back the selection of an option, which may come from a letter of a word. Enter, at the end of the line, must
+    /// not confirm it.
+    fn deselect(&mut self) {
+        if let QuestionKind::Permission(view) = &mut self.kind {
+            view.deselect();
+            self.invalidate_layout();
+        }
+    }
+
     /// Handles a key pressed at the time `now`. A key is [early](QuestionOutcome::Early) within 300 ms of the
-    /// question's appearance or of another early key, so that a user who keeps typing without looking cannot answer by
-    /// accident. Scrolling always works.
+    /// question's appearance, of another early key, or of a letter that answers nothing. So a user who keeps typing
+    /// without looking cannot answer by accident. Scrolling always works.
     pub(crate) fn handle_key(&mut self, key: KeyEvent, now: Instant) -> QuestionOutcome {
         if key.kind == KeyEventKind::Release || key.code == KeyCode::Esc {
             return QuestionOutcome::Ignored;
@@ -198,10 +221,16 @@ impl QuestionView {
             return QuestionOutcome::Early;
         }
         let outcome = match &mut self.kind {
-            QuestionKind::Permission(view) => view.handle_key(key),
+            QuestionKind::Permission(view) => view.handle_key(key, now),
             QuestionKind::Form(view) => view.handle_key(key),
             QuestionKind::Address(view) => view.handle_key(key),
         };
+        if matches!(outcome, QuestionOutcome::Early) {
+            self.unsettled_at = now;
+            self.untaken_key = Some(UntakenKey::NoAnswer);
+            self.deselect();
+            return outcome;
+        }
         self.was_unread = (!self.was_read || self.partial) && self.allows(&outcome);
         if self.was_unread {
             return QuestionOutcome::Changed;
@@ -308,7 +337,7 @@ impl QuestionView {
             .border_style(look.theme.focus)
             .padding(Padding::horizontal(1))
             .title_top(self.title(look))
-            .title_bottom(self.render_keys(look));
+            .title_bottom(self.render_keys(area.width.saturating_sub(2), look));
         let inner = block.inner(area);
         block.render(area, buf);
         if inner.is_empty() {
@@ -383,34 +412,78 @@ impl QuestionView {
         ])
     }
 
-    fn render_keys(&self, look: &DrawContext<'_>) -> Line<'static> {
-        if self.was_early {
-            let early = " key ignored because it came too soon; try again ";
-            return Line::styled(early, look.theme.warn);
-        }
-        if self.was_unread {
-            let unread = match self.partial {
-                true => " this request cannot be shown in full, so it can only be rejected ",
-                false => " read to the end first: PgDn or End ",
+    /// Builds the footer: why the last key was not taken, or the keys that can be pressed. It fits the width.
+    fn render_keys(&self, width: u16, look: &DrawContext<'_>) -> Line<'static> {
+        let notice = match self.untaken_key {
+            Some(UntakenKey::TooSoon) => Some([
+                " key ignored because it came too soon; try again ",
+                " too soon; press the key again ",
+            ]),
+            Some(UntakenKey::NoAnswer) => Some([
+                " this key is no answer; what you type goes to the prompt ",
+                " no answer; it goes to the prompt ",
+            ]),
+            None if self.was_unread && self.partial => Some([
+                " this request cannot be shown in full, so it can only be rejected ",
+                " not shown in full; only reject it ",
+            ]),
+            None if self.was_unread => Some([
+                " read to the end first: PgDn or End ",
+                " read to the end first: End ",
+            ]),
+            None => None,
+        };
+        if let Some([long, short]) = notice {
+            let text = match long.len() <= usize::from(width) {
+                true => long,
+                false => short,
             };
-            return Line::styled(unread, look.theme.warn);
+            return Line::styled(text, look.theme.warn);
         }
-        let keys: Vec<(&str, &str)> = match &self.kind {
+        let keys: Vec<KeyHint> = match &self.kind {
             QuestionKind::Permission(view) => view.keys(),
             QuestionKind::Form(view) => view.keys().to_vec(),
-            QuestionKind::Address(_) => vec![("esc", "cancel the turn")],
+            QuestionKind::Address(_) => vec![CANCEL_HINT],
         };
+        render_key_hints(&keys, width, look)
+    }
+}
+
+/// A key in the footer: the key, what it does, and the same in a word or none for narrow screens.
+type KeyHint = (&'static str, &'static str, &'static str);
+
+/// The hint for the key that works in every question.
+const CANCEL_HINT: KeyHint = ("esc", "cancel the turn", "cancel");
+
+/// Builds the footer with these keys. If they do not fit, it says less about each, and then leaves out some between the
+/// first and the last.
+fn render_key_hints(keys: &[KeyHint], width: u16, look: &DrawContext<'_>) -> Line<'static> {
+    let render = |keys: &[KeyHint], is_short: bool| {
         let mut line = Line::default();
-        for (key, what) in keys {
+        for (key, what, short) in keys {
             let before = if line.spans.is_empty() { " " } else { " · " };
+            let what = if is_short { short } else { what };
             line.spans.push(Span::styled(before, look.theme.border));
-            line.spans.push(Span::styled(key, look.theme.accent));
-            line.spans
-                .push(Span::styled(format!(" {what}"), look.theme.dim));
+            line.spans.push(Span::styled(*key, look.theme.accent));
+            if !what.is_empty() {
+                line.spans
+                    .push(Span::styled(format!(" {what}"), look.theme.dim));
+            }
         }
         line.spans.push(Span::raw(" "));
         line
+    };
+    let fits = |line: &Line<'_>| line.width() <= usize::from(width);
+    let mut line = render(keys, false);
+    let mut keys = keys.to_vec();
+    while !fits(&line) {
+        line = render(&keys, true);
+        if fits(&line) || keys.len() <= 2 {
+            break;
+        }
+        keys.remove(1);
     }
+    line
 }
 
 /// Builds the line below the body, which shows how many lines are hidden above and below.

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::path::Path;
+use std::time::Instant;
 
 use acp::client::PermissionRequest;
 use acp::thread::{FileTexts, ThreadToolCall, ThreadToolCallContent};
@@ -13,7 +14,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::text::{Line, Span};
 
 use super::lines::{LineBreak, literal_line, literal_text, wrap_quoted, wrap_spans};
-use super::{QuestionBody, QuestionOutcome};
+use super::{CANCEL_HINT, KeyHint, QuestionBody, QuestionOutcome, SETTLE_TIME};
 use crate::agent::ChatAnswer;
 use crate::draw_context::DrawContext;
 use crate::text::columns::pluralize;
@@ -27,8 +28,9 @@ const MAX_TEXT_BYTES: usize = 1024 * 1024;
 /// The maximum length of a title or option name, in characters.
 const MAX_NAME_CHARS: usize = 16 * 1024;
 
-/// The key that rejects the request and asks what to do instead. Must be the one in [`PermissionView::keys`].
+/// The key that rejects the request and asks what to do instead.
 const INSTEAD_KEY: char = 'w';
+const INSTEAD_KEY_NAME: &str = "w";
 
 /// The column where an option's name starts, after its keys.
 const NAME_INDENT: u16 = 6;
@@ -38,8 +40,10 @@ pub(super) struct PermissionView {
     always: AlwaysEffect,
     /// The letter that chooses each option, if it has one.
     letters: Vec<Option<char>>,
-    /// The index of the option that is highlighted with the arrow keys and chosen with Enter.
+    /// The index of the option that is highlighted with the arrow keys or by its letter, and chosen with Enter.
     highlighted_index: Option<usize>,
+    /// The time at which an option was highlighted by its letter or number, if that was the last key.
+    letter_pressed_at: Option<Instant>,
     /// Whether the tool's raw input is shown.
     shows_raw_input: bool,
 }
@@ -52,6 +56,7 @@ impl PermissionView {
             letters,
             always: always.clone(),
             highlighted_index: None,
+            letter_pressed_at: None,
             shows_raw_input: false,
             request,
         }
@@ -61,12 +66,13 @@ impl PermissionView {
         &self.request.tool_call
     }
 
-    pub(super) fn handle_key(&mut self, key: KeyEvent) -> QuestionOutcome {
+    pub(super) fn handle_key(&mut self, key: KeyEvent, now: Instant) -> QuestionOutcome {
         let last = self.request.options.len().saturating_sub(1);
         let plain = key.modifiers.difference(KeyModifiers::SHIFT).is_empty();
         let answers = plain && key.kind == KeyEventKind::Press;
+        let letter_pressed_at = self.letter_pressed_at.take();
         match key.code {
-            KeyCode::Up | KeyCode::BackTab if plain => {
+            KeyCode::Up if plain => {
                 let at = self.highlighted_index.map_or(last, |at| match at {
                     0 => last,
                     at => at - 1,
@@ -84,27 +90,53 @@ impl PermissionView {
                     return self.choose(at);
                 }
             }
+            // The letter that selected an option has begun a word.
+            KeyCode::Char(_)
+                if letter_pressed_at
+                    .is_some_and(|at| now.saturating_duration_since(at) < SETTLE_TIME) =>
+            {
+                return QuestionOutcome::Early;
+            }
             KeyCode::Char('i') if answers && self.tool_call().raw_input.is_some() => {
                 self.shows_raw_input = !self.shows_raw_input;
             }
             KeyCode::Char(INSTEAD_KEY) if answers && self.can_reject_once() => {
                 return QuestionOutcome::Instead;
             }
-            KeyCode::Char(c) if answers => {
-                let number = c.to_digit(10).and_then(|n| usize::try_from(n).ok());
-                let by_number = number.and_then(|n| n.checked_sub(1));
-                // Shift is ignored, except for the one letter that means something else with it.
-                let is = |letter: &Option<char>| {
-                    *letter == Some(c) || (c == 'N' && *letter == Some('x'))
-                };
-                let by_letter = || self.letters.iter().position(is);
-                if let Some(at) = by_number.or_else(by_letter) {
-                    return self.choose(at);
-                }
-            }
+            KeyCode::Char(c) if answers => return self.handle_letter(c, now),
             _ => return QuestionOutcome::Ignored,
         }
         QuestionOutcome::Changed
+    }
+
+    /// Handles the letter or number of an option. What is for this time only is chosen at once. Anything else is selected,
+    /// and Enter confirms it: a letter of a word must not grant anything that lasts.
+    fn handle_letter(&mut self, c: char, now: Instant) -> QuestionOutcome {
+        let number = c.to_digit(10).and_then(|n| usize::try_from(n).ok());
+        let by_number = number.and_then(|n| n.checked_sub(1));
+        // Shift is ignored, except for the one letter that means something else with it.
+        let is = |letter: &Option<char>| *letter == Some(c) || (c == 'N' && *letter == Some('x'));
+        let by_letter = || self.letters.iter().position(is);
+        let at = by_number.or_else(by_letter);
+        let Some((at, option)) = at.and_then(|at| Some((at, self.request.options.get(at)?))) else {
+            return QuestionOutcome::Early;
+        };
+        let is_for_once = matches!(
+            option.kind,
+            PermissionOptionKind::AllowOnce | PermissionOptionKind::RejectOnce
+        );
+        if is_for_once && self.always.option_prefix(option).is_none() {
+            return self.choose(at);
+        }
+        self.highlighted_index = Some(at);
+        self.letter_pressed_at = Some(now);
+        QuestionOutcome::Changed
+    }
+
+    /// Takes back the selection of an option.
+    pub(super) fn deselect(&mut self) {
+        self.highlighted_index = None;
+        self.letter_pressed_at = None;
     }
 
     fn choose(&self, at: usize) -> QuestionOutcome {
@@ -122,18 +154,21 @@ impl PermissionView {
             && !self.letters.contains(&Some(INSTEAD_KEY))
     }
 
-    pub(super) fn keys(&self) -> Vec<(&'static str, &'static str)> {
-        let mut keys = vec![("↑↓ enter", "choose")];
+    pub(super) fn keys(&self) -> Vec<KeyHint> {
+        let mut keys = vec![match self.highlighted_index {
+            None => ("↑↓ enter", "choose", ""),
+            Some(_) => ("enter", "confirm", "confirm"),
+        }];
         if self.tool_call().raw_input.is_some() {
             keys.push(match self.shows_raw_input {
-                false => ("i", "raw input"),
-                true => ("i", "hide raw input"),
+                false => ("i", "raw input", "raw"),
+                true => ("i", "hide raw input", "hide raw"),
             });
         }
         if self.can_reject_once() {
-            keys.push(("w", "reject and explain"));
+            keys.push((INSTEAD_KEY_NAME, "reject and explain", "explain"));
         }
-        keys.push(("esc", "cancel the turn"));
+        keys.push(CANCEL_HINT);
         keys
     }
 

@@ -16,6 +16,7 @@ use super::nested::{NestedItems, NestedLayout};
 use super::subagent::SubagentLayout;
 use super::tool_call::ToolCallLayout;
 use crate::draw_context::DrawContext;
+use crate::editor::FoldedText;
 use crate::images::ImageCanvas;
 use crate::text::wrap::wrap_line;
 use crate::theme::Theme;
@@ -32,6 +33,8 @@ pub(super) struct ItemRequest<'a> {
     /// Whether this is the last item of a thread that is still being worked on.
     pub(super) is_running: bool,
     pub(super) detail: DetailOptions,
+    /// The texts of the user's messages that are shown as their labels.
+    pub(super) folded: &'a [FoldedText],
     /// The number of the current frame.
     pub(super) drawing: u64,
     /// The deadline for layout in this frame.
@@ -60,6 +63,7 @@ struct ItemLayoutKey {
     is_open: Option<bool>,
     is_running: bool,
     detail: DetailOptions,
+    folded_count: usize,
     /// A number that changes when one of the item's terminals prints something, or when something nested changes.
     content_revision: u64,
     /// The canvas for the item's images.
@@ -87,6 +91,7 @@ impl ItemLayout {
             is_open: wanted.is_open,
             is_running: wanted.is_running,
             detail: wanted.detail,
+            folded_count: wanted.folded.len(),
             content_revision: content_revision(wanted.thread, wanted.number, wanted.item),
             images: look.images,
         };
@@ -257,6 +262,29 @@ impl ItemLayout {
             Some(n) if self.nested.height() > 0 => self.nested.line(n),
             _ => self.body.line(n),
         }
+    }
+
+    /// Returns the index of the first line that contains a text, which is in lower case. A text that begins at the end of a
+    /// line and goes on in the next counts for the first of them.
+    pub(super) fn find_text(&self, text: &str) -> Option<usize> {
+        let line_text = |n: usize| {
+            let spans = self.line(n).map(|line| line.spans.iter());
+            let text: String = spans?.map(|span| span.content.as_ref()).collect();
+            Some(text.to_lowercase())
+        };
+        let lines = 0..self.height();
+        lines
+            .clone()
+            .find(|n| line_text(*n).is_some_and(|line| line.contains(text)))
+            .or_else(|| {
+                lines.clone().find(|n| {
+                    let (line, next) = (line_text(*n), line_text(n + 1));
+                    line.zip(next).is_some_and(|(line, next)| {
+                        format!("{} {}", line.trim_end(), next.trim_start()).contains(text)
+                            || format!("{}{}", line.trim_end(), next.trim_start()).contains(text)
+                    })
+                })
+            })
     }
 
     /// Returns the style of the item's text.

@@ -1,5 +1,7 @@
 //! Lays out messages and thoughts.
 
+use std::borrow::Cow;
+
 use acp::thread::ThreadMessage;
 use acp::v1::ContentBlock;
 use ratatui::style::Style;
@@ -8,6 +10,7 @@ use ratatui::text::{Line, Span};
 use super::image::{self, ImagePlacement};
 use super::item::ItemRequest;
 use crate::draw_context::DrawContext;
+use crate::editor::FoldedText;
 use crate::text::markdown::MarkdownView;
 use crate::text::wrap::wrap_line;
 
@@ -72,15 +75,23 @@ impl MessageLayout {
         look: &DrawContext<'_>,
     ) -> bool {
         self.speaker = speaker;
+        // What was a label in the prompt is one here, too.
+        let has_labels = speaker == MessageSpeaker::User
+            && message
+                .content
+                .iter()
+                .filter_map(ContentBlock::as_text)
+                .any(|text| matches!(fold_text(text, wanted.folded), Cow::Owned(_)));
         // By default, a thought is expanded while it is being received.
         let whole = match speaker {
+            MessageSpeaker::User if has_labels => wanted.is_open.unwrap_or(wanted.detail.all),
             MessageSpeaker::Thought => wanted
                 .is_open
                 .unwrap_or(wanted.detail.all || wanted.is_running),
             _ => wanted.is_open.unwrap_or(true),
         };
-        self.summary = (!whole).then(|| render_summary(message, speaker, look));
-        if !whole {
+        self.summary = (!whole && !has_labels).then(|| render_summary(message, speaker, look));
+        if self.summary.is_some() {
             return false;
         }
         self.pieces.truncate(message.content.len());
@@ -88,7 +99,11 @@ impl MessageLayout {
             let piece = match block {
                 // The user's text is shown exactly as typed, not as Markdown.
                 ContentBlock::Text(text) if speaker == MessageSpeaker::User => {
-                    MessagePiece::Lines(layout_plain(&text.text, wanted.width, look))
+                    let text = match whole {
+                        true => Cow::Borrowed(text.text.as_str()),
+                        false => fold_text(&text.text, wanted.folded),
+                    };
+                    MessagePiece::Lines(layout_plain(&text, wanted.width, look))
                 }
                 ContentBlock::Text(text) => {
                     let mut markdown = match self.pieces.get_mut(n) {
@@ -116,7 +131,7 @@ impl MessageLayout {
                 None => self.pieces.push(piece),
             }
         }
-        true
+        whole
     }
 
     fn markdown_views(&self) -> impl Iterator<Item = &MarkdownView> {
@@ -193,6 +208,21 @@ impl MessageLayout {
             MessageSpeaker::Agent => (" ", Style::new()),
         }
     }
+}
+
+/// Puts the labels of folded texts in the place of the texts.
+fn fold_text<'t>(text: &'t str, folded: &[FoldedText]) -> Cow<'t, str> {
+    let mut shown = Cow::Borrowed(text);
+    for FoldedText { label, text } in folded {
+        // Empty lines around a prompt are not sent.
+        let trimmed = text.trim_start_matches('\n').trim_end();
+        for text in [text.as_ref(), trimmed] {
+            if !text.is_empty() && shown.contains(text) {
+                shown = Cow::Owned(shown.replace(text, label));
+            }
+        }
+    }
+    shown
 }
 
 /// Lays out text exactly as typed.

@@ -21,6 +21,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
 use crate::draw_context::DrawContext;
+use crate::editor::FoldedText;
 use crate::images::ImageRow;
 use crate::text::diff::DiffLayout;
 pub(crate) use image::image_data;
@@ -34,6 +35,9 @@ const FRAME_BUDGET: Duration = Duration::from_millis(4);
 
 /// The maximum number of scroll commands that can wait for a layout.
 const MAX_QUEUED_MOVES: usize = 64;
+
+/// The maximum number of texts to show as labels.
+const MAX_FOLDED_TEXTS: usize = 200;
 
 /// The width of the left margin, which shows who wrote each item and which item is selected.
 const MARGIN_WIDTH: u16 = 2;
@@ -66,6 +70,8 @@ enum ScrollMove {
     Beginning,
     /// Scroll to the selected item, unless it is already visible.
     Reveal,
+    /// Scroll to the line of the selected item that contains the text that was searched for, unless it is already visible.
+    RevealText,
 }
 
 /// Settings for how much detail to show.
@@ -88,6 +94,10 @@ pub(crate) struct ThreadView {
     open_overrides: HashMap<usize, bool>,
     pub(crate) detail: DetailOptions,
     selected: Option<usize>,
+    /// The texts of the user's messages that are shown as their labels unless the message is expanded.
+    folded: Vec<FoldedText>,
+    /// The text that was searched for last, in lower case.
+    sought: String,
     /// The part of the thread shown in the last frame.
     viewport: ViewportState,
     /// The index of the item in each row of the last frame.
@@ -183,11 +193,31 @@ impl ThreadView {
         self.queue_move(ScrollMove::Reveal);
     }
 
-    /// Selects the item with this index, expands it, and scrolls to it.
-    pub(crate) fn open_item(&mut self, number: usize) {
+    /// Selects the item with this index, expands it, and scrolls to the first line that contains the text.
+    pub(crate) fn open_item_at(&mut self, number: usize, text: &str) {
         self.selected = Some(number);
         self.open_overrides.insert(number, true);
-        self.queue_move(ScrollMove::Reveal);
+        self.sought = text.to_lowercase();
+        self.queue_move(ScrollMove::RevealText);
+    }
+
+    /// Returns a view of another conversation in the same tab. It knows the same labels.
+    pub(crate) fn for_other_conversation(&self) -> Self {
+        Self {
+            folded: self.folded.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// Shows these texts as their labels in the user's messages, until the user expands the message.
+    pub(crate) fn fold(&mut self, texts: impl Iterator<Item = FoldedText>) {
+        for text in texts {
+            if !self.folded.contains(&text) {
+                self.folded.push(text);
+            }
+        }
+        let surplus = self.folded.len().saturating_sub(MAX_FOLDED_TEXTS);
+        self.folded.drain(..surplus);
     }
 
     /// Clears the selection.
@@ -387,6 +417,7 @@ impl ViewRenderer<'_> {
             is_open: open,
             is_running: running,
             detail: self.view.detail,
+            folded: &self.view.folded,
             drawing: self.view.drawings,
             deadline: self.deadline,
         };
@@ -511,6 +542,37 @@ impl ViewRenderer<'_> {
                 });
             }
             ScrollMove::Reveal => self.reveal(top, height),
+            ScrollMove::RevealText => return self.reveal_text(top, height),
+        }
+        true
+    }
+
+    /// Scrolls the line of the selected item that contains the text that was searched for into view. Returns `false` if the
+    /// line is not laid out yet.
+    fn reveal_text(&mut self, top: LinePosition, height: u16) -> bool {
+        let here = self.first..self.end;
+        let Some(selected) = self.view.selected.filter(|n| here.contains(n)) else {
+            return true;
+        };
+        let sought = self.view.sought.clone();
+        let laid = self.layout_item(selected);
+        let Some(line) = laid.and_then(|laid| laid.find_text(&sought)) else {
+            if self.is_unfinished(selected) {
+                return false;
+            }
+            // The text is in a part that is not shown, such as the address of a link.
+            self.reveal(top, height);
+            return true;
+        };
+        let found = LinePosition {
+            item: selected,
+            line: line + self.gap_before(selected),
+        };
+        let below = self.line_below(top, usize::from(height));
+        if found < top || found >= below {
+            // With some lines before it, so that it can be understood.
+            let to = self.line_above(found, usize::from(height / 3));
+            self.view.anchor = ScrollAnchor::Top(to);
         }
         true
     }

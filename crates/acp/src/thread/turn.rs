@@ -80,6 +80,14 @@ impl Thread {
         self.enforce_limit();
     }
 
+    /// Adds a message that the user has sent to the running turn. If the agent sends it back right after that, it is not
+    /// shown twice.
+    pub fn add_user_message(&mut self, content: &[ContentBlock]) {
+        self.revision += 1;
+        self.add_prompt_echo(content);
+        self.enforce_limit();
+    }
+
     /// Records that a version 2 agent has accepted the prompt, and the id of the prompt's message. Returns the turn's
     /// result if it has already ended.
     pub(crate) fn accept_prompt(&mut self, message: &MessageId) -> Option<TurnResult> {

@@ -182,3 +182,28 @@ proptest! {
         prop_assert_eq!(shown, said);
     }
 }
+
+#[test]
+fn message_to_a_running_turn_is_shown_once_if_the_agent_sends_it_back() {
+    use ModelSpeaker::{Agent, User};
+    for is_sent_back in [false, true] {
+        let mut thread = Thread::new();
+        thread.begin_turn(&[ContentBlock::text("go on")]);
+        thread.apply(&text_chunk(Agent, "I go").into());
+        thread.add_user_message(&[ContentBlock::text("to the left")]);
+        if is_sent_back {
+            thread.apply(&text_chunk(User, "to the ").into());
+            thread.apply(&text_chunk(User, "left").into());
+        }
+        thread.apply(&text_chunk(Agent, "Left it is").into());
+        let shown = message_texts(&thread);
+        let shown: Vec<_> = shown.iter().map(|(by, text)| (*by, &**text)).collect();
+        let expected = [
+            (User, "go on"),
+            (Agent, "I go"),
+            (User, "to the left"),
+            (Agent, "Left it is"),
+        ];
+        assert_eq!(shown, expected);
+    }
+}

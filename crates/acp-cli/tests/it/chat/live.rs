@@ -29,9 +29,20 @@ fn two_chats_and_a_run_share_a_session_and_see_who_answered() {
         screen.wait_for("✓ $ Run echo made > made");
     }
     assert_eq!(project.read_file("made"), "made\n");
-    // The session goes on when a chat is closed.
-    quit(&mut first);
+    // The session goes on when a chat is closed, even in the middle of a turn.
+    first.send_line("/run while ! test -e go; do sleep 0.01; done");
+    first.wait_for("$ while ! test -e go");
+    first.wait_for("1 y  Allow");
+    wait_until_question_accepts_keys();
+    first.send_keys("y");
+    first.wait_for("running: Run");
+    first.send_keys("\u{11}");
+    first.wait_for("the agent is working and goes on without you; quit again to leave");
+    first.send_keys("\u{11}");
     assert_eq!(first.wait_for_exit().0, Some(0));
+    project.write_file("go", "");
+    second.wait_for("✓ $ Run while ! test -e go");
+    second.wait_until_gone("Esc: cancel");
     second.send_line("/read notes.txt:2");
     second.wait_for("exited with code 0");
     second.wait_for("second");

@@ -7,7 +7,7 @@ fn start_logged_out(project: &TestProject, ways: &str, columns: u16, rows: u16) 
     write_agents_config(project, &[("vault", &format!("--ways {ways}"))]);
     let mut screen = start_chat_with_args(project, columns, rows, "--agent vault");
     screen.wait_for("vault requires you to log in");
-    screen.wait_for("l: log in");
+    screen.wait_for("F6: log in");
     screen
 }
 
@@ -19,7 +19,7 @@ fn typed_prompt_is_sent_after_the_login() {
         screen.send_line("hello");
         screen.wait_for("↳ hello");
         assert_golden(&mut screen, &project, &format!("login-{columns}x{rows}"));
-        screen.send_keys("l");
+        screen.send_keys(F6);
         screen.wait_for("you said hello");
         screen.wait_until_gone("requires you to log in");
         screen.wait_for("logged in");
@@ -31,7 +31,7 @@ fn typed_prompt_is_sent_after_the_login() {
 fn rejected_prompt_is_sent_again_after_the_login() {
     let project = TestProject::new();
     let mut screen = start_logged_out(&project, "plain", 80, 24);
-    screen.send_keys("l");
+    screen.send_keys(F6);
     screen.wait_for("· vault");
     screen.send_line("hello");
     screen.wait_for("you said hello");
@@ -41,7 +41,7 @@ fn rejected_prompt_is_sent_again_after_the_login() {
     screen.send_line("again");
     screen.wait_for("vault requires you to log in");
     screen.wait_for("↳ again");
-    screen.send_keys("l");
+    screen.send_keys(F6);
     screen.wait_for("you said again");
     screen.wait_until_gone("requires you to log in");
 }
@@ -50,7 +50,7 @@ fn rejected_prompt_is_sent_again_after_the_login() {
 fn login_program_gets_the_terminal() {
     let project = TestProject::new();
     let mut screen = start_logged_out(&project, "program", 80, 24);
-    screen.send_keys("l");
+    screen.send_keys(F6);
     screen.wait_for("password for the vault:");
     assert!(
         !screen.text().contains("requires you to log in"),
@@ -59,8 +59,8 @@ fn login_program_gets_the_terminal() {
     );
     screen.send_line("wrong");
     screen.wait_for("login failed: the agent's login program failed (exit code 7)");
-    screen.wait_for("l: log in");
-    screen.send_keys("l");
+    screen.wait_for("F6: log in");
+    screen.send_keys(F6);
     // What was on the terminal before is there again, with the first question.
     screen.wait_for_matching_text("the question once more", |text| {
         text.matches("password for the vault:").count() == 2
@@ -76,7 +76,7 @@ fn user_chooses_among_several_login_methods() {
     for (columns, rows) in SIZES {
         let project = TestProject::new();
         let mut screen = start_logged_out(&project, "plain,form,program", columns, rows);
-        screen.send_keys("l");
+        screen.send_keys(F6);
         screen.wait_for("╭ Log in");
         assert_golden(&mut screen, &project, &format!("logins-{columns}x{rows}"));
         screen.send_keys("form");
@@ -103,14 +103,14 @@ fn user_chooses_among_several_login_methods() {
 fn declined_login_can_be_retried() {
     let project = TestProject::new();
     let mut screen = start_logged_out(&project, "form", 80, 24);
-    screen.send_keys("l");
+    screen.send_keys(F6);
     screen.wait_for("vault asks: Who are you?");
     wait_until_question_accepts_keys();
     screen.send_keys(SHIFT_TAB);
     screen.send_keys(ENTER);
     screen.wait_for("login failed:");
-    screen.wait_for("l: log in");
-    screen.send_keys("l");
+    screen.wait_for("F6: log in");
+    screen.send_keys(F6);
     screen.wait_for("vault asks: Who are you?");
 }
 
@@ -118,7 +118,7 @@ fn declined_login_can_be_retried() {
 fn logout_works() {
     let project = TestProject::new();
     let mut screen = start_logged_out(&project, "plain", 80, 24);
-    screen.send_keys("l");
+    screen.send_keys(F6);
     screen.wait_for("· vault");
     screen.send_keys("\u{10}");
     screen.wait_for("╭ Commands");

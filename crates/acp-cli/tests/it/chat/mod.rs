@@ -49,6 +49,12 @@ const SHIFT_TAB: &str = "\u{1b}[Z";
 const UP: &str = "\u{1b}[A";
 const DOWN: &str = "\u{1b}[B";
 const BACKSPACE: &str = "\u{7f}";
+/// Clears the line of the prompt.
+const CLEAR_LINE: &str = "\u{15}";
+const F5: &str = "\u{1b}[15~";
+const F6: &str = "\u{1b}[17~";
+const F7: &str = "\u{1b}[18~";
+const F8: &str = "\u{1b}[19~";
 
 /// The terminal sizes that have golden screens.
 const SIZES: [(u16, u16); 2] = [(80, 24), (120, 40)];

@@ -28,14 +28,13 @@ const MINIMAL_AGENT_SCRIPT: &str = r#"
 const CTRL_O: &str = "\u{f}";
 const CTRL_Q: &str = "\u{11}";
 const F4: &str = "\u{1b}OS";
-const F5: &str = "\u{1b}[15~";
 
 #[test]
 fn missing_agent_is_reported_with_install_instructions() {
     let project = TestProject::new();
     let mut screen = start_chat_with_args(&project, 80, 24, "-- no-such-agent");
     screen.wait_for("no-such-agent could not be started: command not found: `no-such-agent`");
-    screen.wait_for("r: retry");
+    screen.wait_for("F5: retry");
     drop(screen);
     let mut screen = start_chat_with_args(&project, 80, 24, "--agent mistral-vibe");
     screen.wait_for("could not be started");
@@ -84,7 +83,7 @@ fn usage_message_of_an_agent_is_shown() {
         let mut screen = start_with_script(&project, 80, 24, &usage);
         screen.wait_for(&format!("sh exited before responding: exit code {code}"));
         screen.wait_for("usage: agent [--acp]");
-        screen.wait_for("r: retry");
+        screen.wait_for("F5: retry");
     }
 }
 
@@ -94,7 +93,7 @@ fn program_that_is_not_an_agent_is_reported() {
     // It sends back what it is sent.
     let mut screen = start_chat_with_args(&project, 80, 24, "-- cat");
     screen.wait_for("cat does not speak ACP: unknown method `initialize`");
-    screen.wait_for("r: retry");
+    screen.wait_for("F5: retry");
 }
 
 #[test]
@@ -132,9 +131,9 @@ fn agent_without_optional_capabilities_works() {
     screen.send_line("die");
     screen.wait_for("sh ended: exit code 3");
     screen.wait_for("out of memory");
-    screen.wait_for("r: restart in a new session (this agent cannot load sessions);");
+    screen.wait_for("F5: restart in a new session (this agent cannot load sessions);");
     screen.wait_for("hello yourself");
-    screen.send_keys("r");
+    screen.send_keys(F5);
     screen.wait_until_gone("sh ended");
     screen.wait_until_gone("hello yourself");
     screen.send_line("hello");
@@ -164,8 +163,8 @@ fn version_2_agent_works_if_version_2_is_requested() {
         let project = TestProject::new();
         let mut screen = start_with_script(&project, 80, 24, script);
         screen.wait_for(told);
-        screen.wait_for("v: use protocol version 2 (draft)");
-        screen.send_keys("v");
+        screen.wait_for("F8: use protocol version 2 (draft)");
+        screen.send_keys(F8);
         screen.wait_for("· Second");
     }
 }
@@ -181,10 +180,31 @@ fn login_requirement_without_methods_is_reported() {
     let mut screen = start_with_script(&project, 80, 24, closed);
     screen.wait_for("sh says: run `sh login` first");
     screen.wait_for("The agent offers no way to log in from here.");
-    screen.wait_for("r: try again");
+    screen.wait_for("F5: try again");
     project.write_file("key", "");
-    screen.send_keys("r");
+    screen.send_keys(F5);
     screen.wait_for("· sh");
+}
+
+#[test]
+fn failure_of_a_turn_can_be_read_in_full() {
+    let project = TestProject::new();
+    let words: Vec<String> = (1..60).map(|n| format!("reason{n}")).collect();
+    let refusal = format!("refuse -32603 '{}'; : ", words.join(" "));
+    let failing = MINIMAL_AGENT_SCRIPT.replace("says 'hello yourself'; answer", &refusal);
+    let mut screen = start_with_script(&project, 80, 30, &failing);
+    screen.wait_for("· sh");
+    screen.send_line("hello");
+    // It is in the conversation, where it stays and can be searched.
+    screen.wait_for("! The turn has failed:");
+    screen.wait_for("reason30");
+    screen.wait_for("reason59");
+    screen.send_keys(TAB);
+    screen.send_keys("/");
+    screen.wait_for("Search conversation");
+    screen.send_line("reason42");
+    screen.wait_until_gone("Search conversation");
+    assert!(!screen.text().contains("not found"), "{}", screen.text());
 }
 
 #[test]

@@ -60,6 +60,7 @@ fn files_of_a_turn_are_restored_and_changed_again() {
         "change notes.txt  +3 -1",
         "create old.txt  +1 -0",
         "set permissions of script.sh",
+        "`/redo` brings back what is replaced",
         "f: files  c: conversation  b: both  d: diff  Esc: close",
     ] {
         screen.wait_for(change);
@@ -78,6 +79,7 @@ fn files_of_a_turn_are_restored_and_changed_again() {
     screen.wait_for("nothing to undo");
     screen.send_line("/redo");
     screen.wait_for("Redo 1 turn");
+    screen.wait_for("`/undo` brings back what is replaced");
     screen.wait_for("r: redo  d: diff  Esc: close");
     screen.send_keys("r");
     screen.wait_for("redone");
@@ -155,7 +157,11 @@ fn a_conversation_is_taken_back_and_the_next_prompt_gets_what_came_before() {
     screen.send_line("/undo");
     screen.wait_for("c and b continue the conversation in a new session");
     screen.send_keys("b");
-    screen.wait_for("files restored");
+    screen.wait_for("files restored; conversation taken back;");
+    screen.wait_for("the prompt can be edited and sent again");
+    screen.wait_for("│/run echo the second turn > notes.txt");
+    screen.wait_for("the conversation so far goes with it (1 KB)");
+    screen.send_keys(CLEAR_LINE);
     screen.wait_until_gone("the second turn");
     assert_eq!(project.read_file("notes.txt"), "first\nsecond\nthird\n");
     // What goes with the next prompt is said before it is sent, and shown when it was.
@@ -176,7 +182,10 @@ fn a_conversation_that_was_left_comes_back() {
     screen.send_line("/undo");
     screen.wait_for("Undo 1 turn");
     screen.send_keys("c");
-    screen.wait_until_gone("echo new");
+    screen.wait_for("conversation taken back; the prompt can be edited and sent again");
+    screen.wait_until_gone("▌ /run");
+    screen.wait_for("│/run echo new > new.txt");
+    screen.send_keys(CLEAR_LINE);
     screen.wait_for("Type a prompt");
     assert_changed(&project);
     screen.send_line("/redo");
@@ -203,6 +212,7 @@ fn a_conversation_is_taken_back_step_by_step() {
         screen.wait_for("Undo 1 turn");
         screen.send_keys("c");
         screen.wait_until_gone("Undo 1 turn");
+        screen.send_keys(CLEAR_LINE);
     };
     undo(&mut screen);
     screen.wait_for("the conversation so far goes with it (1 KB)");

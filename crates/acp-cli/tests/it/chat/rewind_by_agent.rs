@@ -32,6 +32,8 @@ fn undo_conversation(screen: &mut ChatScreen, explanation: &str, gone: &str) {
     screen.wait_for(explanation);
     screen.send_keys("c");
     screen.wait_until_gone("Undo 1 turn");
+    screen.wait_for("the prompt can be edited and sent again");
+    screen.send_keys(CLEAR_LINE);
     screen.wait_until_gone(gone);
 }
 
@@ -83,6 +85,9 @@ fn check_that_the_model_does_not_see(version: &str) {
     screen.send_keys("c");
     screen.wait_until_gone("Answer 2.");
     screen.wait_for("Answer 1.");
+    // The first of the prompts is back.
+    screen.wait_for("│Question 2");
+    screen.send_keys(CLEAR_LINE);
     ask(&mut screen, "Question 5", "Answer 5.");
     let expected = [
         "user: Question 1",
@@ -216,9 +221,11 @@ fn an_agent_that_dies_while_it_copies_a_session_copies_it_after_a_restart() {
     screen.wait_for(COPY);
     screen.send_keys("c");
     screen.wait_for("sh ended: exit code");
-    screen.wait_for("r: restart and load the session");
-    screen.send_keys("r");
+    screen.wait_for("F5: restart and load the session");
+    screen.send_keys(F5);
     screen.wait_for("Answer 1.");
+    screen.wait_for("│Question 2");
+    screen.send_keys(CLEAR_LINE);
     ask(&mut screen, "Question 3", "Answer 3.");
     let expected = [
         "user: Question 1",
@@ -270,6 +277,9 @@ fn turns_of_an_earlier_chat_are_undone() {
     screen.wait_for("files restored");
     screen.wait_until_gone("Answer 2.");
     screen.wait_for("Answer 1.");
+    // The prompt is known from the conversation.
+    screen.wait_for("│Question 2");
+    screen.send_keys(CLEAR_LINE);
     assert!(!project.file("b.txt").exists() && !project.file("mine.txt").exists());
     assert_eq!(project.read_file("a.txt"), "a");
     ask(&mut screen, "Question 4", "Answer 4.");

@@ -40,6 +40,7 @@ fn files_that_another_agent_wrote_by_itself_are_restored() {
     screen.wait_for("c and b continue the conversation in a new session");
     screen.send_keys("b");
     screen.wait_for("files restored");
+    screen.send_keys(CLEAR_LINE);
     assert!(!project.file("new.txt").exists());
     screen.wait_for("Type a prompt; the conversation so far goes with it (1 KB)");
     ask(&mut screen, "What now?", "We go on.");

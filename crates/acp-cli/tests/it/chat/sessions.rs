@@ -198,6 +198,81 @@ fn session_can_be_renamed() {
 }
 
 #[test]
+fn new_sessions_start_with_the_options_of_the_command_line() {
+    let project = TestProject::new();
+    let mut screen = ChatScreen::start(&project, 80, 24, &format!("{ACP} chat --mode architect"));
+    let has_mode = |text: &str| {
+        let last = text.lines().last().unwrap_or_default();
+        last.starts_with(" Architect")
+    };
+    screen.wait_for_matching_text("the mode", has_mode);
+    screen.send_line("/read notes.txt");
+    screen.wait_for("✓ ▤ Read notes.txt");
+    screen.wait_until_gone("Esc: cancel");
+    screen.send_line("/clear");
+    screen.wait_until_gone("Read notes.txt");
+    screen.wait_until_gone("opening the session");
+    screen.wait_for_matching_text("the mode in the new session", has_mode);
+    // Another tab.
+    screen.send_keys("\u{14}");
+    screen.wait_for(" 2 · ACP Agent");
+    screen.wait_for_matching_text("the mode in the new tab", has_mode);
+}
+
+#[test]
+fn commands_take_arguments() {
+    let project = TestProject::new();
+    let mut screen = start_with_player(&project, 100, 24, "--options");
+    screen.send_line("/rename The parser");
+    screen.wait_for(" 1 · The parser");
+    let wait_for_options = |screen: &mut ChatScreen, options: &str| {
+        screen.wait_for_matching_text(options, |text| {
+            text.lines()
+                .last()
+                .is_some_and(|line| line.starts_with(options))
+        });
+    };
+    screen.send_line("/mode look");
+    wait_for_options(&mut screen, " Look · Swift 3");
+    // Names do, too.
+    screen.send_line("/model deep 9");
+    wait_for_options(&mut screen, " Look · Deep 9");
+    screen.send_line("/model large");
+    screen.wait_for("no model `large`; use one of swift, brief, deep");
+    // What was wrong can be corrected.
+    screen.wait_for("│/model large");
+    screen.send_keys(CLEAR_LINE);
+    screen.send_line("/theme ember");
+    screen.wait_for("To keep it, set theme = \"ember\"");
+    screen.send_line("hello");
+    screen.wait_for("heard 1 blocks");
+    screen.wait_until_gone("Esc: cancel");
+    screen.send_line("/export talk.md");
+    screen.wait_for("saved as ");
+    assert!(project.read_file("talk.md").contains("heard 1 blocks"));
+    screen.send_line("/clear all of it");
+    screen.wait_for("/clear takes no arguments");
+    screen.wait_for("heard 1 blocks");
+}
+
+#[test]
+fn session_is_resumed_by_its_id_or_name() {
+    let project = TestProject::new();
+    project
+        .run_shell("acp run --session garden --no-server '/read notes.txt'")
+        .expect_code(0);
+    let mut screen = start_chat(&project, 80, 24);
+    screen.send_line("/resume garden");
+    screen.wait_for("✓ ▤ Read notes.txt");
+    screen.wait_for(" 2 · garden");
+    // If there is no such session, the list shows what comes close.
+    screen.send_line("/resume gard");
+    screen.wait_for("╭ Sessions");
+    screen.wait_for("esc clear filter");
+    screen.wait_for("› garden");
+}
+
+#[test]
 fn conversation_is_exported_as_markdown() {
     let project = TestProject::new();
     write_hello_file(&project);
@@ -341,8 +416,8 @@ fn failure_to_open_a_session_is_reported_and_another_session_is_started() {
     screen.wait_for("cannot open the session: ");
     screen.wait_for("session not found: sess_2");
     screen.wait_for("2 ✗ archive");
-    screen.wait_for("n: new session");
-    screen.send_keys("n");
+    screen.wait_for("F7: new session");
+    screen.send_keys(F7);
     screen.wait_for("2 · archive");
     screen.send_line("hello");
     screen.wait_for("you said hello");

@@ -18,6 +18,19 @@ fn command_runs_in_the_conversation_and_its_output_goes_with_the_next_prompt() {
     screen.send_line("Why?");
     let text = "I ran this command (exit code 3):\n\n```\n$ echo seen $((40 + 2)); exit 3\nseen 42\n```\n Why?";
     wait_for_record(&project, &json!([{"type": "text", "text": text}]));
+    // The conversation shows the label, and what it stands for on demand.
+    screen.wait_for("▌ [output of echo seen $((40 + 2)); exit 3: 1 line] Why?");
+    screen.wait_until_gone("Esc: cancel");
+    assert!(
+        !screen.text().contains("I ran this command"),
+        "{}",
+        screen.text()
+    );
+    screen.send_keys("\tk\r");
+    screen.wait_for("I ran this command (exit code 3):");
+    screen.send_keys("\r");
+    screen.wait_until_gone("I ran this command");
+    screen.wait_for("┃ [output of echo seen $((40 + 2)); exit 3: 1 line] Why?");
 }
 
 #[test]

@@ -17,6 +17,9 @@ fn a_message_reaches_the_running_turn() {
     screen.wait_for("Enter: steer  Alt-q: queue   Esc: cancel");
     screen.send_keys(ENTER);
     screen.wait_for("⇢ sent to the turn: /run echo steered");
+    // It is in the conversation where it was sent, once.
+    screen.wait_for("▌ /run echo steered");
+    assert_eq!(screen.text().matches("▌ /run echo steered").count(), 1);
     // It is not a prompt of its own.
     assert!(!screen.text().contains('↳'), "{}", screen.text());
     project.write_file("go", "");

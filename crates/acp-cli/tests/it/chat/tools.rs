@@ -348,15 +348,38 @@ fn text_is_found_in_the_conversation_and_in_collapsed_output() {
     screen.wait_for("Search conversation");
     screen.send_line("NEEDLE-14");
     screen.wait_for("needle-14-3");
+    // The box is empty, and recalls the last text.
     screen.send_keys("/");
     screen.wait_for("Search conversation");
-    screen.send_keys("\u{15}");
+    screen.send_keys(UP);
+    screen.wait_for("│NEEDLE-14 ");
+    screen.send_keys(ESCAPE);
+    screen.wait_until_gone("Search conversation");
+    screen.send_keys("/");
+    screen.wait_for("Search conversation");
     screen.send_line("needle-7-");
     screen.wait_for("search continued at the other end");
     screen.wait_for("needle-7-2");
     screen.send_keys("/");
     screen.wait_for("Search conversation");
-    screen.send_keys("\u{15}");
     screen.send_line("haystack");
     screen.wait_for("not found: haystack");
+}
+
+#[test]
+fn search_scrolls_to_the_line_in_a_long_answer() {
+    let project = TestProject::new();
+    let mut screen = start_with_player(&project, 80, 24, "");
+    let lines: Vec<String> = (1..200).map(|n| format!("- entry number {n}")).collect();
+    let steps = json!([message_step(&lines.join("\n"))]);
+    play_steps(&project, &mut screen, &steps);
+    screen.wait_for("entry number 199");
+    screen.wait_until_gone("Esc: cancel");
+    screen.send_keys(TAB);
+    screen.send_keys("/");
+    screen.wait_for("Search conversation");
+    screen.send_line("NUMBER 87");
+    screen.wait_for("entry number 87");
+    assert!(!screen.text().contains("number 199"), "{}", screen.text());
+    assert!(!screen.text().contains("number 1\n"), "{}", screen.text());
 }

@@ -12,9 +12,14 @@ fn crashed_agent_is_restarted_with_its_session() {
         let agent = agent_pid(&project);
         rustix::process::kill_process(agent, rustix::process::Signal::KILL).unwrap();
         screen.wait_for("acp agent ended: signal SIGKILL");
-        screen.wait_for("r: restart and load the session");
+        screen.wait_for("F5: restart and load the session");
         assert_golden(&mut screen, &project, &format!("crash-{columns}x{rows}"));
-        screen.send_keys("r");
+        // Whoever has not noticed it goes on typing.
+        screen.send_keys("nr");
+        screen.wait_for("│nr");
+        screen.wait_for("acp agent ended");
+        screen.send_keys(CLEAR_LINE);
+        screen.send_keys(F5);
         screen.wait_until_gone("acp agent ended");
         screen.wait_for("/read src/main.rs");
         screen.wait_for("Read src/main.rs");

@@ -140,6 +140,11 @@ fn always_option_states_its_effect_and_is_remembered() {
     screen.wait_for("revoke it: any edit of src/main.rs");
     wait_until_question_accepts_keys();
     screen.send_keys("a");
+    // It lasts, so it is confirmed.
+    screen.wait_for("›2 a  Always allow edits");
+    screen.wait_for("enter confirm");
+    assert!(!project.read_file("src/main.rs").contains("hello"));
+    screen.send_keys(ENTER);
     screen.wait_for("Edited src/main.rs at line 2.");
     screen.wait_until_gone("Esc: cancel");
     edit(&mut screen, "hello", "goodbye");
@@ -178,6 +183,36 @@ fn option_is_chosen_by_arrow_keys_and_tool_input_shown() {
         read_record(&project),
         serde_json::json!({"outcome": "selected", "optionId": "no"})
     );
+}
+
+#[test]
+fn word_typed_into_a_question_goes_to_the_prompt() {
+    let project = TestProject::new();
+    let mut screen = start_with_player(&project, 80, 24, "--options");
+    let asks = serde_json::json!([{"ask": {
+        "toolCall": {"toolCallId": "1", "title": "Send the letter", "kind": "other"},
+        "options": [
+            {"optionId": "yes", "name": "Send", "kind": "allow_once"},
+            {"optionId": "ever", "name": "Send all letters", "kind": "allow_always"},
+            {"optionId": "no", "name": "Keep", "kind": "reject_once"}]}}, message_step("So be it.")]);
+    play_steps(&project, &mut screen, &asks);
+    screen.wait_for("Player wants to: Send the letter");
+    wait_until_question_accepts_keys();
+    screen.send_keys("maybe any");
+    screen.wait_for("key ignored because it came too soon");
+    screen.wait_for("Player wants to: Send the letter");
+    // This key is not for the question: it changes the mode, as everywhere.
+    wait_until_question_accepts_keys();
+    screen.send_keys(SHIFT_TAB);
+    screen.wait_for_matching_text("the next mode", |text| {
+        text.lines()
+            .last()
+            .is_some_and(|line| line.starts_with(" Look"))
+    });
+    wait_until_question_accepts_keys();
+    screen.send_keys("n");
+    screen.wait_for("So be it.");
+    screen.wait_for("│maybe any");
 }
 
 #[test]
@@ -244,6 +279,8 @@ fn commands_that_begin_the_same_are_allowed_with_p() {
     screen.wait_for("with any arguments");
     wait_until_question_accepts_keys();
     screen.send_keys("p");
+    screen.wait_for("enter confirm");
+    screen.send_keys(ENTER);
     screen.wait_until_gone("Esc: cancel");
     screen.send_line("/run git status --short");
     screen.wait_for("$ Run git status --short");

@@ -23,10 +23,18 @@ fn commands_and_files_are_completed() {
 #[test]
 fn multiline_paste_is_one_unit() {
     let project = TestProject::new();
-    let mut screen = start_chat(&project, 80, 24);
+    let mut screen = start_with_player(&project, 80, 24, "");
     let lines: String = (0..200).map(|n| format!("line {n}\r")).collect();
     screen.send_keys(&format!("\u{1b}[200~{lines}\u{1b}[201~"));
     screen.wait_for("pasted 200 lines");
+    // It still is one when it was sent.
+    screen.send_keys(ENTER);
+    screen.wait_for("▌ [pasted 200 lines]");
+    screen.wait_for("heard 1 blocks");
+    screen.wait_until_gone("Esc: cancel");
+    screen.send_keys("\u{1b}e");
+    screen.send_keys("\u{1b}[1;5H");
+    screen.wait_for("▌ line 0");
 }
 
 /// Returns the contents of an image file.

@@ -57,23 +57,32 @@ fn edit_is_shown_with_its_diff_and_all_options() {
         theme.warn.fg
     );
     assert_eq!(buf[find_text(&buf, "+     run")].style().fg, theme.added.fg);
-    for (key, id) in [
-        ('y', "once"),
-        ('a', "always"),
-        ('n', "no"),
-        ('x', "never"),
-        ('N', "never"),
-        ('3', "no"),
-    ] {
+    for (key, id) in [('y', "once"), ('n', "no"), ('3', "no")] {
         let outcome = shown.press_key(KeyCode::Char(key));
         assert_eq!(chosen_option(&outcome), Some(id), "{key}");
     }
+    // What lasts is only selected.
+    for (key, id) in [
+        ('a', "always"),
+        ('x', "never"),
+        ('N', "never"),
+        ('2', "always"),
+    ] {
+        shown.now += SETTLE_WAIT;
+        let outcome = shown.press_key(KeyCode::Char(key));
+        assert_eq!(chosen_option(&outcome), None, "{key}");
+        assert!(shown.screen().contains(" enter confirm "));
+        let outcome = shown.press_key(KeyCode::Enter);
+        assert_eq!(chosen_option(&outcome), Some(id), "{key}");
+    }
     for key in ['5', '0', 'q'] {
+        shown.now += SETTLE_WAIT;
         assert!(matches!(
             shown.press_key(KeyCode::Char(key)),
-            QuestionOutcome::Changed
+            QuestionOutcome::Early
         ));
     }
+    shown.now += SETTLE_WAIT;
     assert!(matches!(shown.press_ctrl('c'), QuestionOutcome::Ignored));
     assert!(matches!(shown.press_ctrl('y'), QuestionOutcome::Ignored));
     assert!(matches!(
@@ -229,12 +238,17 @@ fn fast_typing_does_not_answer_a_question() {
         shown.press_key(KeyCode::Esc),
         QuestionOutcome::Ignored
     ));
-    // After a pause, the question gets the keys, and from then on each key counts.
+    // After a pause, the question gets the keys.
     assert!(matches!(
-        shown.view.handle_key(key('q'), at(1020)),
+        shown.view.handle_key(key('i'), at(1020)),
         QuestionOutcome::Changed
     ));
     assert!(!shown.screen().contains("too soon"));
+    assert!(
+        shown.screen().contains("\"command\": \"make\""),
+        "{}",
+        shown.screen()
+    );
     assert_eq!(
         chosen_option(&shown.view.handle_key(key('y'), at(1040))),
         Some("once")
@@ -244,6 +258,67 @@ fn fast_typing_does_not_answer_a_question() {
         shown.view.handle_key(key('y'), at(2100)),
         QuestionOutcome::Early
     ));
+}
+
+#[test]
+fn word_typed_into_a_question_answers_nothing() {
+    let enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
+    for word in [
+        "maybe", "and then", "always", "perhaps", "xyz", "2 or 3", "add",
+    ] {
+        let mut shown = ShownQuestion::new(command_question("make"));
+        shown.screen();
+        let mut now = shown.now;
+        for (index, c) in word.chars().enumerate() {
+            now += Duration::from_millis(120);
+            let key = KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE);
+            let outcome = shown.view.handle_key(key, now);
+            assert_eq!(chosen_option(&outcome), None, "{word}: {c}");
+            // The prompt gets the letters. Only the first one may have selected an option.
+            let is_taken = !matches!(outcome, QuestionOutcome::Early);
+            assert!(index == 0 || !is_taken, "{word}: {c}");
+        }
+        // Even much later, Enter has nothing to confirm.
+        let outcome = shown.view.handle_key(enter, now + SETTLE_WAIT);
+        assert_eq!(chosen_option(&outcome), None, "{word}");
+    }
+    let mut shown = ShownQuestion::new(command_question("make"));
+    shown.press_key(KeyCode::Char('m'));
+    let screen = shown.screen();
+    assert!(
+        screen.contains("this key is no answer; what you type goes to the prompt"),
+        "{screen}"
+    );
+}
+
+#[test]
+fn shift_tab_is_not_for_the_question() {
+    let mut shown = ShownQuestion::new(command_question("make"));
+    let key = KeyEvent::new(KeyCode::BackTab, KeyModifiers::SHIFT);
+    shown.screen();
+    assert!(matches!(
+        shown.view.handle_key(key, shown.now),
+        QuestionOutcome::Ignored
+    ));
+    assert_eq!(chosen_option(&shown.press_key(KeyCode::Enter)), None);
+}
+
+#[test]
+fn footer_fits_a_narrow_screen() {
+    let mut shown = ShownQuestion::new(command_question("make"));
+    let footer = |shown: &mut ShownQuestion| {
+        let screen = buffer_text(&shown.draw(40, 24).0);
+        screen.lines().last().unwrap().to_owned()
+    };
+    assert_eq!(
+        footer(&mut shown),
+        "╰ ↑↓ enter · w explain · esc cancel ───╯"
+    );
+    shown.press_key(KeyCode::Char('m'));
+    assert_eq!(
+        footer(&mut shown),
+        "╰ no answer; it goes to the prompt ────╯"
+    );
 }
 
 #[test]
