@@ -628,8 +628,8 @@ async fn steer(session: &ClientSession, draft: PromptDraft) -> Result<SteeringOu
     Ok(response.outcome)
 }
 
-/// Returns whether a conversation shows a message of the user after its first `known` items, because the agent has sent it
-/// back.
+/// Returns whether a conversation shows a message of the user after its first `known` items, because the agent has sent
+/// it back.
 fn is_shown(thread: &acp::Thread, known: usize, content: &[ContentBlock]) -> bool {
     let text: String = content.iter().filter_map(ContentBlock::as_text).collect();
     let new = known.saturating_sub(thread.truncation().items);

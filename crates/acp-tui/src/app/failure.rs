@@ -209,19 +209,6 @@ impl App {
         }
     }
 
-    /// Returns whether the failure panel offers a new session beside another attempt.
-    fn offers_new_session(&self, tab: &Tab, agent: &ChatAgent) -> bool {
-        match &tab.phase {
-            TabPhase::Failed(AgentFailure::SessionNotFound(_)) => false,
-            TabPhase::Failed(_) => match &tab.session_source {
-                SessionSource::New => false,
-                SessionSource::Existing(_) => !agent.cannot_load,
-                SessionSource::Fork(_) | SessionSource::ForkAt { .. } => true,
-            },
-            _ => false,
-        }
-    }
-
     /// Handles a key that the failure panel offers, beside those of actions.
     pub(super) fn handle_failure_key(&mut self, key: KeyEvent) -> Option<Vec<ChatEffect>> {
         let tab = self.tabs.get(self.active)?;
@@ -237,7 +224,7 @@ impl App {
             self.agent_mut(agent_key)?.allow_version_2();
             return Some(self.reopen_session(tab_key));
         }
-        if key.code == NEW_SESSION_KEY.0 && self.offers_new_session(tab, self.agent(agent_key)?) {
+        if key.code == NEW_SESSION_KEY.0 && offers_new_session(tab, self.agent(agent_key)?) {
             self.active_tab_mut()?.session_source = SessionSource::New;
             return Some(self.reopen_session(tab_key));
         }
@@ -276,5 +263,20 @@ impl App {
             return Vec::new();
         }
         self.restart(agent)
+    }
+}
+
+/// Returns whether the failure panel offers a new session beside another attempt.
+fn offers_new_session(tab: &Tab, agent: &ChatAgent) -> bool {
+    let TabPhase::Failed(failure) = &tab.phase else {
+        return false;
+    };
+    match &tab.session_source {
+        SessionSource::New => false,
+        // Another attempt opens a new session anyway.
+        SessionSource::Existing(_) => {
+            !agent.cannot_load && !matches!(failure, AgentFailure::SessionNotFound(_))
+        }
+        SessionSource::Fork(_) | SessionSource::ForkAt { .. } => true,
     }
 }

@@ -415,7 +415,8 @@ impl Tab {
         }
     }
 
-    /// Shows why a turn failed in the conversation, where all of it can be read. The status line has room for its beginning.
+    /// Shows why a turn failed in the conversation, where all of it can be read. The status line has room for its
+    /// beginning.
     fn show_failure(&mut self, failure: &AgentFailure) {
         let mut notice = Notice::new(NoticeSeverity::Error, "The turn has failed:");
         notice.description = Some(failure.to_full_text());

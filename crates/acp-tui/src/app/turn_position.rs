@@ -52,8 +52,8 @@ impl TurnPosition {
         is_first && self.transcript.is_none()
     }
 
-    /// Returns the text of the turn's prompt as the conversation contains it, unless the earlier conversation is a part of
-    /// it.
+    /// Returns the text of the turn's prompt as the conversation contains it, unless the earlier conversation is a part
+    /// of it.
     pub(super) fn prompt(&self) -> Option<String> {
         self.thread.read(|thread| {
             let index = self.item_count.checked_sub(thread.truncation().items)?;

@@ -60,8 +60,8 @@ pub(crate) struct QuestionView {
     /// The name of the agent that asked.
     agent: String,
     kind: QuestionKind,
-    /// The time of the last key that was not meant for the question or, if there was none, the time at which the question
-    /// appeared.
+    /// The time of the last key that was not meant for the question or, if there was none, the time at which the
+    /// question appeared.
     unsettled_at: Instant,
     /// Why the last key was not taken, if it was not.
     untaken_key: Option<UntakenKey>,
@@ -189,8 +189,8 @@ impl QuestionView {
         early
     }
 
-    /// Takes back the selection of an option, which may come from a letter of a word. Enter, at the end of the line, must
-    /// not confirm it.
+    /// Takes back the selection of an option, which may come from a letter of a word. Enter, at the end of the line,
+    /// must not confirm it.
     fn deselect(&mut self) {
         if let QuestionKind::Permission(view) = &mut self.kind {
             view.deselect();

@@ -109,8 +109,8 @@ impl PermissionView {
         QuestionOutcome::Changed
     }
 
-    /// Handles the letter or number of an option. What is for this time only is chosen at once. Anything else is selected,
-    /// and Enter confirms it: a letter of a word must not grant anything that lasts.
+    /// Handles the letter or number of an option. What is for this time only is chosen at once. Anything else is
+    /// selected, and Enter confirms it: a letter of a word must not grant anything that lasts.
     fn handle_letter(&mut self, c: char, now: Instant) -> QuestionOutcome {
         let number = c.to_digit(10).and_then(|n| usize::try_from(n).ok());
         let by_number = number.and_then(|n| n.checked_sub(1));

@@ -264,8 +264,8 @@ impl ItemLayout {
         }
     }
 
-    /// Returns the index of the first line that contains a text, which is in lower case. A text that begins at the end of a
-    /// line and goes on in the next counts for the first of them.
+    /// Returns the index of the first line that contains a text, which is in lower case. A text that begins at the end
+    /// of a line and goes on in the next counts for the first of them.
     pub(super) fn find_text(&self, text: &str) -> Option<usize> {
         let line_text = |n: usize| {
             let spans = self.line(n).map(|line| line.spans.iter());

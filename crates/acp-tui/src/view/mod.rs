@@ -70,7 +70,8 @@ enum ScrollMove {
     Beginning,
     /// Scroll to the selected item, unless it is already visible.
     Reveal,
-    /// Scroll to the line of the selected item that contains the text that was searched for, unless it is already visible.
+    /// Scroll to the line of the selected item that contains the text that was searched for, unless it is already
+    /// visible.
     RevealText,
 }
 
@@ -547,8 +548,8 @@ impl ViewRenderer<'_> {
         true
     }
 
-    /// Scrolls the line of the selected item that contains the text that was searched for into view. Returns `false` if the
-    /// line is not laid out yet.
+    /// Scrolls the line of the selected item that contains the text that was searched for into view. Returns `false` if
+    /// the line is not laid out yet.
     fn reveal_text(&mut self, top: LinePosition, height: u16) -> bool {
         let here = self.first..self.end;
         let Some(selected) = self.view.selected.filter(|n| here.contains(n)) else {

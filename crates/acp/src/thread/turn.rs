@@ -80,8 +80,8 @@ impl Thread {
         self.enforce_limit();
     }
 
-    /// Adds a message that the user has sent to the running turn. If the agent sends it back right after that, it is not
-    /// shown twice.
+    /// Adds a message that the user has sent to the running turn. If the agent sends it back right after that, it is
+    /// not shown twice.
     pub fn add_user_message(&mut self, content: &[ContentBlock]) {
         self.revision += 1;
         self.add_prompt_echo(content);
