@@ -42,10 +42,10 @@ fn edit_is_shown_with_its_diff_and_all_options() {
 │ ──────────────────────────────────────────────────────────────────────────── │
 │  1 y  Allow – allow once                                                     │
 │  2 a  Always allow – allow in this project, until you revoke it: any edit of │
-│       src/main.rs                                                            │
+│       src/main.rs; the agent may apply it to more files                      │
 │  3 n  Reject – reject once                                                   │
 │  4 x  Never – reject in this project, until you revoke it: any edit of       │
-│       src/main.rs                                                            │
+│       src/main.rs; the agent may apply it to more files                      │
 ╰ ↑↓ enter choose · w reject and explain · esc cancel the turn ────────────────╯
 "
     );
