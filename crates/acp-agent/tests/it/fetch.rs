@@ -215,7 +215,7 @@ async fn host_name_is_not_resolved_without_permission() {
     // The query for such a name would tell the owner of the domain the secret.
     let fetch = json!({"url": "http://secret.does-not-exist.invalid/"});
     for mode in ["ask", "code", "architect"] {
-        let (f, calls) = run_fetches(mode, &[fetch.clone()], [REJECT]).await;
+        let (f, calls) = run_fetches(mode, std::slice::from_ref(&fetch), [REJECT]).await;
         let said = failure_text(&calls[0]);
         assert!(said.contains("Permission denied by the user"), "{said}");
         let asked = f.permission_requests();

@@ -176,7 +176,7 @@ impl App {
         };
         let find = |is_it: &dyn Fn(&str) -> bool| {
             let mut values = select.options.iter();
-            values.find(|value| is_it(&value.value.to_string()) || is_it(&value.name))
+            values.find(|value| is_it(value.value.as_ref()) || is_it(&value.name))
         };
         let value = find(&|text| text == wanted)
             .or_else(|| find(&|text| text.to_lowercase() == wanted.to_lowercase()));
