@@ -16,9 +16,9 @@ use acp_host::{Host, HostSession};
 use super::answer_tool::AnswerToolNames;
 use super::decisions::RunDecisions;
 use super::notes::RunNotes;
+use super::own_turn::OwnTurn;
 use super::permission::TerminalPrompter;
 use super::setup::RunSetup;
-use super::turn_start::OwnTurnStart;
 use crate::confinement::Confinement;
 use crate::elicit::TerminalElicitation;
 use crate::live::{TurnOwner, turn_started};
@@ -31,7 +31,7 @@ pub(super) struct RunClient {
     has_terminals: bool,
     /// The elicitation handler, if there is a user who can answer.
     elicitation: Option<TerminalElicitation>,
-    start: OwnTurnStart,
+    start: OwnTurn,
     /// The MCP server with the tool for the answer, and the names by which the agent may call the tool without asking the
     /// user.
     answer_tool: Option<(McpServer, AnswerToolNames)>,
@@ -42,7 +42,7 @@ impl RunClient {
         run: &RunSetup,
         person: &Arc<TerminalUser>,
         notes: RunNotes,
-        start: OwnTurnStart,
+        start: OwnTurn,
         decisions: RunDecisions,
     ) -> io::Result<Self> {
         let asks = TerminalPrompter {

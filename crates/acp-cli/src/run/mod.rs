@@ -7,6 +7,7 @@ mod decisions;
 mod naming;
 mod notes;
 mod open;
+mod own_turn;
 mod permission;
 mod prompt;
 mod render;
@@ -14,7 +15,6 @@ mod result;
 mod setup;
 mod trace_output;
 mod turn;
-mod turn_start;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,12 +22,12 @@ use std::time::{Duration, Instant};
 use self::client::RunClient;
 use self::decisions::RunDecisions;
 use self::notes::RunNotes;
+use self::own_turn::OwnTurn;
 pub(crate) use self::prompt::read_prompt;
 pub(crate) use self::render::Renderer;
 use self::result::TurnOutcome;
 use self::setup::RunSetup;
 use self::turn::AgentTurn;
-use self::turn_start::OwnTurnStart;
 use crate::args::run::{RunArgs, RunFormat};
 use crate::exit::CommandExit;
 use crate::live::RunLauncher;
@@ -107,7 +107,7 @@ async fn run_agent(run: &RunSetup, decisions: &RunDecisions) -> EndedRun {
     let renderer = Renderer::new(run.args.format, screen);
     let notes = RunNotes::default();
     let person = TerminalUser::new(renderer.screen());
-    let start = OwnTurnStart::default();
+    let start = OwnTurn::default();
     let client = RunClient::new(
         run,
         &person,

@@ -17,11 +17,11 @@ use super::decisions::RunDecisions;
 use super::naming::SessionNaming;
 use super::notes::RunNotes;
 use super::open::is_live;
+use super::own_turn::OwnTurn;
 use super::prompt;
 use super::render::Renderer;
 use super::result::TurnOutcome;
 use super::setup::RunSetup;
-use super::turn_start::OwnTurnStart;
 use crate::args::run::RunFormat;
 use crate::args::shared::option_arguments;
 use crate::confinement::Confinement;
@@ -51,7 +51,7 @@ pub(super) struct AgentTurn<'a> {
     pub(super) process: Arc<AgentProcess>,
     /// The process that waits until the prompt has been accepted, if this one runs in the background.
     pub(super) launcher: Option<RunLauncher>,
-    pub(super) start: OwnTurnStart,
+    pub(super) start: OwnTurn,
     /// Whether the turn has not started yet, because the session is live and turns of other clients come first.
     pub(super) waits_for_start: bool,
     pub(super) result: TurnOutcome,

@@ -75,20 +75,29 @@ fn chat_shows_a_subagents_task_once_and_below_its_name() {
 
 #[test]
 fn acp_run_prints_a_subagents_task_once() {
-    let project = TestProject::new();
-    project.write_file("agent.sh", DELEGATING_AGENT);
-    let args = ["--allow", "all", "go", "--", "sh", "agent.sh"];
-    let ended = project.run(&args).expect_code(0);
-    let printed = ended.stdout.clone();
-    assert_eq!(printed.matches("Run the count").count(), 1, "{printed}");
-    ended.expect_stdout(&[
-        "I delegate this.\n",
-        "(message to Count files)\n│ Run the count\n",
-        "Subagent: Count files\n│ I count now.\n",
-        "│ * wc -l (execute)\n",
-        "│   | 7 files\n",
-        "│ The count is done.\n",
-        "(message from Count files)\n│ There are seven.\n",
-        "The subagent has counted.",
-    ]);
+    // The agent sends what follows the answer message by message, or all at once.
+    let begin = "    state '\"state\":{\"state\":\"running\"}'\n";
+    let end = "\"$id\";;\nesac";
+    assert!(DELEGATING_AGENT.contains(begin) && DELEGATING_AGENT.contains(end));
+    let burst = DELEGATING_AGENT
+        .replace(begin, &format!("    burst=$({}", begin.trim_start()))
+        .replace(end, "\"$id\"); printf '%s\\n' \"$burst\";;\nesac");
+    for agent in [DELEGATING_AGENT, &burst] {
+        let project = TestProject::new();
+        project.write_file("agent.sh", agent);
+        let args = ["--allow", "all", "go", "--", "sh", "agent.sh"];
+        let ended = project.run(&args).expect_code(0);
+        let printed = ended.stdout.clone();
+        assert_eq!(printed.matches("Run the count").count(), 1, "{printed}");
+        ended.expect_stdout(&[
+            "I delegate this.\n",
+            "(message to Count files)\n│ Run the count\n",
+            "Subagent: Count files\n│ I count now.\n",
+            "│ * wc -l (execute)\n",
+            "│   | 7 files\n",
+            "│ The count is done.\n",
+            "(message from Count files)\n│ There are seven.\n",
+            "The subagent has counted.",
+        ]);
+    }
 }

@@ -54,6 +54,12 @@ enum ThreadChange<'t> {
     Item(usize, &'t ItemKind),
 }
 
+impl ThreadChange<'_> {
+    fn is_subagent(&self) -> bool {
+        matches!(self, Self::Item(_, ItemKind::Subagent(_)))
+    }
+}
+
 #[derive(Default)]
 struct ShownMessage {
     /// The number of blocks that have been shown completely.
@@ -79,6 +85,22 @@ fn tail(text: &str) -> &str {
         from += 1;
     }
     text.get(from..).unwrap_or_default()
+}
+
+/// Returns the revision of the first message that a subagent has sent since then, if it is before the subagent's latest
+/// change. The message reports what the subagent did, so the subagent is shown first.
+fn first_report(item: &Item, changed: &[(usize, &Item)]) -> Option<u64> {
+    let ItemKind::Subagent(subagent) = &item.kind else {
+        return None;
+    };
+    let is_report = |other: &Item| {
+        matches!(&other.kind, ItemKind::SessionMessage(message)
+            if message.sender.as_ref() == Some(&subagent.session_id))
+    };
+    let others = changed.iter().map(|(_, other)| *other);
+    let reports = others.filter(|other| is_report(other));
+    let first = reports.map(|report| report.revision).min();
+    first.filter(|first| *first < item.revision)
 }
 
 impl TextRenderer {
@@ -117,10 +139,13 @@ impl TextRenderer {
         let mut changes: Vec<(u64, ThreadChange<'_>)> = plans
             .map(|plan| (plan.revision, ThreadChange::Plan(plan)))
             .collect();
-        for (at, item) in self.changed_items(thread) {
-            changes.push((item.revision, ThreadChange::Item(at, &item.kind)));
+        let changed = self.changed_items(thread);
+        for (at, item) in &changed {
+            let revision = first_report(item, &changed).unwrap_or(item.revision);
+            changes.push((revision, ThreadChange::Item(*at, &item.kind)));
         }
-        changes.sort_by_key(|(revision, _)| *revision);
+        // A subagent comes before its report, which has the same revision then.
+        changes.sort_by_key(|(revision, change)| (*revision, !change.is_subagent()));
         for (_, change) in changes {
             match change {
                 ThreadChange::Plan(plan) => self.render_plan(plan, out),

@@ -6,9 +6,9 @@ use acp::ThreadHandle;
 use acp::thread::ItemKind;
 use tokio::sync::watch;
 
-/// Whether the turn has started, shared by the run and its client.
+/// The part of the thread that is the turn of this run, shared by the run and its client.
 #[derive(Clone, Default)]
-pub(super) struct OwnTurnStart(Arc<State>);
+pub(super) struct OwnTurn(Arc<State>);
 
 #[derive(Default)]
 struct State {
@@ -19,7 +19,7 @@ struct State {
     end: watch::Sender<Option<usize>>,
 }
 
-impl OwnTurnStart {
+impl OwnTurn {
     /// Sets the thread of the session. Called before the prompt is sent.
     pub(super) fn set_thread(&self, thread: ThreadHandle) {
         // There is one session in a run.
