@@ -119,8 +119,8 @@ impl ConformancePeer {
                 ));
             }
         }
-        let surprises = report["surprises"].as_array().unwrap().iter();
-        wrong.extend(surprises.map(|surprise| surprise.as_str().unwrap().to_owned()));
+        let mismatches = report["baseline_mismatches"].as_array().unwrap().iter();
+        wrong.extend(mismatches.map(|mismatch| mismatch.as_str().unwrap().to_owned()));
         assert!(wrong.is_empty(), "{}:\n{}", self.name, wrong.join("\n"));
         assert_eq!(
             ended.code,
@@ -246,7 +246,7 @@ fn describe_check(check: &Value) -> String {
         word("verdict"),
         word("level"),
         word("id"),
-        word("why")
+        word("reason")
     )
 }
 
