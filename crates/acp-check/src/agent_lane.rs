@@ -46,8 +46,8 @@ impl AgentLane {
     }
 
     /// Runs a check with the shared agent if possible. If its result could be the work of an earlier check, runs it
-    /// again with a new agent, whose result counts. A check that was skipped is repeated later, `earlier` is its first
-    /// run then.
+    /// again with a new agent, whose result counts. A check that was skipped is repeated later: `earlier` is then its
+    /// first run.
     async fn run_agent_check(
         &mut self,
         check: Check,

@@ -10,9 +10,9 @@ const MAX_NOTE_LEN: usize = 300;
 /// repeated.
 pub(super) struct EarlierRun {
     /// The number of checks that the agent had run before.
-    pub(super) check_count: usize,
+    check_count: usize,
     pub(super) result: String,
-    pub(super) has_failed: bool,
+    has_failed: bool,
 }
 
 impl EarlierRun {

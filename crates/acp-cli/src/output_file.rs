@@ -12,7 +12,8 @@ pub(crate) struct OutputFile {
 }
 
 impl OutputFile {
-    /// Checks that the file can be written, as far as this is possible without changing anything.
+    /// Checks that the file can be written, as far as this is possible without changing it: its directory must take a
+    /// new file.
     ///
     /// # Errors
     /// It is a directory, or its directory does not exist or cannot be written to.
@@ -44,6 +45,11 @@ impl OutputFile {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Returns the path of the file, with symbolic links followed.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Writes the result.

@@ -140,7 +140,8 @@ impl FetchTool {
     }
 
     /// Requests permission if the mode and the rules require it, and always for an address on this machine or its
-    /// network, which is known once the name has been resolved. `allowed` contains the permits that this call already has, which are not requested again.
+    /// network, which is known once the name has been resolved. `allowed` contains the permits that this call already
+    /// has, which are not requested again.
     async fn request_permission(
         &self,
         execution: &ToolExecution<'_>,

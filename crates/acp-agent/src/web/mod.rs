@@ -27,8 +27,6 @@ pub(crate) struct FetchTarget {
     host: String,
     /// The IP addresses of the host. Empty before its name is resolved, and if a proxy resolves it.
     addresses: Vec<IpAddr>,
-    /// Whether nothing remains to be resolved.
-    is_resolved: bool,
     proxy: Option<Proxy>,
 }
 
@@ -85,21 +83,24 @@ impl FetchTarget {
         let here = host == "localhost" || address.as_ref().is_ok_and(IpAddr::is_loopback);
         // A proxy cannot reach this machine by such a name or address.
         let proxy = if here { None } else { proxies.proxy_for(&url)? };
-        // If a proxy is configured, often only the proxy can resolve names on the internet.
-        let is_resolved = address.is_ok() || proxy.is_some();
         Ok(Self {
             url,
             host,
             addresses: address.into_iter().collect(),
-            is_resolved,
             proxy,
         })
+    }
+
+    /// Returns whether the host's name need not be resolved here. If a proxy is configured, often only the proxy can
+    /// resolve names on the internet.
+    fn is_resolved(&self) -> bool {
+        !self.addresses.is_empty() || self.proxy.is_some()
     }
 
     /// Returns whether resolving the host's name may send a query to a name server. Such a query can tell the owner of the
     /// name something, like a request.
     pub(crate) fn needs_query(&self) -> bool {
-        !self.is_resolved && self.host != "localhost"
+        !self.is_resolved() && self.host != "localhost"
     }
 
     /// Resolves the host's name, unless it is an address or a proxy resolves it. Sends nothing except DNS queries.
@@ -107,7 +108,7 @@ impl FetchTarget {
     /// # Errors
     /// The host has no address.
     pub(crate) async fn resolve(&mut self) -> Result<(), String> {
-        if self.is_resolved {
+        if self.is_resolved() {
             return Ok(());
         }
         let host = &self.host;
@@ -120,7 +121,6 @@ impl FetchTarget {
         if self.addresses.is_empty() {
             return Err(format!("the host `{host}` has no address."));
         }
-        self.is_resolved = true;
         Ok(())
     }
 
@@ -319,7 +319,6 @@ mod tests {
             url: Url::parse(&format!("http://does-not-exist.invalid:{port}/")).unwrap(),
             host: "does-not-exist.invalid".to_owned(),
             addresses: vec![IpAddr::from([127, 0, 0, 1])],
-            is_resolved: true,
             proxy: None,
         };
         let FetchResponse::Document(document) = target.get().await.unwrap() else {

@@ -62,7 +62,7 @@ pub(crate) async fn run_prompt(args: RunArgs) -> CommandExit {
         if let Some(trace) = &run.trace {
             trace.end();
         }
-        let (Some(file), Some(path)) = (&run.output, &run.args.output) else {
+        let Some(file) = &run.output else {
             return ended.exit;
         };
         let written = ended
@@ -70,7 +70,9 @@ pub(crate) async fn run_prompt(args: RunArgs) -> CommandExit {
             .write(file, &ended.exit, &decisions.counts(), begun.elapsed());
         return match written {
             Ok(()) => ended.exit,
-            Err(error) => CommandExit::failed(format!("cannot write {}: {error}", path.display())),
+            Err(error) => {
+                CommandExit::failed(format!("cannot write {}: {error}", file.path().display()))
+            }
         };
     }
 }

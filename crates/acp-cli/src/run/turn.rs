@@ -95,8 +95,9 @@ impl AgentTurn<'_> {
         let mut exit = self.run_turn(&session, content, signals, deadline).await;
         // In a live session, turns of others may have come first, and this one may not have started.
         let begin = match self.start.revision() {
+            Some(begin) => begin,
             None if self.waits_for_start => u64::MAX,
-            begin => begin.unwrap_or(history),
+            None => history,
         };
         self.read_result(&session, begin);
         if exit == CommandExit::SUCCESS

@@ -158,16 +158,22 @@ fn always_option_states_its_effect_and_is_remembered() {
     assert!(listed.stdout.contains("src/main.rs"), "{}", listed.stdout);
 }
 
+/// The options of a request to send a letter.
+fn letter_options() -> serde_json::Value {
+    serde_json::json!([
+        {"optionId": "yes", "name": "Send", "kind": "allow_once"},
+        {"optionId": "ever", "name": "Send all letters", "kind": "allow_always"},
+        {"optionId": "no", "name": "Keep", "kind": "reject_once"},
+    ])
+}
+
 #[test]
 fn option_is_chosen_by_arrow_keys_and_tool_input_shown() {
     let project = TestProject::new();
     let mut screen = start_with_player(&project, 80, 24, "");
     let asks = serde_json::json!([{"ask": {
         "toolCall": {"toolCallId": "1", "title": "Send the letter", "kind": "other", "rawInput": {"to": "all@example.org"}},
-        "options": [
-            {"optionId": "yes", "name": "Send", "kind": "allow_once"},
-            {"optionId": "ever", "name": "Send all letters", "kind": "allow_always"},
-            {"optionId": "no", "name": "Keep", "kind": "reject_once"}]}}, message_step("So be it.")]);
+        "options": letter_options()}}, message_step("So be it.")]);
     play_steps(&project, &mut screen, &asks);
     screen.wait_for("Player wants to: Send the letter");
     // What the tool is given is shown unasked.
@@ -191,10 +197,7 @@ fn word_typed_into_a_question_goes_to_the_prompt() {
     let mut screen = start_with_player(&project, 80, 24, "--options");
     let asks = serde_json::json!([{"ask": {
         "toolCall": {"toolCallId": "1", "title": "Send the letter", "kind": "other"},
-        "options": [
-            {"optionId": "yes", "name": "Send", "kind": "allow_once"},
-            {"optionId": "ever", "name": "Send all letters", "kind": "allow_always"},
-            {"optionId": "no", "name": "Keep", "kind": "reject_once"}]}}, message_step("So be it.")]);
+        "options": letter_options()}}, message_step("So be it.")]);
     play_steps(&project, &mut screen, &asks);
     screen.wait_for("Player wants to: Send the letter");
     wait_until_question_accepts_keys();
